@@ -41,15 +41,15 @@ class Placing(Stage):
     def __init__(self, *given: PodSetAssignment, requests: Object | None = None) -> None:
         super().__init__(with_crds=True)
         self.read_model = ReadModel()
-        self.counts = {one.name: one.count for one in given}
+        self.counts = {assignment.name: assignment.count for assignment in given}
         podsets = [
             {
-                "name": one.name,
-                "count": one.count,
+                "name": assignment.name,
+                "count": assignment.count,
                 "template": {"spec": {"containers": [{"name": "c", "image": "i"}]}},
-                "topologyRequest": (requests or {}).get(one.name, {"podIndexLabel": INDEX}),
+                "topologyRequest": (requests or {}).get(assignment.name, {"podIndexLabel": INDEX}),
             }
-            for one in given
+            for assignment in given
         ]
         self.make(WORKLOADS, kueue("Workload", "train", queueName="main", podSets=podsets))
         self.show("admitted", given)
@@ -86,7 +86,7 @@ class Placing(Stage):
         with suppress(asyncio.CancelledError):
             await self._task
 
-    def told(self, event: NodeFailed | TopologyAssigned) -> None:
+    def deliver(self, event: NodeFailed | TopologyAssigned) -> None:
         """Have the actuator read a decision."""
         self.read_model.learn(event, "L1/1")
         self.lets_go.learn(Published("L1", 1, "", b""), event, live=True)
@@ -103,27 +103,27 @@ class Placing(Stage):
         self.make(PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
 
     def pods(self) -> dict[str, Object]:
-        return {one["metadata"]["name"]: one for one in self.read(PODS)["items"]}
+        return {obj["metadata"]["name"]: obj for obj in self.read(PODS)["items"]}
 
     def hosts(self) -> dict[str, str]:
         """Return where each pod that was let go runs or is to run, by its name."""
         return {
-            name: one["spec"]["nodeSelector"][HOSTNAME]
-            for name, one in self.pods().items()
-            if not one["spec"].get("schedulingGates")
+            name: obj["spec"]["nodeSelector"][HOSTNAME]
+            for name, obj in self.pods().items()
+            if not obj["spec"].get("schedulingGates")
         }
 
     def held(self) -> Counter[str]:
         """Return how many pods each host has that did not end."""
-        live = {name for name, one in self.pods().items() if phase_of(one) != "Failed"}
+        live = {name for name, fields in self.pods().items() if phase_of(fields) != "Failed"}
         return Counter(host for name, host in self.hosts().items() if name in live)
 
     def say(self, name: str, phase: str) -> None:
         self.change(f"{PODS}/{name}/status", {"status": {"phase": phase}})
 
 
-def phase_of(found: Object) -> str:
-    phase: str = found.get("status", {}).get("phase", "Pending")
+def phase_of(obj: Object) -> str:
+    phase: str = obj.get("status", {}).get("phase", "Pending")
     return phase
 
 

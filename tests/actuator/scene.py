@@ -93,26 +93,26 @@ class Scene(Stage):
         return sum(method == "PATCH" for method, _ in self.api.requests)
 
 
-def ref(found: Object) -> ObjectRef:
-    meta = found["metadata"]
+def ref(obj: Object) -> ObjectRef:
+    meta = obj["metadata"]
     return ObjectRef(
         kind="batch/job", namespace=meta["namespace"], name=meta["name"], uid=meta["uid"]
     )
 
 
 def start(
-    found: Object, *, node_selector: dict[str, str] | None = None, generation: int = 1
+    obj: Object, *, node_selector: dict[str, str] | None = None, generation: int = 1
 ) -> StartOrdered:
     return StartOrdered(
         at_us=1,
-        workload=f"default/job-{found['metadata']['name']}",
-        job=ref(found),
+        workload=f"default/job-{obj['metadata']['name']}",
+        job=ref(obj),
         generation=generation,
         podsets=(PodSetStart(name="main", count=1, node_selector=node_selector or {}),),
     )
 
 
-def stop(found: Object) -> StopOrdered:
+def stop(obj: Object) -> StopOrdered:
     return StopOrdered(
-        at_us=2, workload=f"default/job-{found['metadata']['name']}", job=ref(found), reason="x"
+        at_us=2, workload=f"default/job-{obj['metadata']['name']}", job=ref(obj), reason="x"
     )

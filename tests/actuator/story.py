@@ -92,12 +92,12 @@ class Story(Scene):
         return f"{KUEUE}/namespaces/{namespace}/workloads/{name}"
 
     def shows(self) -> Object | None:
-        found = self.embedded.call("GET", self.path)
-        return None if found.status == 404 else self.read(self.path)
+        response = self.embedded.call("GET", self.path)
+        return None if response.status == 404 else self.read(self.path)
 
     def status(self, path: str) -> Object:
-        found: Object = self.read(path).get("status", {})
-        return found
+        fields: Object = self.read(path).get("status", {})
+        return fields
 
     def used(self) -> str:
         """Return the CPU that the ClusterQueue shows as used."""
@@ -106,9 +106,11 @@ class Story(Scene):
 
     def condition(self, kind: str) -> tuple[str, str, str]:
         held = ((self.shows() or {}).get("status") or {}).get("conditions", ())
-        one = next((one for one in held if one["type"] == kind), None)
-        return ("", "", "") if one is None else (one["status"], one["reason"], one["message"])
+        value = next((condition for condition in held if condition["type"] == kind), None)
+        return (
+            ("", "", "") if value is None else (value["status"], value["reason"], value["message"])
+        )
 
     def events(self) -> list[tuple[str, str]]:
-        found = self.read("/api/v1/namespaces/default/events")["items"]
-        return sorted((one["involvedObject"]["kind"], one["reason"]) for one in found)
+        value = self.read("/api/v1/namespaces/default/events")["items"]
+        return sorted((event["involvedObject"]["kind"], event["reason"]) for event in value)

@@ -47,7 +47,7 @@ def test_our_own_writes_and_what_differs_in_nothing_are_not_written_again() -> N
             await asyncio.sleep(60)
             patches, reads = story.patches(), len(story.api.requests)
             await asyncio.sleep(300)
-            assert [one for one in story.api.requests[reads:] if one[0] != "GET"] == []
+            assert [request for request in story.api.requests[reads:] if request[0] != "GET"] == []
             story.change(QUEUE, {"metadata": {"annotations": {"somebody": "else"}}})
             await asyncio.sleep(5)
             assert ("GET", QUEUE) in story.api.requests[reads:]

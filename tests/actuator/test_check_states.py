@@ -34,16 +34,23 @@ class CheckedStory(Story):
     def state(self) -> tuple[str, str]:
         """Return the state of the check and its message."""
         states = ((self.shows() or {}).get("status") or {}).get("admissionChecks", ())
-        return next(((one["state"], one["message"]) for one in states), ("", ""))
+        return next(((state["state"], state["message"]) for state in states), ("", ""))
 
     def since(self) -> str:
-        told = ((self.shows() or {}).get("status") or {}).get("conditions", ())
-        return next((str(one["message"]) for one in told if one["type"] == CHECKS_SINCE), "")
+        current_conditions = ((self.shows() or {}).get("status") or {}).get("conditions", ())
+        return next(
+            (
+                str(condition["message"])
+                for condition in current_conditions
+                if condition["type"] == CHECKS_SINCE
+            ),
+            "",
+        )
 
     def say(self, state: str, **more: object) -> None:
         """Write the check's state as its controller does."""
-        said: Object = {"name": "budget", "state": state, "message": "m", **more}
-        body = {"status": {"admissionChecks": [{**said, "lastTransitionTime": AT}]}}
+        fields: Object = {"name": "budget", "state": state, "message": "m", **more}
+        body = {"status": {"admissionChecks": [{**fields, "lastTransitionTime": AT}]}}
         data = msgspec.json.encode(body)
         answer = self.embedded.call(
             "PATCH", f"{self.path}/status", body=data, content_type="application/merge-patch+json"
@@ -117,8 +124,8 @@ def test_an_eviction_resets_every_check_and_says_what_it_was() -> None:
             state, message = story.state()
             assert state == "Pending"
             assert message == "Reset to Pending after eviction. Previously: Retry. m"
-            [told] = story.status(story.path)["admissionChecks"]
-            assert (told["requeueAfterSeconds"], told["retryCount"]) == (7, 1)
+            [value] = story.status(story.path)["admissionChecks"]
+            assert (value["requeueAfterSeconds"], value["retryCount"]) == (7, 1)
 
     run_virtually(run())
 
@@ -136,7 +143,7 @@ def test_what_was_said_before_a_reservation_does_not_count_for_it() -> None:
     run_virtually(run())
 
 
-def test_a_workload_that_nobody_told_of_is_made_when_its_reservation_is_told_again() -> None:
+def test_an_unknown_workload_is_made_when_its_reservation_is_published_again() -> None:
     async def run() -> None:
         story = CheckedStory()
         again = ReservationRepeated(

@@ -37,15 +37,15 @@ ABOUT: dict[str, Any] = {"at_us": 1, "workload": "n/w", "uid": "u", "cluster_que
         ("Retry", "OutOfSync", "Warning"),
     ],
 )
-def test_what_a_worker_did_is_told_on_the_workload(
+def test_what_a_worker_did_is_reported_on_the_workload(
     state: CheckDecision, cause: CheckCause, kind: str
 ) -> None:
     event = CheckDecided(
         at_us=1, workload="n/w", check="far", state=state, message="m", cause=cause
     )
-    [found] = event_texts(event)
-    assert (found.kind, found.reason, found.message) == (kind, "MultiKueue", "m")
-    assert not found.about_job
+    [event_text] = event_texts(event)
+    assert (event_text.kind, event_text.reason, event_text.message) == (kind, "MultiKueue", "m")
+    assert not event_text.about_job
 
 
 @pytest.mark.parametrize("state", ["Retry", "Rejected"])

@@ -36,8 +36,8 @@ def ordered(body: bytes = BODY, copy: ObjectRef = COPY) -> CopyOrdered:
     return CopyOrdered(at_us=1, workload=WORKLOAD, uid=ORIGIN, job=HOME, copy=copy, body=digest)
 
 
-def removal(found: Object, origin: str = ORIGIN) -> CopyRemovalOrdered:
-    copy = replace(COPY, uid=f"{found['metadata']['uid']}@west")
+def removal(obj: Object, origin: str = ORIGIN) -> CopyRemovalOrdered:
+    copy = replace(COPY, uid=f"{obj['metadata']['uid']}@west")
     return CopyRemovalOrdered(at_us=4, workload=WORKLOAD, uid=origin, copy=copy, reason="Evicted")
 
 
@@ -58,8 +58,8 @@ async def west(*events: Event, body: bytes = BODY, label: str = "true") -> Async
 
 
 def jobs_of(scene: Scene) -> list[Object]:
-    found: list[Object] = scene.read(JOBS)["items"]
-    return found
+    documents: list[Object] = scene.read(JOBS)["items"]
+    return documents
 
 
 def test_a_copy_is_made_suspended_then_started_by_its_uid_then_removed() -> None:
@@ -143,7 +143,9 @@ def test_an_object_of_another_origin_is_left_alone(origin: str) -> None:
             others = replace(ref(made), uid="of-a-copy")
             order = removal(made) if origin else replace(removal(made), copy=others)
             await scene.write(order, ordered())
-            await scene.hear(ActuationReported, lambda one: one.decision.endswith("/3"))
+            await scene.hear(
+                ActuationReported, lambda observation: observation.decision.endswith("/3")
+            )
             assert scene.job() == made
 
     run_virtually(run())

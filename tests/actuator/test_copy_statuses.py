@@ -43,14 +43,14 @@ class Home(Scene):
             "uid": qualified(self.ref.uid, cluster),
         }
 
-    def told(self, status: str, copy: ObjectRef = WEST, finished: str = "") -> CopyReported:
+    def reported(self, status: str, copy: ObjectRef = WEST, finished: str = "") -> CopyReported:
         return CopyReported(**self.about, copy=copy, state=RUNS, status=status, finished=finished)
 
-    def told_of(self, name: str, status: str) -> CopyReported:
+    def reported_of(self, name: str, status: str) -> CopyReported:
         """Make another job, and return what its copy reports."""
         made = ref(self.make(JOBS, job(name, managedBy=names.PLACED)))
         return replace(
-            self.told(status, replace(WEST, name=name, uid=f"c-{name}@west")),
+            self.reported(status, replace(WEST, name=name, uid=f"c-{name}@west")),
             workload=qualified(f"default/job-{name}", self.cluster),
             uid=qualified(made.uid, self.cluster),
         )
@@ -62,8 +62,8 @@ class Home(Scene):
         return QuotaReserved(**self.about, cluster_queue="cq", assignment=(), cluster=cluster)
 
     def status(self, name: str = "train") -> Object:
-        found: Object = self.job(name).get("status") or {}
-        return found
+        fields: Object = self.job(name).get("status") or {}
+        return fields
 
     @property
     def as_read(self) -> Read:
@@ -82,12 +82,12 @@ def test_the_job_at_home_shows_what_its_copy_does_up_to_its_end(cluster: str) ->
     async def run() -> None:
         async with home(cluster) as scene:
             running = f'{{"active":1,"startTime":"{STARTED}"}}'
-            await scene.write(scene.reserved("west"), scene.told(running))
+            await scene.write(scene.reserved("west"), scene.reported(running))
             await eventually(lambda: scene.status().get("active") == 1)
-            await scene.write(scene.told(ENDED, finished="Succeeded"), scene.removed())
+            await scene.write(scene.reported(ENDED, finished="Succeeded"), scene.removed())
             await eventually(lambda: scene.status().get("succeeded") == 1)
             assert "active" not in scene.status()
-            await scene.write(scene.reserved("west"), scene.told(running))
+            await scene.write(scene.reserved("west"), scene.reported(running))
             await scene.write(scene.removed())
             await eventually(lambda: scene.status().get("succeeded") == 1)
             assert scene.status()["conditions"][0]["type"] == "Complete"
@@ -98,12 +98,14 @@ def test_the_job_at_home_shows_what_its_copy_does_up_to_its_end(cluster: str) ->
 def test_a_copy_that_is_gone_before_its_end_runs_nothing() -> None:
     async def run() -> None:
         async with home("east") as scene:
-            await scene.write(scene.told(f'{{"active":1,"failed":2,"startTime":"{STARTED}"}}'))
+            await scene.write(scene.reported(f'{{"active":1,"failed":2,"startTime":"{STARTED}"}}'))
             await eventually(lambda: scene.status().get("active") == 1)
             await scene.write(scene.removed(replace(WEST, uid="another@west")))
             await scene.write(scene.removed())
             await eventually(lambda: scene.status() == {"failed": 2})
-            await scene.write(scene.told('{"active":1,"failed":1}', replace(WEST, uid="d@west")))
+            await scene.write(
+                scene.reported('{"active":1,"failed":1}', replace(WEST, uid="d@west"))
+            )
             await eventually(lambda: scene.status() == {"active": 1, "failed": 2})
 
     run_virtually(run())
@@ -113,8 +115,8 @@ def test_a_copy_where_the_job_has_no_quota_is_no_news() -> None:
     async def run() -> None:
         async with home("east") as scene:
             north = replace(WEST, uid="n@north", cluster="north")
-            await scene.write(scene.reserved("west"), scene.told('{"active":7}', north))
-            await scene.write(scene.removed(north), scene.told('{"active":1}'))
+            await scene.write(scene.reserved("west"), scene.reported('{"active":7}', north))
+            await scene.write(scene.removed(north), scene.reported('{"active":1}'))
             await eventually(lambda: scene.status().get("active") == 1)
             writes = [path for method, path in scene.api.requests if method == "PATCH"]
             assert writes == [f"{JOBS}/train/status"]
@@ -125,7 +127,7 @@ def test_a_copy_where_the_job_has_no_quota_is_no_news() -> None:
 def test_after_a_restart_only_what_differs_is_written() -> None:
     async def run() -> None:
         async with home("east") as scene:
-            await scene.write(scene.told('{"active":1}'))
+            await scene.write(scene.reported('{"active":1}'))
             await eventually(lambda: scene.status().get("active") == 1)
         before = scene.patches()
         async with alongside(scene.actuator("a2", as_read=scene.as_read).run()):
@@ -156,8 +158,8 @@ def test_a_status_at_home_that_makes_no_sense_keeps_no_other_job_from_its_own(
                 return Response(200, strange)
 
             scene.api.before = answers
-            other = scene.told_of("other", '{"active":1}')
-            await scene.write(scene.told('{"succeeded":1}'), other)
+            other = scene.reported_of("other", '{"active":1}')
+            await scene.write(scene.reported('{"succeeded":1}'), other)
             await eventually(lambda: scene.status("other").get("active") == 1)
             await eventually(lambda: bool(served))
 
@@ -177,8 +179,8 @@ def test_statuses_that_the_api_server_refuses_hold_no_other_up() -> None:
                 return Response(422, b"{}")
 
             scene.api.before = refuses
-            bad = [scene.told_of(f"bad-{number}", '{"active":1}') for number in range(20)]
-            await scene.write(*bad, scene.told('{"active":1}'))
+            bad = [scene.reported_of(f"bad-{number}", '{"active":1}') for number in range(20)]
+            await scene.write(*bad, scene.reported('{"active":1}'))
             await eventually(lambda: scene.status().get("active") == 1, within_s=2)
             await eventually(lambda: bool(refused))
 
@@ -189,20 +191,20 @@ def test_what_is_marked_as_the_copy_of_another_s_job_keeps_no_end_from_that() ->
     async def run() -> None:
         async with home("east") as scene:
             marked = replace(WEST, name="other", uid="o@west")
-            await scene.write(scene.told('{"active":7}', marked, finished="Succeeded"))
-            await scene.write(scene.told(ENDED, finished="Succeeded"))
+            await scene.write(scene.reported('{"active":7}', marked, finished="Succeeded"))
+            await scene.write(scene.reported(ENDED, finished="Succeeded"))
             await eventually(lambda: scene.status().get("succeeded") == 1)
 
     run_virtually(run())
 
 
 @pytest.mark.parametrize("cluster", ["", "east"])
-def test_copies_that_were_seen_before_their_jobs_are_told_apart(cluster: str) -> None:
+def test_copies_that_were_seen_before_their_jobs_are_distinguished(cluster: str) -> None:
     async def run() -> None:
         async with home(cluster) as scene:
-            other = scene.told_of("other", '{"active":2}')
-            told = [scene.told(ENDED, finished="Succeeded"), other]
-            await scene.write(*(replace(each, workload="") for each in told))
+            other = scene.reported_of("other", '{"active":2}')
+            events = [scene.reported(ENDED, finished="Succeeded"), other]
+            await scene.write(*(replace(each, workload="") for each in events))
             await eventually(lambda: scene.status().get("succeeded") == 1)
             await eventually(lambda: scene.status("other").get("active") == 2)
 
@@ -215,7 +217,7 @@ def test_a_namesake_of_another_uid_is_left_alone() -> None:
             scene.remove(f"{JOBS}/train")
             made = scene.make(JOBS, job(managedBy=names.PLACED))
             reads = len(scene.api.requests)
-            await scene.write(scene.told('{"active":1}'))
+            await scene.write(scene.reported('{"active":1}'))
             await eventually(lambda: ("GET", f"{JOBS}/train") in scene.api.requests[reads:])
             assert scene.job() == made
 

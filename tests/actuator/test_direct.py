@@ -57,15 +57,17 @@ class Direct(Story):
             StopOrdered(**mine, job=self.mine_ref, reason="Preempted"),
         )
 
-    def told(self) -> dict[str, str]:
+    def condition_statuses(self) -> dict[str, str]:
         conditions = self.read(PATH).get("status", {}).get("conditions", [])
-        return {one["type"]: one["status"] for one in conditions}
+        return {condition["type"]: condition["status"] for condition in conditions}
 
     def finish_mine(self) -> None:
-        told = self.read(PATH)["status"]["conditions"]
+        current_conditions = self.read(PATH)["status"]["conditions"]
         over = {"type": "Finished", "status": "True", "reason": "Succeeded", "message": ""}
         since = {"lastTransitionTime": "2026-03-01T00:00:00Z"}
-        self.change(f"{PATH}/status", {"status": {"conditions": [*told, {**over, **since}]}})
+        self.change(
+            f"{PATH}/status", {"status": {"conditions": [*current_conditions, {**over, **since}]}}
+        )
 
     def reads(self) -> list[str]:
         return [path for method, path in self.api.requests if method == "GET" and path == PATH]
@@ -81,15 +83,19 @@ def test_a_start_and_what_it_shows_are_one_write() -> None:
         submitted = WorkloadSubmitted(**story.of_mine(), job=story.mine_ref, queue="main")
         async with alongside(story.actuator(projects=True).run()):
             await story.write(*QUEUES, submitted, story.waits())
-            await eventually(lambda: story.told().get("QuotaReserved") == "False")
+            await eventually(lambda: story.condition_statuses().get("QuotaReserved") == "False")
             before = story.writes()
             await story.write(*story.granted())
-            await eventually(lambda: story.told().get("tidegate.dev/StartRequested") == "True")
-            assert story.told()["Admitted"] == "True"
+            await eventually(
+                lambda: story.condition_statuses().get("tidegate.dev/StartRequested") == "True"
+            )
+            assert story.condition_statuses()["Admitted"] == "True"
             assert story.writes() == before + 1
             await story.write(*story.taken())
-            await eventually(lambda: story.told()["tidegate.dev/StartRequested"] == "False")
-            assert story.told()["Evicted"] == "True"
+            await eventually(
+                lambda: story.condition_statuses()["tidegate.dev/StartRequested"] == "False"
+            )
+            assert story.condition_statuses()["Evicted"] == "True"
             assert story.writes() == before + 2
 
     run_virtually(run())
@@ -101,15 +107,17 @@ def test_a_workload_that_its_user_has_finished_stays_as_it_was_then() -> None:
         submitted = WorkloadSubmitted(**story.of_mine(), job=story.mine_ref, queue="main")
         async with alongside(story.actuator(projects=True).run()):
             await story.write(*QUEUES, submitted, *story.granted())
-            await eventually(lambda: story.told().get("tidegate.dev/StartRequested") == "True")
+            await eventually(
+                lambda: story.condition_statuses().get("tidegate.dev/StartRequested") == "True"
+            )
             story.finish_mine()
             before = len(story.reads())
             await story.write(*story.taken())  # it was decided before that was heard of
             await eventually(lambda: len(story.reads()) > before)
             await story.write(story.submitted(), story.reserved())
             await eventually(lambda: story.condition("QuotaReserved")[0] == "True")
-        assert story.told()["Finished"] == "True"
-        assert "Evicted" not in story.told()
+        assert story.condition_statuses()["Finished"] == "True"
+        assert "Evicted" not in story.condition_statuses()
 
     run_virtually(run())
 
@@ -120,7 +128,7 @@ def test_a_reservation_that_is_not_started_says_whose_it_is() -> None:
         submitted = WorkloadSubmitted(**story.of_mine(), job=story.mine_ref, queue="main")
         await story.write(*QUEUES, submitted, story.granted()[0])
         async with alongside(story.actuator(projects=True).run()):
-            await eventually(lambda: story.told().get("QuotaReserved") == "True")
-        assert story.told()["tidegate.dev/StartRequested"] == "False"
+            await eventually(lambda: story.condition_statuses().get("QuotaReserved") == "True")
+        assert story.condition_statuses()["tidegate.dev/StartRequested"] == "False"
 
     run_virtually(run())

@@ -46,8 +46,8 @@ def pod(  # noqa: PLR0913 - what a row says
 
 
 def placed(pods: Sequence[Pod], where: Place, **sent: str) -> dict[str, str]:
-    told = {name: (host,) for name, host in sent.items()}
-    return {name: values[0] for name, values in choose(pods, where, told, GATE).items()}
+    mapping = {name: (host,) for name, host in sent.items()}
+    return {name: values[0] for name, values in choose(pods, where, mapping, GATE).items()}
 
 
 ROOMY = place(("a", 2), ("b", 1), ("c", 2))
@@ -94,22 +94,22 @@ def test_each_goes_where_its_rank_says_else_into_the_first_room(case: str) -> No
     assert placed(pods, where) == wanted
 
 
-def test_whoever_may_have_heard_of_a_domain_keeps_it() -> None:
+def test_a_pod_that_may_have_been_assigned_a_domain_keeps_it() -> None:
     pods = [pod("x"), pod("y", made="1")]
     assert placed(pods, place(("a", 1), ("b", 1)), y="a") == {"y": "a", "x": "b"}
 
 
 def test_a_rank_is_counted_over_the_jobs_of_a_podset_and_from_its_first_pod() -> None:
-    def told(index: int, numbering: Numbering, **more: str) -> int | None:
+    def rank_of(index: int, numbering: Numbering, **more: str) -> int | None:
         about = ObjectMeta(labels={INDEX: str(index), JOB: "2"}, annotations=more)
         return rank(Pod(metadata=about), numbering)
 
     several = Numbering(label=INDEX, group_label=JOB, group_size=3)
-    assert told(1, several) == 7
-    assert told(1, Numbering(label=INDEX, group_label="none", group_size=3)) is None
-    assert told(1, Numbering(label=INDEX, offset=1)) == 0
-    assert told(3, Numbering(label=INDEX, offset=1), **{OFFSET: "2"}) == 1
-    assert told(1, Numbering()) is None
+    assert rank_of(1, several) == 7
+    assert rank_of(1, Numbering(label=INDEX, group_label="none", group_size=3)) is None
+    assert rank_of(1, Numbering(label=INDEX, offset=1)) == 0
+    assert rank_of(3, Numbering(label=INDEX, offset=1), **{OFFSET: "2"}) == 1
+    assert rank_of(1, Numbering()) is None
 
 
 @st.composite
@@ -128,7 +128,11 @@ def histories(draw: st.DrawFn) -> tuple[Place, list[Pod], dict[str, str]]:
             room[host] -= 1
         if not host or room[host] >= 0:
             pods.append(pod(f"p{number}", index, host, phase))
-    sent = {one.metadata.name: draw(st.sampled_from(hosts)) for one in pods if draw(st.booleans())}
+    sent = {
+        candidate_pod.metadata.name: draw(st.sampled_from(hosts))
+        for candidate_pod in pods
+        if draw(st.booleans())
+    }
     for name, host in list(sent.items()):
         room[host] -= 1
         if room[host] < 0:
@@ -138,27 +142,39 @@ def histories(draw: st.DrawFn) -> tuple[Place, list[Pod], dict[str, str]]:
 
 def held(pods: Sequence[Pod]) -> Counter[str]:
     """Return how many pods each host has."""
-    live = (one for one in pods if one.status.phase != "Failed")
-    return Counter(one.spec.node_selector[HOST] for one in live if one.spec.node_selector)
+    live = (candidate_pod for candidate_pod in pods if candidate_pod.status.phase != "Failed")
+    return Counter(
+        candidate_pod.spec.node_selector[HOST]
+        for candidate_pod in live
+        if candidate_pod.spec.node_selector
+    )
 
 
 @drawn(80)
 @given(histories())
-def test_never_more_pods_in_a_domain_than_assigned_and_no_room_left_that_somebody_waits_for(
+def test_never_more_pods_in_a_domain_than_assigned_and_no_room_left_that_a_pod_waits_for(
     history: tuple[Place, list[Pod], dict[str, str]],
 ) -> None:
     where, pods, sent = history
     chosen = placed(pods, where, **sent)
     assert placed(pods[::-1], where, **sent) == chosen
-    live = [one for one in pods if one.status.phase != "Failed"]
-    waiting = {one.metadata.name for one in live if one.spec.scheduling_gates}
-    room = {one.values[0]: one.count for one in where.domains if one.values[0] not in where.failed}
+    live = [candidate_pod for candidate_pod in pods if candidate_pod.status.phase != "Failed"]
+    waiting = {
+        candidate_pod.metadata.name for candidate_pod in live if candidate_pod.spec.scheduling_gates
+    }
+    room = {
+        domain.values[0]: domain.count
+        for domain in where.domains
+        if domain.values[0] not in where.failed
+    }
     full = held(pods) + Counter(chosen.values())
     assert chosen.keys() <= waiting
     assert set(chosen.values()) <= room.keys()
     assert all(full[host] <= count for host, count in room.items())
-    told = {one: host for one, host in sent.items() if one in waiting and host in room}
-    assert told.items() <= chosen.items()
-    if not all(one.metadata.labels for one in live):  # else their ranks say where they go
+    mapping = {text: host for text, host in sent.items() if text in waiting and host in room}
+    assert mapping.items() <= chosen.items()
+    if not all(
+        candidate_pod.metadata.labels for candidate_pod in live
+    ):  # else their ranks say where they go
         left = sum((Counter(room) - held(pods)).values())
         assert len(chosen) == min(len(waiting), left)

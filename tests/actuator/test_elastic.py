@@ -49,26 +49,26 @@ class Elastic(Stage):
 
     def workload(self, name: str, granted: int, *conditions: str, asked: int = 9) -> None:
         podset = {"name": "main", "count": asked, "template": job()["spec"]["template"]}
-        found = kueue("Workload", name, queueName="main", podSets=[podset])
-        found["metadata"]["labels"] = {"kueue.x-k8s.io/job-uid": self.uid}
-        found["metadata"]["annotations"] = {GENERATION: "1"}
-        self.make(WORKLOADS, found)
+        obj = kueue("Workload", name, queueName="main", podSets=[podset])
+        obj["metadata"]["labels"] = {"kueue.x-k8s.io/job-uid": self.uid}
+        obj["metadata"]["annotations"] = {GENERATION: "1"}
+        self.make(WORKLOADS, obj)
         self.grant(name, granted, *conditions)
 
     def grant(self, name: str, granted: int, *conditions: str) -> None:
-        told = {"status": "True", "reason": "r", "message": "m", "lastTransitionTime": AT}
-        held = [{"type": one, **told} for one in ("QuotaReserved", *conditions)]
+        fields = {"status": "True", "reason": "r", "message": "m", "lastTransitionTime": AT}
+        held = [{"type": text, **fields} for text in ("QuotaReserved", *conditions)]
         given = {"clusterQueue": "cq", "podSetAssignments": [{"name": "main", "count": granted}]}
         status = {"conditions": held, "admission": given}
         self.change(f"{WORKLOADS}/{name}/status", {"status": status})
 
     def let_go(self) -> list[str]:
-        found = self.read(PODS)["items"]
-        return [one["metadata"]["name"] for one in found if GATE not in gates_of(one)]
+        value = self.read(PODS)["items"]
+        return [obj["metadata"]["name"] for obj in value if GATE not in gates_of(obj)]
 
 
-def gates_of(found: Object) -> list[Object]:
-    gates: list[Object] = found["spec"].get("schedulingGates", [])
+def gates_of(obj: Object) -> list[Object]:
+    gates: list[Object] = obj["spec"].get("schedulingGates", [])
     return gates
 
 
@@ -90,7 +90,7 @@ def test_as_many_pods_are_let_go_as_were_granted_the_lowest_names_first() -> Non
 
 
 @pytest.mark.parametrize("conditions", [(), ("Admitted", "Finished")])
-def test_nobody_is_let_go_by_a_workload_that_does_not_stand_for_the_job(
+def test_no_pod_is_ungated_by_a_workload_that_does_not_stand_for_the_job(
     conditions: tuple[str, ...],
 ) -> None:
     async def run() -> None:
@@ -105,7 +105,7 @@ def test_nobody_is_let_go_by_a_workload_that_does_not_stand_for_the_job(
     run_virtually(run())
 
 
-def test_pods_of_jobs_that_are_not_there_cost_ever_less_and_hold_up_nobody() -> None:
+def test_pods_of_missing_jobs_cost_ever_less_and_delay_no_other_pod() -> None:
     """Whoever may make pods may write any owner on them."""
 
     async def run() -> None:
@@ -117,7 +117,10 @@ def test_pods_of_jobs_that_are_not_there_cost_ever_less_and_hold_up_nobody() -> 
             await asyncio.sleep(120)
             stage.api.requests.clear()
             await asyncio.sleep(120)
-            assert len([one for one in stage.api.requests if one[0] == "GET"]) <= 20 * 2 * 3
+            assert (
+                len([request for request in stage.api.requests if request[0] == "GET"])
+                <= 20 * 2 * 3
+            )
             stage.workload("one", 1, "Admitted")
             stage.pod("a")
             await eventually(lambda: stage.let_go() == ["a"])
@@ -131,8 +134,8 @@ def test_a_pod_whose_patch_was_never_answered_has_the_room_before_any_other() ->
         stage.workload("one", 1, "Admitted")
         for name in ("a", "b"):
             stage.pod(name)
-        found = {one["metadata"]["name"]: read(one, Pod) for one in stage.read(PODS)["items"]}
-        standing = Standing(found, ("a", "b"), {"b": {"spec": {"schedulingGates": None}}})
+        mapping = {obj["metadata"]["name"]: read(obj, Pod) for obj in stage.read(PODS)["items"]}
+        standing = Standing(mapping, ("a", "b"), {"b": {"spec": {"schedulingGates": None}}})
         released = await ElasticPods().release(stage.calls, standing)
         assert released is not None
         assert [pod.metadata.name for pod, _ in released] == ["b"]
@@ -173,7 +176,7 @@ def test_a_job_that_shrank_has_no_room_for_what_it_was_granted_before() -> None:
     run_virtually(run())
 
 
-def test_nobody_is_let_go_until_the_workload_is_written_for_the_job_as_it_is() -> None:
+def test_no_pod_is_ungated_until_the_workload_is_written_for_the_job_as_it_is() -> None:
     async def run() -> None:
         stage = Elastic()
         stage.pod("a")
@@ -203,7 +206,7 @@ class LeavesOut:
             yield (line async for line in lines if b'"DELETED"' not in line)
 
 
-def test_a_pod_whose_end_no_watch_told_keeps_no_room_for_ever() -> None:
+def test_a_pod_whose_end_no_watch_reported_keeps_no_room_for_ever() -> None:
     async def run() -> None:
         stage = Elastic()
         stage.lets_go = PodUngater(

@@ -71,12 +71,12 @@ class Ray(Stage):
             {"name": name, "count": count, "template": pods_template()}
             for name, count in counts.items()
         ]
-        found = kueue("Workload", "w", queueName="main", podSets=podsets)
-        found["metadata"]["labels"] = {"kueue.x-k8s.io/job-uid": self.uid}
-        found["metadata"]["annotations"] = {"tidegate.dev/generation": self.version()}
-        self.make(WORKLOADS, found)
-        told = {"status": "True", "reason": "r", "message": "m", "lastTransitionTime": AT}
-        held = [{"type": one, **told} for one in ("QuotaReserved", "Admitted")]
+        obj = kueue("Workload", "w", queueName="main", podSets=podsets)
+        obj["metadata"]["labels"] = {"kueue.x-k8s.io/job-uid": self.uid}
+        obj["metadata"]["annotations"] = {"tidegate.dev/generation": self.version()}
+        self.make(WORKLOADS, obj)
+        fields = {"status": "True", "reason": "r", "message": "m", "lastTransitionTime": AT}
+        held = [{"type": text, **fields} for text in ("QuotaReserved", "Admitted")]
         given = [{"name": name, "count": count} for name, count in counts.items()]
         status = {
             "conditions": held,
@@ -85,17 +85,17 @@ class Ray(Stage):
         self.change(f"{WORKLOADS}/w/status", {"status": status})
 
     def let_go(self) -> list[str]:
-        found = self.read(PODS)["items"]
-        gated = [one["metadata"]["name"] for one in found if one["spec"].get("schedulingGates")]
-        return [one["metadata"]["name"] for one in found if one["metadata"]["name"] not in gated]
+        value = self.read(PODS)["items"]
+        gated = [obj["metadata"]["name"] for obj in value if obj["spec"].get("schedulingGates")]
+        return [obj["metadata"]["name"] for obj in value if obj["metadata"]["name"] not in gated]
 
 
-def owner(kind: str, found: Object) -> Object:
-    named = {"name": found["metadata"]["name"], "uid": found["metadata"]["uid"]}
+def owner(kind: str, obj: Object) -> Object:
+    named = {"name": obj["metadata"]["name"], "uid": obj["metadata"]["uid"]}
     return {"apiVersion": "ray.io/v1", "kind": kind, "controller": True, **named}
 
 
-def test_as_many_of_each_podset_go_as_were_granted_by_whoever_made_them() -> None:
+def test_as_many_of_each_podset_go_as_were_granted_whichever_controller_made_them() -> None:
     async def run() -> None:
         stage = Ray()
         above = owner("RayCluster", stage.cluster)
@@ -112,7 +112,7 @@ def test_as_many_of_each_podset_go_as_were_granted_by_whoever_made_them() -> Non
 
 
 @pytest.mark.parametrize("change", [{"spec": {"suspend": False}}])
-def test_nobody_goes_until_the_workload_is_written_for_the_cluster_as_it_is(
+def test_no_pod_goes_until_the_workload_is_written_for_the_cluster_as_it_is(
     change: Object,
 ) -> None:
     async def run() -> None:

@@ -50,12 +50,12 @@ def made(shown: WorkloadView) -> Object:
 
 
 def test_a_variant_is_as_its_parent_but_for_its_flavor_and_its_gate() -> None:
-    found = made(variant())
-    meta, spec = found["metadata"], found["spec"]
+    obj = made(variant())
+    meta, spec = obj["metadata"], obj["spec"]
     assert meta["labels"] == {"cost-center": "7", names.JOB_UID: "u1"}
     assert meta["annotations"][names.ALLOWED_FLAVORS] == "fast"
     assert meta["annotations"]["provreq.kueue.x-k8s.io/size"] == "l"
-    assert [one["name"] for one in spec["preemptionGates"]] == [
+    assert [gate["name"] for gate in spec["preemptionGates"]] == [
         "theirs",
         "kueue.x-k8s.io/concurrent-admission",
     ]
@@ -63,11 +63,11 @@ def test_a_variant_is_as_its_parent_but_for_its_flavor_and_its_gate() -> None:
 
 
 def test_a_family_is_read_back_as_it_was_written() -> None:
-    found = made(variant())
+    obj = made(variant())
     opened = {"lastTransitionTime": "2026-03-01T08:00:00Z", "position": "Open"}
     gates = siblings.gate_states(msgspec.structs.replace(variant(), ungated_us=1), [])
-    found["status"] = {"preemptionGates": [{**gates[0], **opened}]}
-    read = rehydrate.workload(msgspec.convert(found, Workload))
+    obj["status"] = {"preemptionGates": [{**gates[0], **opened}]}
+    read = rehydrate.workload(msgspec.convert(obj, Workload))
     assert read is not None
     assert (read.parent, read.flavor, read.job, read.prebuilt) == (
         "team/job-train",

@@ -44,7 +44,7 @@ def test_what_was_never_shown_is_shown_once_events_are_filled_again() -> None:
     run_virtually(run())
 
 
-def test_what_is_filled_again_is_history_to_whoever_began_before() -> None:
+def test_refilled_events_are_history_to_a_reader_that_began_before() -> None:
     async def run() -> None:
         story = Story()
         held = WorkloadPending(at_us=AT_US, workload=story.key, reason="WaitingForQuota")
@@ -101,7 +101,7 @@ def test_who_follows_takes_nothing_twice_and_misses_nothing() -> None:
     run_virtually(run())
 
 
-def test_orders_of_a_ledgers_former_name_are_carried_out_by_nobody() -> None:
+def test_orders_of_a_ledgers_former_name_are_not_carried_out() -> None:
     async def run() -> None:
         story = Story()
         former = History(story.bus, "former")

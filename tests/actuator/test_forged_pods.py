@@ -35,7 +35,7 @@ def test_pods_of_workloads_that_are_not_there_cost_nothing_for_each_decision() -
         assert workloads.walks <= 20
         with patch.object(TopologyPods, "minds", counted):
             for _ in range(100):
-                stage.told(node_failed("elsewhere"))
+                stage.deliver(node_failed("elsewhere"))
                 await asyncio.sleep(0.01)
             stage.pod("p0", 0)
             await eventually(lambda: stage.hosts() == {"p0": "a"})

@@ -35,31 +35,31 @@ class Crew:
     def __init__(self) -> None:
         self.scene = Scene(with_crds=True)
         made = [self.make(name) for name in ("one", "two")]
-        uid = group_uid([read(one, Pod) for one in made])
+        uid = group_uid([read(item, Pod) for item in made])
         self.role = role(read(made[0], Pod))
         self.job = ObjectRef(kind="pod-group", namespace="default", name="crew", uid=uid)
 
     def make(self, name: str) -> Object:
-        found = member(name)
-        del found["metadata"]["finalizers"]
-        found["spec"]["schedulingGates"] = [{"name": "kueue.x-k8s.io/admission"}]
-        found["metadata"]["annotations"] |= {"simulate/seconds": "100000"}
-        return self.scene.make(PODS, found)
+        obj = member(name)
+        del obj["metadata"]["finalizers"]
+        obj["spec"]["schedulingGates"] = [{"name": "kueue.x-k8s.io/admission"}]
+        obj["metadata"]["annotations"] |= {"simulate/seconds": "100000"}
+        return self.scene.make(PODS, obj)
 
     @property
     def there(self) -> dict[str, bool]:
         """Return the pods that there are, and whether each is kept."""
         items = self.scene.read(PODS)["items"]
         return {
-            one["metadata"]["name"]: "deletionTimestamp" in one["metadata"]
-            and GUARD in one["metadata"].get("finalizers", ())
-            for one in items
+            obj["metadata"]["name"]: "deletionTimestamp" in obj["metadata"]
+            and GUARD in obj["metadata"].get("finalizers", ())
+            for obj in items
         }
 
     @property
     def workload(self) -> Object:
-        found = self.scene.read(f"{KUEUE}/namespaces/default/workloads")["items"]
-        return next((one for one in found if one["metadata"]["name"] == "crew"), {})
+        value = self.scene.read(f"{KUEUE}/namespaces/default/workloads")["items"]
+        return next((obj for obj in value if obj["metadata"]["name"] == "crew"), {})
 
     def submitted(self) -> Event:
         return WorkloadSubmitted(
@@ -79,14 +79,14 @@ class Crew:
 async def kept(crew: Crew) -> None:
     """Start a group and stop it."""
     await crew.scene.write(crew.submitted(), crew.started())
-    await eventually(lambda: not any(held(one) for one in crew.scene.read(PODS)["items"]))
+    await eventually(lambda: not any(held(item) for item in crew.scene.read(PODS)["items"]))
     await eventually(lambda: bool(crew.workload))
     await crew.scene.write(crew.stopped())
     await eventually(lambda: crew.there == {"one": True, "two": True})
 
 
-def held(found: Object) -> bool:
-    return bool(found["spec"].get("schedulingGates"))
+def held(obj: Object) -> bool:
+    return bool(obj["spec"].get("schedulingGates"))
 
 
 def test_a_workload_outlives_a_stop_and_belongs_to_the_pods_that_come_then() -> None:
@@ -98,8 +98,8 @@ def test_a_workload_outlives_a_stop_and_belongs_to_the_pods_that_come_then() -> 
             made = [crew.make(name) for name in ("three", "four")]
             await crew.scene.write(crew.started())
             await eventually(lambda: crew.there == {"three": False, "four": False})
-        owners = [one["uid"] for one in crew.workload["metadata"]["ownerReferences"]]
-        assert {one["metadata"]["uid"] for one in made} == set(owners[2:])
+        owners = [reference["uid"] for reference in crew.workload["metadata"]["ownerReferences"]]
+        assert {obj["metadata"]["uid"] for obj in made} == set(owners[2:])
         assert crew.workload["metadata"]["uid"] == before
 
     run_virtually(run())
@@ -129,7 +129,7 @@ def test_they_go_when_their_group_is_over(end: Callable[[Crew], Event]) -> None:
     run_virtually(run())
 
 
-def test_they_go_when_somebody_deletes_their_workload() -> None:
+def test_they_go_when_a_user_deletes_their_workload() -> None:
     async def run() -> None:
         crew = Crew()
         async with alongside(crew.scene.actuator(projects=True).run()):
@@ -153,7 +153,7 @@ def test_they_go_when_their_workload_was_deleted_while_no_actuator_was_there() -
     run_virtually(run())
 
 
-def test_nobody_is_kept_whom_nobody_would_let_go() -> None:
+def test_no_pod_is_gated_that_would_never_be_ungated() -> None:
     async def run() -> None:
         crew = Crew()
         async with alongside(crew.scene.actuator().run()):
@@ -182,6 +182,10 @@ def test_a_workload_says_that_it_waits_for_replacements() -> None:
 
 
 def waits(crew: Crew) -> tuple[str, str] | None:
-    told = crew.workload.get("status", {}).get("conditions", ())
-    found = (one for one in told if one["type"] == "WaitingForReplacementPods")
-    return next(((one["status"], one["reason"]) for one in found), None)
+    current_conditions = crew.workload.get("status", {}).get("conditions", ())
+    values = (
+        condition
+        for condition in current_conditions
+        if condition["type"] == "WaitingForReplacementPods"
+    )
+    return next(((item["status"], item["reason"]) for item in values), None)

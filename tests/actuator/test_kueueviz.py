@@ -74,4 +74,4 @@ def test_a_workload_has_what_its_dashboard_shows() -> None:
 
 
 def conditions(shown: dict[str, Any]) -> dict[str, dict[str, str]]:
-    return {one["type"]: one for one in shown["status"]["conditions"]}
+    return {condition["type"]: condition for condition in shown["status"]["conditions"]}

@@ -23,11 +23,11 @@ KEYS = ("team", "cost", "missing")
 JOB_UID = "kueue.x-k8s.io/job-uid"
 
 
-def labels(kind: str, found: Object) -> dict[str, str]:
+def labels(kind: str, obj: Object) -> dict[str, str]:
     """Return the labels of the Workload that is made of a job."""
     about = ObjectRef(kind=kind, namespace="default", name="train", uid="u")
-    told = WorkloadSubmitted(at_us=1, workload="default/w", uid="u", job=about, queue="main")
-    made = workload(introduced(told), found, JOB_KINDS[kind], {}, KEYS)
+    event = WorkloadSubmitted(at_us=1, workload="default/w", uid="u", job=about, queue="main")
+    made = workload(introduced(event), obj, JOB_KINDS[kind], {}, KEYS)
     told_labels: dict[str, str] = made["metadata"]["labels"]
     return told_labels
 
@@ -50,7 +50,7 @@ def test_a_group_gives_its_workload_the_labels_that_all_of_its_pods_agree_on() -
     assert labels("pod-group", group) == {"team": "blue", JOB_UID: "u"}
 
 
-def test_the_projection_copies_the_labels_that_it_is_told_of() -> None:
+def test_the_projection_copies_the_configured_labels() -> None:
     async def run() -> None:
         story, metrics = Story(), Metrics(CollectorRegistry())
         actuator, queue = story.actuator(), "kueue.x-k8s.io/queue-name"
@@ -59,7 +59,7 @@ def test_the_projection_copies_the_labels_that_it_is_told_of() -> None:
         await story.write(*QUEUES, story.submitted())
         async with alongside(actuator.run()):
             await eventually(lambda: story.shows() is not None)
-        found = story.read(story.path)["metadata"]["labels"]
-        assert found == {queue: "main", JOB_UID: story.uid}
+        current_labels = story.read(story.path)["metadata"]["labels"]
+        assert current_labels == {queue: "main", JOB_UID: story.uid}
 
     run_virtually(run())

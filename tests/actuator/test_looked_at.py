@@ -27,7 +27,7 @@ def test_a_waiting_workload_shows_what_it_asks_for_until_it_has_quota() -> None:
     run_virtually(run())
 
 
-def test_a_job_is_told_of_its_workload_and_that_it_is_suspended() -> None:
+def test_a_job_gets_events_of_its_workload_and_that_it_is_suspended() -> None:
     async def run() -> None:
         story = Story()
         stop = StopOrdered(

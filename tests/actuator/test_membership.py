@@ -43,7 +43,7 @@ def ordered(job: ObjectRef, workload: str) -> list[Event]:
 
 
 @pytest.mark.parametrize(
-    ("told", "read"),
+    ("event", "read"),
     [
         *zip(ordered(AT_EAST, THERE), ordered(HERE, KEY), strict=True),
         (
@@ -68,12 +68,12 @@ def ordered(job: ObjectRef, workload: str) -> list[Event]:
         *((each, each) for each in (LedgerOpened(at_us=1, ledger_id="l"), TimePassed(at_us=1))),
     ],
 )
-def test_a_member_reads_its_own_under_its_own_names(told: Event, read: Event) -> None:
-    assert member_of_hub("east")(told) == read
+def test_a_member_reads_its_own_under_its_own_names(event: Event, read: Event) -> None:
+    assert member_of_hub("east")(event) == read
 
 
 @pytest.mark.parametrize(
-    "told",
+    "event",
     [
         *ordered(HERE, KEY),
         *ordered(replace(AT_EAST, uid="u@west", cluster="west"), "team/job-x@west"),
@@ -82,8 +82,8 @@ def test_a_member_reads_its_own_under_its_own_names(told: Event, read: Event) ->
         ClusterQueueRemoved(at_us=1, name="cq"),
     ],
 )
-def test_what_is_anothers_says_nothing_to_a_member(told: Event) -> None:
-    assert member_of_hub("east")(told) is None
+def test_what_is_anothers_says_nothing_to_a_member(event: Event) -> None:
+    assert member_of_hub("east")(event) is None
 
 
 COPY = ObjectRef(kind="batch/job", namespace="team", name="x", uid="c@east", cluster="east")
@@ -91,7 +91,7 @@ HUBS = "team/job-x@hub"
 
 
 @pytest.mark.parametrize(
-    ("told", "workload", "copy"),
+    ("event", "workload", "copy"),
     [
         (StartOrdered(at_us=1, workload=KEY, uid="u", job=COPY), HUBS, "c"),
         (StartOrdered(at_us=1, workload="team/y@west", job=COPY), "team/y@west", "c"),
@@ -100,9 +100,9 @@ HUBS = "team/job-x@hub"
     ],
 )
 def test_a_copy_has_its_names_here_and_its_workload_that_of_its_home(
-    told: Event, workload: str, copy: str
+    event: Event, workload: str, copy: str
 ) -> None:
-    read = member_of_hub("east")(told)
+    read = member_of_hub("east")(event)
     assert isinstance(read, StartOrdered | CopyRemoved | QuotaReleased)
     assert read.workload == workload
     match read:
@@ -127,16 +127,16 @@ def test_of_namesakes_with_one_uid_each_actuator_starts_its_own() -> None:
 
     async def run() -> None:
         scene, other = Scene(with_crds=True), Scene()
-        for one in (scene, other):
-            one.make(JOBS, job())
-        found = scene.job()
+        for candidate_scene in (scene, other):
+            candidate_scene.make(JOBS, job())
+        fields = scene.job()
         name = "default/job-train@east"
-        named = replace(ref(found), uid=f"{ref(found).uid}@east", cluster="east")
-        order = replace(start(found), workload=name, uid=named.uid, job=named)
+        named = replace(ref(fields), uid=f"{ref(fields).uid}@east", cluster="east")
+        order = replace(start(fields), workload=name, uid=named.uid, job=named)
         submitted = WorkloadSubmitted(at_us=1, workload=name, uid=named.uid, job=named)
         async with alongside(scene.actuator(projects=True).run()):
             await scene.write(WatchesExpected(at_us=0, resources=()), submitted, order)
-            await scene.write(replace(start(found), workload="default/job-train"))
+            await scene.write(replace(start(fields), workload="default/job-train"))
             await eventually(lambda: not scene.job()["spec"]["suspend"])
             assert scene.decision().endswith("/4"), "by its own order, not by the member's"
         async with alongside(

@@ -29,8 +29,8 @@ def test_a_start_unsuspends_places_and_names_its_decision() -> None:
         async with alongside(scene.actuator().run()):
             seq = await scene.write(start(made, node_selector=SPOT))
             await eventually(lambda: not scene.job()["spec"]["suspend"])
-        found = scene.job()
-        assert found["spec"]["template"]["spec"]["nodeSelector"] == SPOT
+        obj = scene.job()
+        assert obj["spec"]["template"]["spec"]["nodeSelector"] == SPOT
         assert scene.decision() == f"{LEDGER}/{seq}"
         assert scene.patches() == 1
 
@@ -49,9 +49,9 @@ def test_a_stop_takes_steps_and_leaves_the_template_as_it_was() -> None:
             await eventually(lambda: scene.job().get("status", {}).get("ready", 0) == 1)
             seq = await scene.write(stop(made))
             await eventually(lambda: scene.job()["spec"] == made["spec"])
-        found = scene.job()
-        assert found["metadata"]["annotations"] == {"tidegate.dev/decision": f"{LEDGER}/{seq}"}
-        assert "startTime" not in found["status"]
+        obj = scene.job()
+        assert obj["metadata"]["annotations"] == {"tidegate.dev/decision": f"{LEDGER}/{seq}"}
+        assert "startTime" not in obj["status"]
 
     run_virtually(run())
 
@@ -126,7 +126,7 @@ def test_a_late_start_does_not_beat_a_stop(slow: str) -> None:
     run_virtually(run())
 
 
-def test_somebody_elses_change_in_between_is_kept() -> None:
+def test_another_clients_change_in_between_is_kept() -> None:
     async def run() -> None:
         scene = Scene()
         made = scene.make(JOBS, job())
@@ -153,8 +153,12 @@ def test_a_job_that_changed_after_the_decision_is_reported_stale() -> None:
         scene.change(f"{JOBS}/train", {"spec": {"parallelism": 5}})
         async with alongside(scene.actuator().run()):
             seq = await scene.write(start(made, generation=1))
-            told = await scene.hear(ActuationReported)
-        assert (told.reason, told.decision, told.job) == ("stale", f"{LEDGER}/{seq}", ref(made))
+            observations = await scene.hear(ActuationReported)
+        assert (observations.reason, observations.decision, observations.job) == (
+            "stale",
+            f"{LEDGER}/{seq}",
+            ref(made),
+        )
         assert scene.patches() == 0
 
     run_virtually(run())
@@ -168,8 +172,8 @@ def test_a_namesake_is_never_touched() -> None:
         scene.make(JOBS, job())
         async with alongside(scene.actuator().run()):
             await scene.write(start(made))
-            told = await scene.hear(ActuationReported)
-        assert (told.reason, scene.patches()) == ("gone", 0)
+            observations = await scene.hear(ActuationReported)
+        assert (observations.reason, scene.patches()) == ("gone", 0)
 
     run_virtually(run())
 
@@ -207,9 +211,9 @@ def test_what_stays_refused_is_reported_with_its_reason(status: int, reason: str
         scene.api.before = refuse
         async with alongside(scene.actuator().run()):
             await scene.write(start(made))
-            told = await scene.hear(ActuationReported)
-        assert told.reason == reason
-        assert "because" in told.message
+            observations = await scene.hear(ActuationReported)
+        assert observations.reason == reason
+        assert "because" in observations.message
         assert scene.job()["spec"]["suspend"] is True
 
     run_virtually(run())
@@ -258,20 +262,20 @@ def test_what_can_never_work_is_reported_even_if_the_bus_is_away_meanwhile() -> 
         async with alongside(scene.actuator().run()):
             await asyncio.sleep(300)
             scene.bus.fate.calm()
-            told = await scene.hear(ActuationReported)
-        assert told.reason == "stale"
+            observations = await scene.hear(ActuationReported)
+        assert observations.reason == "stale"
 
     run_virtually(run())
 
 
-def test_an_order_for_a_kind_that_nobody_knows_is_reported() -> None:
+def test_an_order_for_an_unknown_kind_is_reported() -> None:
     async def run() -> None:
         scene = Scene()
         made = scene.make(JOBS, job())
         unknown = msgspec.structs.replace(ref(made), kind="example.com/crunch")
         async with alongside(scene.actuator().run()):
             await scene.write(msgspec.structs.replace(start(made), job=unknown))
-            told = await scene.hear(ActuationReported)
-        assert (told.reason, told.job.kind) == ("invalid", "example.com/crunch")
+            observations = await scene.hear(ActuationReported)
+        assert (observations.reason, observations.job.kind) == ("invalid", "example.com/crunch")
 
     run_virtually(run())

@@ -31,7 +31,7 @@ def test_a_workload_without_its_job_is_finished() -> None:
     run_virtually(run())
 
 
-def test_a_workload_that_nobody_told_of_is_finished_at_the_start() -> None:
+def test_an_unknown_workload_is_finished_at_the_start() -> None:
     async def run() -> None:
         story = Story()
         await story.write(*QUEUES, story.submitted())

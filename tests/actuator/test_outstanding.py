@@ -34,7 +34,7 @@ def shown(workload: str, seq: int) -> JobStateReported:
     return JobStateReported(at_us=1, workload=workload, uid="u", version=2, state=state)
 
 
-def test_the_start_of_a_slice_that_was_replaced_is_nobody_s_to_carry_out() -> None:
+def test_the_start_of_a_slice_that_was_replaced_is_not_carried_out() -> None:
     released = QuotaReleased(
         at_us=1, workload="a", uid="u", cluster_queue="q", reason="WorkloadSliceReplaced"
     )

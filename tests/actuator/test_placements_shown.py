@@ -27,16 +27,21 @@ NAMES = st.text("ab1-", min_size=1, max_size=5)
 @given(st.dictionaries(st.tuples(NAMES, NAMES), st.integers(1, 3), min_size=1, max_size=6))
 def test_a_placement_is_read_back_as_it_was_written(places: dict[tuple[str, str], int]) -> None:
     domains = [TopologyDomain(values=values, count=count) for values, count in places.items()]
-    told = pack(("rack", "kubernetes.io/hostname"), domains)
-    assert topology_assignment(read(written_assignment(told), TopologyAssignment)) == told
+    actual_topology_assignment = pack(("rack", "kubernetes.io/hostname"), domains)
+    assert (
+        topology_assignment(
+            read(written_assignment(actual_topology_assignment), TopologyAssignment)
+        )
+        == actual_topology_assignment
+    )
 
 
 def test_a_status_shows_where_pods_go_and_which_of_their_nodes_failed() -> None:
     model = shown(assigned(a=2, b=2))
     model.learn(node_failed("b"), "L1/2")
-    found = workload_status(model.workloads[WORKLOAD], {})
-    assert found["unhealthyNodes"] == [{"name": "b"}]
-    assert given_to(found)["topologyAssignment"] == {
+    fields = workload_status(model.workloads[WORKLOAD], {})
+    assert fields["unhealthyNodes"] == [{"name": "b"}]
+    assert given_to(fields)["topologyAssignment"] == {
         "levels": ["kubernetes.io/hostname"],
         "slices": [
             {
@@ -47,9 +52,9 @@ def test_a_status_shows_where_pods_go_and_which_of_their_nodes_failed() -> None:
         ],
     }
     model.learn(replaced("b", assigned(a=3, c=1)), "L1/3")
-    found = workload_status(model.workloads[WORKLOAD], found)
-    assert "unhealthyNodes" not in found
-    slices = given_to(found)["topologyAssignment"]["slices"]
+    fields = workload_status(model.workloads[WORKLOAD], fields)
+    assert "unhealthyNodes" not in fields
+    slices = given_to(fields)["topologyAssignment"]["slices"]
     assert slices[0]["podCounts"] == {"individual": [3, 1]}
 
 
@@ -76,6 +81,6 @@ def shown(given: PodSetAssignment) -> ReadModel:
 
 
 def given_to(status: Object) -> Object:
-    (found,) = status["admission"]["podSetAssignments"]
-    assert isinstance(found, dict)
-    return found
+    (value,) = status["admission"]["podSetAssignments"]
+    assert isinstance(value, dict)
+    return value

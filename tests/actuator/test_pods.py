@@ -36,9 +36,9 @@ def test_kueues_finalizer_goes_when_a_pod_or_its_group_is_over(
         uid = scene.make(PODS, guarded("one"))["metadata"]["uid"]
         name = "one" if kind == "pod" else "crew"
         job = ObjectRef(kind=kind, namespace="default", name=name, uid=uid)
-        told = WorkloadSubmitted(at_us=US, workload="default/w", uid=uid, job=job, queue="main")
+        event = WorkloadSubmitted(at_us=US, workload="default/w", uid=uid, job=job, queue="main")
         async with alongside(scene.actuator(projects=True).run()):
-            await scene.write(LISTED, told)
+            await scene.write(LISTED, event)
             await scene.write(end(at_us=US, workload="default/w", uid=uid))
             await eventually(lambda: finalizers(scene) == ["example.com/mine"])
 
@@ -46,34 +46,36 @@ def test_kueues_finalizer_goes_when_a_pod_or_its_group_is_over(
 
 
 def finalizers(scene: Scene) -> list[str]:
-    found: list[str] = scene.read(f"{PODS}/one")["metadata"]["finalizers"]
-    return found
+    names: list[str] = scene.read(f"{PODS}/one")["metadata"]["finalizers"]
+    return names
 
 
 def member(name: str) -> Object:
-    found = guarded(name)
-    found["metadata"]["annotations"] = {"kueue.x-k8s.io/pod-group-total-count": "2"}
-    found["metadata"]["labels"] |= {"kueue.x-k8s.io/queue-name": "main"}
-    return found
+    obj = guarded(name)
+    obj["metadata"]["annotations"] = {"kueue.x-k8s.io/pod-group-total-count": "2"}
+    obj["metadata"]["labels"] |= {"kueue.x-k8s.io/queue-name": "main"}
+    return obj
 
 
-def test_each_pod_of_a_group_is_told_why_it_is_stopped() -> None:
+def test_each_pod_of_a_group_gets_the_reason_why_it_is_stopped() -> None:
     async def run() -> None:
         scene = Scene(with_crds=True)
         made = [scene.make(PODS, member(name)) for name in ("one", "two")]
-        uid = group_uid([read(one, Pod) for one in made])
+        uid = group_uid([read(item, Pod) for item in made])
         job = ObjectRef(kind="pod-group", namespace="default", name="crew", uid=uid)
         stop = StopOrdered(
             at_us=US, workload="default/crew", uid=uid, job=job, reason="Preempted", message="why"
         )
         async with alongside(scene.actuator().run()):
             await scene.write(stop)
-            await eventually(lambda: len(told(scene)) == 2)
-        assert told(scene) == [("one", "Stopped", "why"), ("two", "Stopped", "why")]
+            await eventually(lambda: len(event_rows(scene)) == 2)
+        assert event_rows(scene) == [("one", "Stopped", "why"), ("two", "Stopped", "why")]
 
     run_virtually(run())
 
 
-def told(scene: Scene) -> list[tuple[str, str, str]]:
+def event_rows(scene: Scene) -> list[tuple[str, str, str]]:
     items = scene.read("/api/v1/namespaces/default/events")["items"]
-    return sorted((one["involvedObject"]["name"], one["reason"], one["message"]) for one in items)
+    return sorted(
+        (event["involvedObject"]["name"], event["reason"], event["message"]) for event in items
+    )

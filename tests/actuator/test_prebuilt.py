@@ -19,9 +19,9 @@ def made(story: Story, **meta: object) -> Object:
     """Make a Workload under the key that the story's job has."""
     template = story.job()["spec"]["template"]
     podsets = [{"name": "main", "count": 1, "template": template}]
-    found = kueue("Workload", story.key.partition("/")[2], queueName="main", podSets=podsets)
-    found["metadata"] |= meta
-    return story.make(WORKLOADS, found)
+    obj = kueue("Workload", story.key.partition("/")[2], queueName="main", podSets=podsets)
+    obj["metadata"] |= meta
+    return story.make(WORKLOADS, obj)
 
 
 def submitted(story: Story) -> WorkloadSubmitted:
@@ -36,9 +36,9 @@ def test_a_job_becomes_the_owner_of_its_workload() -> None:
         async with alongside(story.actuator(projects=True).run()):
             await eventually(lambda: story.condition("Admitted")[0] == "True")
         meta = (story.shows() or {})["metadata"]
-        assert [(one["uid"], one["controller"]) for one in meta["ownerReferences"]] == [
-            (story.uid, True)
-        ]
+        assert [
+            (reference["uid"], reference["controller"]) for reference in meta["ownerReferences"]
+        ] == [(story.uid, True)]
         assert meta["labels"] == {"mine": "1", "kueue.x-k8s.io/job-uid": story.uid}
 
     run_virtually(run())
@@ -93,7 +93,7 @@ def test_a_prebuilt_workload_is_never_made_and_stays_when_its_job_leaves() -> No
     run_virtually(run())
 
 
-def test_a_workload_goes_that_expired_while_nobody_was_active() -> None:
+def test_a_workload_goes_that_expired_while_no_replica_was_active() -> None:
     async def run() -> None:
         story = Story()
         made(story)

@@ -32,12 +32,12 @@ def test_a_queued_job_is_shown_as_a_workload_of_its_own() -> None:
         await story.write(*QUEUES, story.submitted())
         async with alongside(story.actuator(projects=True).run()):
             await eventually(lambda: story.shows() is not None)
-        found = story.read(story.path)
-        (owner,) = found["metadata"]["ownerReferences"]
+        obj = story.read(story.path)
+        (owner,) = obj["metadata"]["ownerReferences"]
         assert (owner["kind"], owner["uid"], owner["controller"]) == ("Job", story.uid, True)
-        assert found["metadata"]["labels"] == {"kueue.x-k8s.io/job-uid": story.uid}
-        assert found["metadata"]["annotations"] == {"tidegate.dev/decision": f"{LEDGER}/5"}
-        spec = found["spec"]
+        assert obj["metadata"]["labels"] == {"kueue.x-k8s.io/job-uid": story.uid}
+        assert obj["metadata"]["annotations"] == {"tidegate.dev/decision": f"{LEDGER}/5"}
+        spec = obj["spec"]
         assert (spec["queueName"], spec["priority"], spec["active"]) == ("main", 100, True)
         assert spec["priorityClassRef"]["name"] == "high"
         (podset,) = spec["podSets"]
@@ -141,7 +141,7 @@ def test_queues_show_what_waits_and_what_is_used() -> None:
     run_virtually(run())
 
 
-def test_people_are_told_once_whoever_reads_the_ledger_twice() -> None:
+def test_users_get_one_event_though_the_ledger_is_read_twice() -> None:
     async def run() -> None:
         story = Story()
         async with alongside(story.actuator(projects=True).run()):
@@ -232,7 +232,7 @@ def test_what_others_wrote_into_a_workload_stays() -> None:
     run_virtually(run())
 
 
-def test_a_workload_that_somebody_deleted_is_put_back_as_it_was() -> None:
+def test_a_workload_that_a_user_deleted_is_put_back_as_it_was() -> None:
     async def run() -> None:
         story = Story()
         async with alongside(story.actuator(projects=True).run()):

@@ -58,10 +58,10 @@ def share(story: Story, path: str) -> int | None:
 
 
 def active(story: Story, path: str) -> Object:
-    found = story.status(path).get("conditions", [{}])
-    assert len(found) == 1
-    told: Object = found[0]
-    return told
+    current_conditions = story.status(path).get("conditions", [{}])
+    assert len(current_conditions) == 1
+    fields: Object = current_conditions[0]
+    return fields
 
 
 def with_cohort() -> Story:
@@ -185,8 +185,8 @@ def test_a_local_queue_shows_what_it_consumed_until_that_plays_no_part() -> None
         story = Story()
 
         def shown() -> Object | None:
-            found: Object | None = story.status(LOCAL).get("fairSharing")
-            return found
+            fair_sharing: Object | None = story.status(LOCAL).get("fairSharing")
+            return fair_sharing
 
         async with alongside(story.actuator(projects=True).run()):
             later_us = AT_US + 300 * SECOND_US

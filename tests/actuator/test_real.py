@@ -51,9 +51,9 @@ class Real:
         consumer = Consumer(self._bus.feed(), applier, FanOut(), random)
         return Session(consumer, self._bus.lease("a", holder="a"), 10, 4)
 
-    async def make(self, found: Object) -> tuple[Object, ObjectRef]:
-        found["metadata"]["namespace"] = self._namespace
-        answer = await self._api.request("POST", self.jobs, body=msgspec.json.encode(found))
+    async def make(self, obj: Object) -> tuple[Object, ObjectRef]:
+        obj["metadata"]["namespace"] = self._namespace
+        answer = await self._api.request("POST", self.jobs, body=msgspec.json.encode(obj))
         assert answer.status == 201, answer.body
         made = msgspec.json.decode(answer.body)
         meta = made["metadata"]
@@ -69,15 +69,19 @@ class Real:
     async def until(self, path: str, holds: Callable[[Object], bool]) -> Object:
         async with asyncio.timeout(DEADLINE_S):
             while True:
-                found: Object = msgspec.json.decode((await self._api.request("GET", path)).body)
-                if holds(found):
-                    return found
+                document: Object = msgspec.json.decode((await self._api.request("GET", path)).body)
+                if holds(document):
+                    return document
                 await asyncio.sleep(0.1)
 
     async def reported(self) -> list[ActuationReported]:
-        told = await self._bus.observation_reader().pull(Position(), count_max=100, wait_s=0)
-        found = [decode_observation(one.payload) for one in told]
-        return [one for one in found if isinstance(one, ActuationReported)]
+        messages = await self._bus.observation_reader().pull(Position(), count_max=100, wait_s=0)
+        observations = [decode_observation(message.payload) for message in messages]
+        return [
+            observation
+            for observation in observations
+            if isinstance(observation, ActuationReported)
+        ]
 
 
 @pytest.fixture
@@ -107,13 +111,15 @@ async def test_a_running_job_is_stopped_and_its_template_is_as_it_was(real: Real
     order = start(ref, node_selector={"kubernetes.io/os": "none"}, tolerations=(spot,))
     path = f"{real.jobs}/train"
     async with started(real, order):
-        await real.until(path, lambda one: one["status"].get("active") == 2)
-        pods = await real.until(real.pods, lambda found: len(found["items"]) == 2)
+        await real.until(path, lambda obj: obj["status"].get("active") == 2)
+        pods = await real.until(real.pods, lambda pod: len(pod["items"]) == 2)
         assert pods["items"][0]["spec"]["nodeSelector"] == {"kubernetes.io/os": "none"}
-        assert "spot" in [one.get("key") for one in pods["items"][0]["spec"]["tolerations"]]
+        assert "spot" in [
+            toleration.get("key") for toleration in pods["items"][0]["spec"]["tolerations"]
+        ]
         await real.history.write(StopOrdered(at_us=2, workload="w", job=ref))
-        after = await real.until(path, lambda one: one["spec"] == made["spec"])
-        await real.until(real.pods, lambda found: not found["items"])
+        after = await real.until(path, lambda obj: obj["spec"] == made["spec"])
+        await real.until(real.pods, lambda pod: not pod["items"])
     assert msgspec.json.encode(after["spec"]) == msgspec.json.encode(made["spec"])
     marks = after["metadata"]["annotations"]
     marks.pop("tidegate.dev/author", "")  # a policy's, where other tests installed it
@@ -125,11 +131,11 @@ async def test_a_job_is_started_again_elsewhere_after_it_was_stopped(real: Real)
     _, ref = await real.make(job(parallelism=2, completions=2))
     path = f"{real.jobs}/train"
     async with started(real, start(ref, node_selector={"zone": "a"})):
-        await real.until(path, lambda one: one["status"].get("active") == 2)
+        await real.until(path, lambda obj: obj["status"].get("active") == 2)
         await real.history.write(StopOrdered(at_us=2, workload="w", job=ref))
-        await real.until(path, lambda one: "startTime" not in one["status"])
+        await real.until(path, lambda obj: "startTime" not in obj["status"])
         await real.history.write(start(ref, node_selector={"zone": "b"}))
-        again = await real.until(path, lambda one: not one["spec"]["suspend"])
+        again = await real.until(path, lambda obj: not obj["spec"]["suspend"])
     assert again["spec"]["template"]["spec"]["nodeSelector"] == {"zone": "b"}
 
 
@@ -137,11 +143,11 @@ async def test_a_job_unsuspended_by_hand_is_placed_all_the_same(real: Real) -> N
     _, ref = await real.make(job(parallelism=2, completions=2))
     path = f"{real.jobs}/train"
     await real.unsuspend(path)
-    await real.until(path, lambda one: one["status"].get("active") == 2)
+    await real.until(path, lambda obj: obj["status"].get("active") == 2)
     async with started(real, start(ref, node_selector={"zone": "a"})):
         placed = await real.until(
             path,
-            lambda one: one["spec"]["template"]["spec"].get("nodeSelector") == {"zone": "a"},
+            lambda obj: obj["spec"]["template"]["spec"].get("nodeSelector") == {"zone": "a"},
         )
     assert placed["spec"]["suspend"] is False
 
@@ -153,6 +159,6 @@ async def test_a_namesake_is_reported_gone_and_left_alone(real: Real) -> None:
         async with asyncio.timeout(DEADLINE_S):
             while not await real.reported():
                 await asyncio.sleep(0.1)
-        found = await real.until(f"{real.jobs}/train", lambda _: True)
-    assert [one.reason for one in await real.reported()] == ["gone"]
-    assert found["spec"]["suspend"] is True
+        obj = await real.until(f"{real.jobs}/train", lambda _: True)
+    assert [observation.reason for observation in await real.reported()] == ["gone"]
+    assert obj["spec"]["suspend"] is True

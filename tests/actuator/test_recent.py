@@ -40,8 +40,8 @@ def test_a_job_is_read_once_for_its_start_and_its_workload() -> None:
         async with alongside(story.actuator(projects=True).run()):
             await asyncio.sleep(60)  # it is the active one, and all is compared
             story.api.requests.clear()
-            told = story.submitted(), story.reserved(), story.admitted(), start(story.made)
-            await story.write(*QUEUES, *told)
+            events = story.submitted(), story.reserved(), story.admitted(), start(story.made)
+            await story.write(*QUEUES, *events)
             await eventually(lambda: story.condition("Admitted")[0] == "True")
         reads = [path for method, path in story.api.requests if method == "GET"]
         assert reads.count(f"{JOBS}/train") <= 1

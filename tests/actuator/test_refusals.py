@@ -1,4 +1,4 @@
-"""What cannot be read is told on the object itself."""
+"""What cannot be read is reported on the object itself."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def refused(resource: str, namespace: str = "team", name: str = "a.b") -> Observ
 
 
 def test_a_refused_job_has_an_event_that_says_why() -> None:
-    told = refusal(refused("jobsets.jobset.x-k8s.io"), 255)
-    assert told is not None
-    assert told["metadata"] == {"namespace": "team", "name": "a.b.ff.r"}
-    assert told["involvedObject"] == {
+    obj = refusal(refused("jobsets.jobset.x-k8s.io"), 255)
+    assert obj is not None
+    assert obj["metadata"] == {"namespace": "team", "name": "a.b.ff.r"}
+    assert obj["involvedObject"] == {
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
         "namespace": "team",
         "name": "a.b",
         "uid": "u1",
     }
-    assert (told["type"], told["reason"], told["message"]) == (
+    assert (obj["type"], obj["reason"], obj["message"]) == (
         "Warning",
         "Unreadable",
         "no podsets",
@@ -49,11 +49,13 @@ def test_a_refused_job_has_an_event_that_says_why() -> None:
         ObservationRefused(at_us=US, subject="noise", digest="d", error="e", uid="u1"),
     ],
 )
-def test_what_is_no_job_is_told_in_the_ledger_alone(event: ObservationRefused) -> None:
+def test_what_is_no_job_is_named_in_the_ledger_alone(event: ObservationRefused) -> None:
     assert refusal(event, 1) is None
 
 
-def test_what_was_refused_while_nobody_was_active_is_told_once_and_only_while_it_is_news() -> None:
+def test_what_was_refused_while_no_replica_was_active_is_shown_once_and_only_while_it_is_news() -> (
+    None
+):
     async def run() -> None:
         story = Story()
         late = refused("jobs.batch", "default", "late")

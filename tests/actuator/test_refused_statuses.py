@@ -36,10 +36,10 @@ async def evicted(reason: str, times: int) -> list[tuple[str, str]]:
         await story.write(*QUEUES, story.submitted(), story.reserved(), story.admitted())
         await eventually(lambda: story.condition("Admitted")[0] == "True")
         api.before = refuse
-        told = WorkloadEvicted(
+        decision = WorkloadEvicted(
             at_us=AT_US, workload=story.key, reason=reason, message="No other place."
         )
-        await story.write(told)
+        await story.write(decision)
         await eventually(lambda: story.condition("Evicted")[:2] == ("True", reason))
         await eventually(lambda: ("Workload", f"EvictedDueTo{reason}") in story.events())
     assert len(refusals) == times
@@ -50,12 +50,12 @@ async def evicted(reason: str, times: int) -> list[tuple[str, str]]:
     ("reason", "refusals", "times"),
     [("NodeFailures", 3, 1), ("NodeFailures", 0, 0), ("Preempted", 3, 0)],
 )
-def test_a_refused_eviction_from_a_failed_node_is_told_once(
+def test_a_refused_eviction_from_a_failed_node_is_reported_once(
     reason: str, refusals: int, times: int
 ) -> None:
     async def run() -> None:
-        found = await evicted(reason, refusals)
-        assert found.count(("Workload", FAILED)) == times
+        pairs = await evicted(reason, refusals)
+        assert pairs.count(("Workload", FAILED)) == times
 
     run_virtually(run())
 

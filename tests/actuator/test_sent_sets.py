@@ -45,9 +45,9 @@ AT = "2026-01-01T00:00:00Z"
 def test_the_pods_of_a_set_are_let_go_by_the_copy_that_it_owns(*, own: bool) -> None:
     async def run() -> None:
         stage = served()
-        found = stateful()
-        found["metadata"]["annotations"] = {PREBUILT_WORKLOAD: "sent"}
-        made, other = stage.make(SETS, found), stage.make(SETS, stateful("other"))
+        obj = stateful()
+        obj["metadata"]["annotations"] = {PREBUILT_WORKLOAD: "sent"}
+        made, other = stage.make(SETS, obj), stage.make(SETS, stateful("other"))
         start = (PodSetStart(name="main", count=2),)
         stage.change(f"{SETS}/db", ordering.marked(None, "ledger/7", start))
         admitted(stage, made if own else other)

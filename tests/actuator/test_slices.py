@@ -27,9 +27,9 @@ def submitted(story: Story, pods: int) -> WorkloadSubmitted:
 
 
 def slice_of(story: Story, pods: int, before: str, number: int) -> WorkloadSubmitted:
-    told = submitted(story, pods)
+    event = submitted(story, pods)
     key, uid = f"{story.key}-{number}", f"{story.uid}/{number}"
-    return replace(told, workload=key, uid=uid, replaces=before)
+    return replace(event, workload=key, uid=uid, replaces=before)
 
 
 def found(story: Story, key: str) -> Object:
@@ -51,11 +51,11 @@ def test_each_slice_names_the_first_and_the_one_that_it_replaces() -> None:
             await eventually(lambda: len(story.read(WORKLOADS)["items"]) == 3)
         marks = [found(story, key)["metadata"]["annotations"] for key in (story.key, second, third)]
         first = story.key.partition("/")[2]
-        assert [one[SLICE] for one in marks] == [first] * 3
-        assert [one.get(REPLACES) for one in marks] == [None, story.key, second]
+        assert [mark[SLICE] for mark in marks] == [first] * 3
+        assert [mark.get(REPLACES) for mark in marks] == [None, story.key, second]
         assert [count(story, key) for key in (story.key, second, third)] == [1, 2, 3]
-        owners = [one["metadata"]["ownerReferences"] for one in story.read(WORKLOADS)["items"]]
-        assert {one["uid"] for (one,) in owners} == {story.uid}
+        owners = [obj["metadata"]["ownerReferences"] for obj in story.read(WORKLOADS)["items"]]
+        assert {value["uid"] for (value,) in owners} == {story.uid}
 
     run_virtually(run())
 
@@ -85,12 +85,14 @@ def test_a_job_that_shrinks_shows_it_in_place_and_uses_less() -> None:
     async def run() -> None:
         story = Story()
         reserved = story.reserved()
-        given = tuple(replace(one, count=3, usage={"cpu": 1_500}) for one in reserved.assignment)
-        told = submitted(story, 3), replace(reserved, assignment=given), story.admitted()
+        given = tuple(
+            replace(assignment, count=3, usage={"cpu": 1_500}) for assignment in reserved.assignment
+        )
+        events = submitted(story, 3), replace(reserved, assignment=given), story.admitted()
         fewer = WorkloadChanged(
             at_us=AT_US, workload=story.key, uid=story.uid, queue="main", podsets=(PodSet(count=1),)
         )
-        await story.write(*QUEUES, *told)
+        await story.write(*QUEUES, *events)
         async with alongside(story.actuator(projects=True).run()):
             queue = f"{KUEUE}/clusterqueues/cq"
             await eventually(lambda: "flavorsUsage" in story.status(queue))
@@ -106,11 +108,11 @@ def test_a_job_that_shrinks_shows_it_in_place_and_uses_less() -> None:
 def test_a_job_that_came_back_larger_shows_it() -> None:
     async def run() -> None:
         story = Story()
-        told = submitted(story, 1), story.reserved(), story.admitted()
+        events = submitted(story, 1), story.reserved(), story.admitted()
         more = WorkloadChanged(
             at_us=AT_US, workload=story.key, uid=story.uid, queue="main", podsets=(PodSet(count=3),)
         )
-        await story.write(*QUEUES, *told)
+        await story.write(*QUEUES, *events)
         async with alongside(story.actuator(projects=True).run()):
             await eventually(lambda: story.condition("Admitted")[0] == "True")
             await story.write(more)
@@ -126,12 +128,12 @@ def test_a_workload_says_which_generation_of_its_job_it_was_written_for() -> Non
         second = f"{story.key}-2"
         first = submitted(story, 1), story.reserved(), story.admitted()
         await story.write(*QUEUES, *first, slice_of(story, 2, story.key, 2))
-        told = JobStateReported(
+        event = JobStateReported(
             at_us=AT_US, workload=story.key, uid=story.uid, version=9, state=JobState(generation=7)
         )
         async with alongside(story.actuator(projects=True).run()):
             await eventually(lambda: len(story.read(WORKLOADS)["items"]) == 2)
-            await story.write(told)
+            await story.write(event)
             await eventually(lambda: generation(story, story.key) == "7")
             assert generation(story, second) == "0"
             taken = replace(story.reserved(), workload=second, uid=f"{story.uid}/2")

@@ -68,19 +68,19 @@ def test_of_two_actuators_one_works_and_the_other_takes_over() -> None:
 
 def test_a_renewal_that_fails_once_costs_nothing() -> None:
     async def run() -> None:
-        told = list[bool]()
-        async with alongside(keep(Scripted("yyny"), 12, told.append)):
+        outcomes = list[bool]()
+        async with alongside(keep(Scripted("yyny"), 12, outcomes.append)):
             await asyncio.sleep(60)
-            assert told == [True]
+            assert outcomes == [True]
 
     run_virtually(run())
 
 
 def test_a_lease_that_cannot_be_renewed_is_given_up_before_it_runs_out() -> None:
     async def run() -> None:
-        told = list[bool]()
-        async with alongside(keep(Scripted("yn"), 12, told.append)):
-            await eventually(lambda: told == [True, False], within_s=12)
+        outcomes = list[bool]()
+        async with alongside(keep(Scripted("yn"), 12, outcomes.append)):
+            await eventually(lambda: outcomes == [True, False], within_s=12)
 
     run_virtually(run())
 

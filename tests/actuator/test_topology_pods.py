@@ -39,7 +39,7 @@ def staged(work: Callable[[Placing], Coroutine[Any, Any, None]], *about: Any, **
     run_virtually(run())
 
 
-def test_each_pod_is_told_the_domain_of_its_rank_in_one_patch() -> None:
+def test_each_pod_gets_the_domain_of_its_rank_in_one_patch() -> None:
     async def run(stage: Placing) -> None:
         for rank in (2, 0, 1):
             stage.pod(f"p{rank}", rank)
@@ -49,7 +49,7 @@ def test_each_pod_is_told_the_domain_of_its_rank_in_one_patch() -> None:
     staged(run, assigned(a=2, b=1))
 
 
-def test_nobody_looks_at_pods_before_a_topology_has_placed_any() -> None:
+def test_pods_are_not_watched_before_a_topology_has_placed_any() -> None:
     async def run(stage: Placing) -> None:
         stage.read_model.places = False
         stage.pod("p0", 0)
@@ -114,11 +114,11 @@ def test_pods_go_to_the_node_that_took_a_failed_ones_place_and_those_stuck_there
             stage.pod(f"p{rank}", rank)
         await eventually(lambda: stage.hosts() == {"p0": "a", "p1": "b"})
         stage.change(f"{PODS}/p0", {"spec": {"nodeName": "a"}})
-        stage.told(node_failed("b"))
+        stage.deliver(node_failed("b"))
         stage.pod("q1", 1)
         await asyncio.sleep(10)
         assert "q1" not in stage.hosts()
-        stage.told(replaced("b", assigned(a=1, c=1)))
+        stage.deliver(replaced("b", assigned(a=1, c=1)))
         await eventually(lambda: phase_of(stage.pods()["p1"]) == "Failed")
         conditions = stage.pods()["p1"]["status"]["conditions"]
         assert conditions[-1]["reason"] == "UnschedulableOnAssignedNode"
@@ -133,7 +133,7 @@ def test_a_pod_whose_node_fails_before_it_is_let_go_gets_the_new_one_or_waits(
     *, evicted: bool
 ) -> None:
     async def run(stage: Placing) -> None:
-        stage.told(node_failed("b"))
+        stage.deliver(node_failed("b"))
         for rank in (0, 1):
             stage.pod(f"p{rank}", rank)
         await eventually(lambda: stage.hosts() == {"p0": "a"})
@@ -144,7 +144,7 @@ def test_a_pod_whose_node_fails_before_it_is_let_go_gets_the_new_one_or_waits(
             await asyncio.sleep(30)
             assert stage.hosts() == {"p0": "a"}
         else:
-            stage.told(replaced("b", assigned(a=1, c=1)))
+            stage.deliver(replaced("b", assigned(a=1, c=1)))
             await eventually(lambda: stage.hosts() == {"p0": "a", "p1": "c"})
 
     staged(run, assigned(a=1, b=1))
@@ -194,8 +194,8 @@ def test_whatever_happens_each_pod_is_let_go_once_and_no_domain_is_overfilled(
                 seen |= hosts
         stage.api.answers_lost, stage.api.lag_s = 0, 0.0
         stage.pod("last")
-        for name, found in stage.pods().items():
-            if name in stage.hosts() and phase_of(found) != "Failed":
+        for name, fields in stage.pods().items():
+            if name in stage.hosts() and phase_of(fields) != "Failed":
                 stage.say(name, "Failed")
         await eventually(lambda: "last" in stage.hosts() or sum(stage.held().values()) == 5)
 
@@ -205,14 +205,14 @@ def test_whatever_happens_each_pod_is_let_go_once_and_no_domain_is_overfilled(
 def _happens(stage: Placing, act: str, number: int, at: int) -> dict[str, int]:
     """Let something happen; return which hosts have room for how many from now on."""
     names = sorted(stage.pods())
-    one = names[number % len(names)] if names else ""
+    text = names[number % len(names)] if names else ""
     match act:
         case "make":
             stage.pod(f"p{at}", number if number < 5 else None)
-        case "fail" if one in stage.hosts():
-            stage.say(one, "Failed")
-        case "delete" if one:
-            stage.remove(f"{PODS}/{one}")
+        case "fail" if text in stage.hosts():
+            stage.say(text, "Failed")
+        case "delete" if text:
+            stage.remove(f"{PODS}/{text}")
         case "restart":
             stage.start()
         case "lose":
@@ -220,8 +220,8 @@ def _happens(stage: Placing, act: str, number: int, at: int) -> dict[str, int]:
         case "lag":
             stage.api.lag_s = number / 4
         case "move":
-            stage.told(node_failed("b"))
-            stage.told(replaced("b", assigned(a=2, c=1, d=2)))
+            stage.deliver(node_failed("b"))
+            stage.deliver(replaced("b", assigned(a=2, c=1, d=2)))
             return {"d": 2}
         case _:
             pass

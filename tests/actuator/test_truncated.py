@@ -55,7 +55,9 @@ def test_a_successor_goes_on_from_what_kubernetes_shows() -> None:
     run_virtually(run())
 
 
-def test_who_was_evicted_in_a_lost_tail_is_shown_as_admitted_once_that_is_told_again() -> None:
+def test_a_workload_evicted_in_a_lost_tail_is_shown_as_admitted_once_that_is_published_again() -> (
+    None
+):
     async def run() -> None:
         story = Story(events_max=KEPT)
         await shown(story)
@@ -87,7 +89,7 @@ def _again(story: Story) -> ReservationRepeated:
     )
 
 
-def test_an_elastic_job_stays_so_if_its_reservation_is_told_again_before_it_was_read_back() -> None:
+def test_an_elastic_job_stays_so_if_its_reservation_comes_again_before_it_was_read_back() -> None:
     key, uid, read_model = "team/job-grows", "uid-1", ReadModel()
     job = ObjectRef(kind="batch/job", namespace="team", name="grows", uid=uid)
     state = JobState(suspended=False, generation=3)

@@ -29,9 +29,9 @@ def telling(api: Interposed, enabled: tuple[str, ...] = NOT_JOBS) -> Unqueued:
     return Unqueued(calls, Random(1), lambda: AT_US, queued_kinds(enabled))
 
 
-def told(stage: Stage) -> list[tuple[str, str]]:
+def event_rows(stage: Stage) -> list[tuple[str, str]]:
     items = stage.read(EVENTS)["items"]
-    return sorted((one["involvedObject"]["name"], one["reason"]) for one in items)
+    return sorted((event["involvedObject"]["name"], event["reason"]) for event in items)
 
 
 def unlabelled(name: str) -> Object:
@@ -57,18 +57,18 @@ def play(story: Callable[[Stage, Unqueued], Awaitable[None]]) -> None:
     run_virtually(run())
 
 
-def test_each_is_told_once_and_says_which_queue_and_kind() -> None:
+def test_each_is_reported_once_and_says_which_queue_and_kind() -> None:
     async def story(stage: Stage, teller: Unqueued) -> None:
         made = stage.make(JOBS, job("before"))
         for other in (unlabelled("free"), owned("child")):
             stage.make(JOBS, other)
         teller.work(working=True)
-        await eventually(lambda: told(stage) == [("before", REASON)])
+        await eventually(lambda: event_rows(stage) == [("before", REASON)])
         stage.make(JOBS, job("later"))
-        await eventually(lambda: len(told(stage)) == 2)
+        await eventually(lambda: len(event_rows(stage)) == 2)
         stage.change(f"{JOBS}/later", {"metadata": {"labels": {"more": "ofit"}}})
         await asyncio.sleep(300)
-        assert told(stage) == [("before", REASON), ("later", REASON)]
+        assert event_rows(stage) == [("before", REASON), ("later", REASON)]
         event = stage.read(EVENTS)["items"][0]
         assert event["type"] == "Warning"
         assert event["involvedObject"]["uid"] == made["metadata"]["uid"]
@@ -77,7 +77,7 @@ def test_each_is_told_once_and_says_which_queue_and_kind() -> None:
     play(story)
 
 
-def test_of_an_enabled_kind_nobody_is_told() -> None:
+def test_of_an_enabled_kind_no_event_is_written() -> None:
     async def run() -> None:
         stage = Stage(with_crds=False)
         stage.make(JOBS, job())
@@ -85,7 +85,7 @@ def test_of_an_enabled_kind_nobody_is_told() -> None:
         teller.work(working=True)
         async with alongside(teller.run()):
             await asyncio.sleep(300)
-        assert told(stage) == []
+        assert event_rows(stage) == []
         assert not any(path == "/apis/batch/v1/jobs" for _, path in stage.api.requests)
 
     run_virtually(run())
@@ -95,16 +95,16 @@ def test_only_the_active_one_tells_and_its_successor_tells_nothing_twice() -> No
     async def story(stage: Stage, teller: Unqueued) -> None:
         stage.make(JOBS, job("train"))
         await asyncio.sleep(60)
-        assert told(stage) == []
+        assert event_rows(stage) == []
         teller.work(working=True)
-        await eventually(lambda: len(told(stage)) == 1)
+        await eventually(lambda: len(event_rows(stage)) == 1)
         heir = telling(stage.api)
         heir.work(working=True)
         async with alongside(heir.run()):
             stage.make(JOBS, job("other"))
-            await eventually(lambda: len(told(stage)) == 2)
+            await eventually(lambda: len(event_rows(stage)) == 2)
             await asyncio.sleep(60)
-        assert len(told(stage)) == 2
+        assert len(event_rows(stage)) == 2
 
     play(story)
 
@@ -117,7 +117,7 @@ def test_a_kind_that_may_not_be_looked_at_is_asked_for_seldom_and_keeps_nothing_
         stage.api.before = forbid
         teller.work(working=True)
         stage.make(JOBS, job())
-        await eventually(lambda: len(told(stage)) == 1)
+        await eventually(lambda: len(event_rows(stage)) == 1)
         since = len(stage.api.requests)
         await asyncio.sleep(3_600)
         asked = stage.api.requests[since:].count(("GET", "/apis/apps/v1/deployments"))
@@ -126,7 +126,7 @@ def test_a_kind_that_may_not_be_looked_at_is_asked_for_seldom_and_keeps_nothing_
     play(story)
 
 
-def test_of_more_than_can_wait_the_oldest_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_more_than_can_wait_the_oldest_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unqueued, "WAITING_MAX", 3)
 
     async def story(stage: Stage, teller: Unqueued) -> None:
@@ -134,8 +134,8 @@ def test_of_more_than_can_wait_the_oldest_are_not_told(monkeypatch: pytest.Monke
             stage.make(JOBS, job(f"train-{number}"))
         await asyncio.sleep(30)  # nobody is the active one
         teller.work(working=True)
-        await eventually(lambda: len(told(stage)) == 3)
+        await eventually(lambda: len(event_rows(stage)) == 3)
         await asyncio.sleep(60)
-        assert len(told(stage)) == 3
+        assert len(event_rows(stage)) == 3
 
     play(story)

@@ -44,10 +44,10 @@ def closure(name: str, extras: frozenset[str]) -> set[str]:
     """Return what an installation of a distribution with extras brings, itself included."""
     seen, open_ends = set[tuple[str, frozenset[str]]](), [(name, extras)]
     while open_ends:
-        if (one := open_ends.pop()) in seen:
+        if (row := open_ends.pop()) in seen:
             continue
-        seen.add(one)
-        name, extras = one
+        seen.add(row)
+        name, extras = row
         for text in requires(name) or ():
             needed = Requirement(text)
             marker = needed.marker

@@ -44,11 +44,11 @@ def is_a_truth(value: ast.expr) -> bool:
 
 def test_nothing_but_the_bounded_reader_makes_numbers_of_text() -> None:
     files = (path for room in READS_OUTSIDE for path in (ROOT / room).rglob("*.py"))
-    found = {
+    names = {
         f"{path.relative_to(ROOT)}: {call}"
         for path in files
         if str(path.relative_to(ROOT)) != READER
         for call in conversions(path)
         if call not in NO_TEXT
     }
-    assert found == set()
+    assert names == set()

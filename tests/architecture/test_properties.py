@@ -9,7 +9,7 @@ TESTS = Path(__file__).parents[1]
 
 
 def decorators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    return {ast.unparse(one).partition("(")[0] for one in node.decorator_list}
+    return {ast.unparse(node).partition("(")[0] for node in node.decorator_list}
 
 
 def test_every_property_says_how_much_it_draws() -> None:
@@ -21,4 +21,4 @@ def test_every_property_says_how_much_it_draws() -> None:
         if isinstance(node, kinds) and "given" in decorators(node)
     }
     assert len(properties) > 20
-    assert [name for name, found in properties.items() if "drawn" not in found] == []
+    assert [name for name, names in properties.items() if "drawn" not in names] == []

@@ -64,7 +64,7 @@ def test_a_folder_is_read_at_a_glance() -> None:
 def test_a_module_has_one_purpose_said_in_its_first_line_and_in_its_name() -> None:
     firsts = {path: (ast.get_docstring(tree(path)) or "").partition("\n")[0] for path in modules()}
     assert [
-        label(path) for path, told in firsts.items() if not told.endswith((".", ":", "?"))
+        label(path) for path, text in firsts.items() if not text.endswith((".", ":", "?"))
     ] == []
     assert [label(path) for path in modules() if path.stem in NAMES_FORBIDDEN] == []
 

@@ -35,10 +35,10 @@ def tracked() -> list[Path]:
 
 @pytest.mark.parametrize("what", FORBIDDEN)
 def test_no_file_holds(what: str) -> None:
-    found = [
+    names = [
         f"{path.relative_to(ROOT)}: {match[0]}"
         for path in tracked()
         if path.is_file() and path.name not in SKIPPED and path.suffix not in {".png", ".gz"}
         for match in FORBIDDEN[what].finditer(path.read_text(errors="replace"))
     ]
-    assert found == []
+    assert names == []

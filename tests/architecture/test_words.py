@@ -63,13 +63,13 @@ def test_what_the_glossary_names_is_there(word: str, where: str) -> None:
 
 
 def test_no_private_word_names_a_module_or_a_class() -> None:
-    found = {
+    lines = {
         f"{path.relative_to(ROOT)}: {name}"
         for path in modules()
         for name in names(path)
         if words(name) & PRIVATE
     }
-    assert found == set()
+    assert lines == set()
 
 
 PRONOUNS = re.compile(r"\b(anybody|somebody|told|whoever|whom)\b", re.IGNORECASE)

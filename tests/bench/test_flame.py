@@ -27,9 +27,11 @@ def test_a_graph_is_svg_whose_boxes_are_as_wide_as_their_time(tmp_path: Path) ->
     (tmp_path / "in.raw").write_text("\n".join(STACKS))
     assert main([str(tmp_path / "in.raw"), str(tmp_path / "out.svg"), "the", "scheduler"]) == 0
     root = ET.fromstring((tmp_path / "out.svg").read_text())  # noqa: S314 - our own file
-    widths = [float(one.get("width", "0")) for one in root.iter() if one.tag.endswith("rect")]
+    widths = [
+        float(element.get("width", "0")) for element in root.iter() if element.tag.endswith("rect")
+    ]
     assert widths == [749.5, 249.5, 249.5]
-    titles = [one.text for one in root.iter() if one.tag.endswith("title")]
+    titles = [element.text for element in root.iter() if element.tag.endswith("title")]
     assert titles[0] == "turn (private/turn.py): 75.0 %"
 
 

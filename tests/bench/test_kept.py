@@ -22,8 +22,8 @@ def table(**outcomes: Sample) -> Table:
 
 def test_the_median_is_of_the_ratios_and_not_of_the_figures() -> None:
     slow_machine, fast_machine, odd = sample(10, 10), sample(40, 20), sample(30, 5)
-    found = middle([{"core": slow_machine}, {"core": odd}, {"core": fast_machine}])
-    assert found == {"core": fast_machine}
+    mapping = middle([{"core": slow_machine}, {"core": odd}, {"core": fast_machine}])
+    assert mapping == {"core": fast_machine}
 
 
 def test_an_outcome_that_one_run_lacks_has_no_median() -> None:
@@ -45,14 +45,16 @@ def test_a_slower_machine_loses_nothing() -> None:
 
 def test_what_is_measured_for_the_first_time_cannot_fail() -> None:
     verdicts = compare({"core": sample(1)}, None) + compare({"core": sample(1)}, table())
-    assert [one.failed for one in verdicts] == [False, False]
+    assert [verdict.failed for verdict in verdicts] == [False, False]
 
 
 def test_a_failure_says_which_and_by_how_much() -> None:
-    told = list(report(compare({"core": sample(50), "ledger": sample(7)}, table(core=sample(100)))))
-    assert told[-1] == "LOST core: 50.0% of the kept ratio, 20% may be lost"
-    assert "kept 1, -50.0%" in told[0]
-    assert "(new)" in told[1]
+    items = list(
+        report(compare({"core": sample(50), "ledger": sample(7)}, table(core=sample(100))))
+    )
+    assert items[-1] == "LOST core: 50.0% of the kept ratio, 20% may be lost"
+    assert "kept 1, -50.0%" in items[0]
+    assert "(new)" in items[1]
 
 
 def test_keeping_a_part_leaves_the_rest_of_the_table(tmp_path: Path) -> None:
@@ -92,7 +94,7 @@ def test_what_cannot_be_measured_is_neither_kept_nor_passed(
 
 
 def ratios(held: Table) -> Iterator[float]:
-    return (one.ratio for one in held.outcomes.values())
+    return (outcome.ratio for outcome in held.outcomes.values())
 
 
 def test_the_kept_table_can_be_compared_with() -> None:

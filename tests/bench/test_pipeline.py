@@ -45,8 +45,8 @@ def test_a_path_names_a_resource_wherever_its_namespace_stands() -> None:
 
 
 def test_a_merge_patch_removes_with_null_and_leaves_what_it_does_not_name() -> None:
-    found = {"spec": {"a": 1, "b": {"c": 2}}, "status": {}}
-    assert merge(found, {"spec": {"b": {"d": 3}, "a": None}}) == {
+    fields = {"spec": {"a": 1, "b": {"c": 2}}, "status": {}}
+    assert merge(fields, {"spec": {"b": {"d": 3}, "a": None}}) == {
         "spec": {"b": {"c": 2, "d": 3}},
         "status": {},
     }
@@ -70,8 +70,8 @@ async def test_a_watch_begins_with_what_came_after_its_version(
     stub.put(f"{JOBS}/b", {"metadata": {"name": "b"}})
     query = {"resourceVersion": since, "timeoutSeconds": "60"}
     async with api.watch(EVERYWHERE, query) as lines:
-        told = [msgspec.json.decode(await anext(lines))]
+        values = [msgspec.json.decode(await anext(lines))]
         stub.put(f"{JOBS}/a", {"metadata": {"name": "a"}})
-        told.append(msgspec.json.decode(await anext(lines)))
-    seen = [(one["type"], one["object"]["metadata"]["name"]) for one in told]
+        values.append(msgspec.json.decode(await anext(lines)))
+    seen = [(item["type"], item["object"]["metadata"]["name"]) for item in values]
     assert seen == [("ADDED", "b"), ("MODIFIED", "a")]

@@ -27,12 +27,12 @@ def phase(scheduler: float, actuator: float) -> Phase:
 
 
 def test_what_is_passed_by_and_the_limit_are_calculated() -> None:
-    told = list(lines([phase(4.0, 2.0), phase(5.5, 2.3)], [1, 4]))
-    assert "| scheduler | 4 | 0.5 |" in told
-    assert "| actuator | 2 | 0.1 |" in told
-    assert "| 1 | 250 | scheduler |" in told
-    assert "| 4 | 727 | scheduler |" in told  # 1000 / (4/4 + 0.5 * 3/4)
-    assert "| 8 | 1000 | ingest |" in told
+    items = list(lines([phase(4.0, 2.0), phase(5.5, 2.3)], [1, 4]))
+    assert "| scheduler | 4 | 0.5 |" in items
+    assert "| actuator | 2 | 0.1 |" in items
+    assert "| 1 | 250 | scheduler |" in items
+    assert "| 4 | 727 | scheduler |" in items  # 1000 / (4/4 + 0.5 * 3/4)
+    assert "| 8 | 1000 | ingest |" in items
 
 
 @pytest.mark.parametrize("counts", [[1], [2], []])

@@ -19,14 +19,14 @@ def some(name: str, seed: int = 0, count: int = 400) -> list[Job]:
 
 @pytest.mark.parametrize("name", TIMES)
 def test_a_load_is_the_same_for_a_seed_and_comes_at_its_rate(name: str) -> None:
-    found = some(name)
-    assert found == some(name)
-    assert found != some(name, seed=1)
-    assert found[-1].at_us / 1e6 == pytest.approx(200_000, rel=0.3)
+    actual_jobs = some(name)
+    assert actual_jobs == some(name)
+    assert actual_jobs != some(name, seed=1)
+    assert actual_jobs[-1].at_us / 1e6 == pytest.approx(200_000, rel=0.3)
 
 
 def test_a_fifth_of_the_jobs_asks_for_a_gpu() -> None:
-    asking = [one for one in some("heavy") if GPU in one.asked.podsets[0].containers[0].requests]
+    asking = [job for job in some("heavy") if GPU in job.asked.podsets[0].containers[0].requests]
     assert len(asking) == pytest.approx(80, abs=30)
 
 

@@ -20,22 +20,26 @@ EVICTED = ("QuotaReserved", "Admitted", "Evicted")
 
 
 def conditions(*held: str) -> list[dict[str, str]]:
-    return [{"type": one, "status": "True", "reason": "Told", "message": ""} for one in held]
+    return [{"type": text, "status": "True", "reason": "Told", "message": ""} for text in held]
 
 
 def change(name: str, version: str, *held: str) -> Change:
-    found: dict[str, Any] = {
+    obj: dict[str, Any] = {
         "metadata": {"name": name, "resourceVersion": version},
         "status": {"conditions": conditions(*held)},
     }
-    line = msgspec.json.encode({"type": "MODIFIED", "object": found})
+    line = msgspec.json.encode({"type": "MODIFIED", "object": obj})
     return msgspec.json.decode(line, type=Change)
 
 
 def test_what_depends_on_a_reservation_is_false_without_it_and_the_rest_stays() -> None:
-    held = tuple(msgspec.Raw(msgspec.json.encode(one)) for one in conditions(*EVICTED))
-    found = msgspec.json.decode(msgspec.json.encode(unreserved(held)), type=list[dict[str, str]])
-    assert {one["type"]: (one["status"], one["reason"]) for one in found} == {
+    held = tuple(msgspec.Raw(msgspec.json.encode(condition)) for condition in conditions(*EVICTED))
+    documents = msgspec.json.decode(
+        msgspec.json.encode(unreserved(held)), type=list[dict[str, str]]
+    )
+    assert {
+        condition["type"]: (condition["status"], condition["reason"]) for condition in documents
+    } == {
         "QuotaReserved": ("False", "Pending"),
         "Admitted": ("False", "NoReservation"),
         "Evicted": ("True", "Told"),
@@ -56,7 +60,7 @@ async def test_each_queue_and_size_has_a_creator_and_all_of_them_create_everythi
     played: tuple[Stub, RunnerPlay],
 ) -> None:
     stub, play = played
-    made = {one.name for one in MADE.arrivals(staggered=False)}
+    made = {arrival.name for arrival in MADE.arrivals(staggered=False)}
     assert {name for name, course in play.courses.items() if course.created_s >= 0} == made
     assert all(stub.find(f"{WORKLOADS}/{name}") for name in made)
 
@@ -66,10 +70,10 @@ async def test_an_eviction_is_answered_by_taking_the_reservation_off_once(
 ) -> None:
     stub, play = played
     path = f"{WORKLOADS}/{(name := next(iter(play.courses)))}"
-    found = stub.find(path)
-    assert found is not None
-    found = stub.put(path, {**found, "status": {"admission": {"a": 1}}})
-    play.see(change(name, found["metadata"]["resourceVersion"], *EVICTED).object)
+    obj = stub.find(path)
+    assert obj is not None
+    obj = stub.put(path, {**obj, "status": {"admission": {"a": 1}}})
+    play.see(change(name, obj["metadata"]["resourceVersion"], *EVICTED).object)
     await play.release_next()
     assert play.released == 1
     after = stub.find(path)

@@ -10,16 +10,16 @@ from tidegate.kinds.policies.forms import ACCOUNTS
 
 
 def manifests(setup: str) -> list[dict[str, Any]]:
-    every = [one for room in ORDER for one in read_manifests(manifests_folder() / room)]
-    changed = [SETUPS[setup].change(one) for one in every]
-    return [one for one in changed if one is not None]
+    every = [manifest for room in ORDER for manifest in read_manifests(manifests_folder() / room)]
+    changed = [SETUPS[setup].change(item) for item in every]
+    return [item for item in changed if item is not None]
 
 
 def versions(setup: str) -> dict[str, int]:
     return {
-        one["spec"]["names"]["kind"]: len(one["spec"]["versions"])
-        for one in manifests(setup)
-        if one["kind"] == "CustomResourceDefinition"
+        manifest["spec"]["names"]["kind"]: len(manifest["spec"]["versions"])
+        for manifest in manifests(setup)
+        if manifest["kind"] == "CustomResourceDefinition"
     }
 
 
@@ -36,14 +36,20 @@ def test_workloads_are_served_in_as_many_versions_as_the_name_says() -> None:
 def test_no_rules_and_no_policies_are_left() -> None:
     assert "x-kubernetes-validations" in str(manifests("installed"))
     assert "x-kubernetes-validations" not in str(manifests("without-rules"))
-    assert "AdmissionPolicy" in str([one["kind"] for one in manifests("installed")])
-    assert "AdmissionPolicy" not in str([one["kind"] for one in manifests("without-policies")])
+    assert "AdmissionPolicy" in str([manifest["kind"] for manifest in manifests("installed")])
+    assert "AdmissionPolicy" not in str(
+        [manifest["kind"] for manifest in manifests("without-policies")]
+    )
 
 
-def test_policies_for_all_ask_nobody_who_writes() -> None:
+def test_policies_for_all_do_not_depend_on_the_writer() -> None:
     account = ACCOUNTS[0]
-    policies = [one for one in manifests("policies-for-all") if "AdmissionPolicy" in one["kind"]]
-    conditions = [str(one["spec"].get("matchConditions", [])) for one in policies]
+    policies = [
+        manifest
+        for manifest in manifests("policies-for-all")
+        if "AdmissionPolicy" in manifest["kind"]
+    ]
+    conditions = [str(policy["spec"].get("matchConditions", [])) for policy in policies]
     assert policies
     assert not [text for text in conditions if account in text]
     assert account in str(manifests("installed"))

@@ -15,5 +15,9 @@ async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerato
     if request.param == "memory":
         yield MemoryWorld()
         return
-    async with simulated_world() if request.param == "simulated" else nats_world(tmp_path) as found:
-        yield found
+    async with (
+        simulated_world()
+        if request.param == "simulated"
+        else nats_world(tmp_path) as actual_nats_world
+    ):
+        yield actual_nats_world

@@ -62,8 +62,8 @@ class Torn:
 
 
 async def heard(feed: Torn, past: Shelf | None, after: int | None) -> list[Entry]:
-    async with aclosing(seamless(feed, past, after)) as told:
-        return [entry async for entry in told]
+    async with aclosing(seamless(feed, past, after)) as actual_entries:
+        return [entry async for entry in actual_entries]
 
 
 @drawn(50)
@@ -72,15 +72,15 @@ async def heard(feed: Torn, past: Shelf | None, after: int | None) -> list[Entry
     after=st.integers(0, 29),
     known=st.integers(0, 30),
 )
-def test_whatever_is_lost_or_told_twice_each_comes_once(
+def test_though_messages_are_lost_or_sent_twice_each_comes_once(
     places: list[int], after: int, known: int
 ) -> None:
     rows = history(30)
-    told = [rows[place - 1] for place in sorted([*places, 30])]
-    assert asyncio.run(heard(Torn(told), Shelf(rows, known), after)) == rows[after:]
+    actual_entries = [rows[place - 1] for place in sorted([*places, 30])]
+    assert asyncio.run(heard(Torn(actual_entries), Shelf(rows, known), after)) == rows[after:]
 
 
-async def test_a_hole_that_nobody_can_fill_is_an_error_and_never_silence() -> None:
+async def test_a_hole_that_cannot_be_filled_is_an_error_and_never_silence() -> None:
     rows = history(9)
     with pytest.raises(MissedEventsError, match="Expected event 4, found event 6"):
         await heard(Torn([*rows[:3], *rows[5:]]), None, 0)
@@ -96,8 +96,8 @@ async def test_a_ledger_with_a_new_name_goes_on_where_it_does() -> None:
     class Renamed(Torn):
         async def follow(self, after: int | None = None) -> AsyncIterator[Published]:
             for part in (Torn(rows), Torn(anew, "new")):
-                async for one in part.follow(after):
-                    yield one
+                async for message in part.follow(after):
+                    yield message
 
     assert await heard(Renamed(rows), None, 2) == [*rows[2:], *anew]
 
@@ -121,13 +121,13 @@ async def test_a_purged_stream_and_its_ledger_are_one(tmp_path: Path) -> None:
             await purge(url, 21)
             heard = subscribe(url, ledger=str(file), since=5, types=["TimePassed"])
             async with aclosing(heard), asyncio.timeout(60):
-                told = [(await anext(heard)).entry for _ in range(26)]
+                actual_entries = [(await anext(heard)).entry for _ in range(26)]
                 append(ledger, rows[30:])
                 await publish(bus, rows[30:33])
-                told.append((await anext(heard)).entry)
+                actual_entries.append((await anext(heard)).entry)
                 await publish(bus, rows[33:])
-                told += [(await anext(heard)).entry for _ in range(9)]
-    assert told == rows[4:]
+                actual_entries += [(await anext(heard)).entry for _ in range(9)]
+    assert actual_entries == rows[4:]
 
 
 @pytest.mark.real

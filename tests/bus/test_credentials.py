@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from tests.parts.nats.accounts import Account, Key
 from tests.parts.nats.sites import CHECKPOINT, Site, publish, two_accounts
-from tests.parts.sample import TOLD, TURNS, filled
+from tests.parts.sample import ENTRIES, TURNS, filled
 from tidegate.cli.program import build
 from tidegate.errors import BusUnreachableError
 from tidegate.subscribe import newest, subscribe
@@ -25,14 +25,14 @@ pytestmark = pytest.mark.real
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncGenerator[Site]:
-    async with two_accounts(tmp_path) as found:
-        yield found
+    async with two_accounts(tmp_path) as actual_site:
+        yield actual_site
 
 
 async def test_events_are_read_with_a_file_that_may_read_alone(site: Site) -> None:
     await publish(site)
     reader = str(site.reader)
-    assert await newest(site.url, credentials=reader) == len(TOLD)
+    assert await newest(site.url, credentials=reader) == len(ENTRIES)
     async with (
         asyncio.timeout(60),
         aclosing(subscribe(site.url, since=1, credentials=reader)) as events,
@@ -41,7 +41,7 @@ async def test_events_are_read_with_a_file_that_may_read_alone(site: Site) -> No
 
 
 @pytest.mark.slow
-async def test_nobody_joins_without_a_file_or_with_one_of_another_operator(
+async def test_no_client_joins_without_a_file_or_with_one_of_another_operator(
     site: Site, tmp_path: Path
 ) -> None:
     stranger = Account(Key(nkeys.PREFIX_BYTE_OPERATOR), "TIDEGATE")

@@ -16,13 +16,13 @@ BEGIN = Position()
 
 
 async def follow(feed: EventFeed, after: int | None, count: int) -> list[Published]:
-    told = list[Published]()
+    messages = list[Published]()
     async with aclosing(feed.follow(after)) as following:  # type: ignore[type-var]  # generators
         async for published in following:
-            told.append(published)
-            if len(told) == count:
+            messages.append(published)
+            if len(messages) == count:
                 break
-    return told
+    return messages
 
 
 async def test_before_the_first_entry_nothing_is_published(world: World) -> None:
@@ -39,11 +39,11 @@ async def test_what_is_published_is_followed_with_its_seq_and_ledger(world: Worl
     await publisher.publish("led", counts, entries(3, 5))
     assert await publisher.last(counts) == (5, counts)
     assert await feed.newest() == ("led", 5)
-    told = await follow(feed, 0, 5)
-    assert [one.seq for one in told] == [1, 2, 3, 4, 5]
-    assert {one.ledger_id for one in told} == {"led"}
-    assert [one.payload for one in told] == [said(n) for n in range(1, 6)]
-    assert [one.seq for one in await follow(feed, 3, 2)] == [4, 5]
+    messages = await follow(feed, 0, 5)
+    assert [message.seq for message in messages] == [1, 2, 3, 4, 5]
+    assert {message.ledger_id for message in messages} == {"led"}
+    assert [message.payload for message in messages] == [said(n) for n in range(1, 6)]
+    assert [message.seq for message in await follow(feed, 3, 2)] == [4, 5]
 
 
 async def test_more_than_one_batch_holds_is_published_as_well(world: World) -> None:
@@ -51,10 +51,12 @@ async def test_more_than_one_batch_holds_is_published_as_well(world: World) -> N
     _, counts = await publisher.last(BEGIN)
     await publisher.publish("led", counts, entries(1, 2_345))
     assert (await publisher.last(counts))[0] == 2_345
-    assert [one.seq for one in await follow(world.bus.feed(), 2_340, 5)] == [*range(2_341, 2_346)]
+    assert [message.seq for message in await follow(world.bus.feed(), 2_340, 5)] == [
+        *range(2_341, 2_346)
+    ]
 
 
-async def test_it_is_told_how_many_entries_are_still_held(world: World) -> None:
+async def test_it_is_reported_how_many_entries_are_still_held(world: World) -> None:
     publisher = world.bus.event_publisher()
     _, counts = await publisher.last(BEGIN)
     assert await publisher.count() == 0
@@ -77,8 +79,8 @@ async def test_what_was_purged_can_be_published_again_at_once(world: World) -> N
         await publisher.publish("led", moved, entries(2, 5))
         assert (await anext(following)).seq == 5
     assert await publisher.last(moved) == (5, moved)
-    assert [one.seq for one in await follow(world.bus.feed(), 0, 4)] == [2, 3, 4, 5]
-    assert [one.seq for one in await follow(world.bus.feed(), 3, 2)] == [4, 5]
+    assert [message.seq for message in await follow(world.bus.feed(), 0, 4)] == [2, 3, 4, 5]
+    assert [message.seq for message in await follow(world.bus.feed(), 3, 2)] == [4, 5]
 
 
 async def test_nothing_to_publish_is_no_fault(world: World) -> None:
@@ -95,7 +97,7 @@ async def test_entries_that_are_there_already_are_published_once(world: World, f
     await publisher.publish("led", counts, entries(1, 2))
     await publisher.publish("led", counts, entries(first, 5))
     assert await world.kept(NAMES.events) == 5
-    assert [one.seq for one in await follow(world.bus.feed(), 0, 5)] == [1, 2, 3, 4, 5]
+    assert [message.seq for message in await follow(world.bus.feed(), 0, 5)] == [1, 2, 3, 4, 5]
 
 
 async def test_entries_behind_another_writers_are_refused(world: World) -> None:
@@ -139,7 +141,7 @@ async def test_a_stream_made_anew_counts_from_where_the_ledger_is(world: World) 
     moved = Position(anew.incarnation, -3)
     await publisher.publish("led", moved, entries(4, 6))
     assert await publisher.last(moved) == (6, moved)
-    assert [one.seq for one in await follow(world.bus.feed(), 4, 2)] == [5, 6]
+    assert [message.seq for message in await follow(world.bus.feed(), 4, 2)] == [5, 6]
 
 
 async def test_what_was_lost_is_seen_as_a_hole(world: World) -> None:
@@ -147,7 +149,7 @@ async def test_what_was_lost_is_seen_as_a_hole(world: World) -> None:
     _, counts = await publisher.last(BEGIN)
     await publisher.publish("led", counts, entries(1, 4))
     await world.lose(NAMES.events, 3)
-    assert [one.seq for one in await follow(world.bus.feed(), 1, 2)] == [2, 4]
+    assert [message.seq for message in await follow(world.bus.feed(), 1, 2)] == [2, 4]
     await world.lose(NAMES.events, 4)
     assert (await publisher.last(counts))[0] == 4
 
@@ -161,11 +163,11 @@ async def test_a_follower_goes_on_in_a_stream_made_anew(world: World) -> None:
         await world.recreate(NAMES.events)
         _, anew = await publisher.last(counts)
         await publisher.publish("new", anew, entries(1, 1))
-        told = await anext(following)
-    assert (told.ledger_id, told.seq) == ("new", 1)
+        message = await anext(following)
+    assert (message.ledger_id, message.seq) == ("new", 1)
 
 
-async def test_a_follower_is_told_once_what_a_stream_made_anew_holds_again(world: World) -> None:
+async def test_a_follower_gets_once_what_a_stream_made_anew_holds_again(world: World) -> None:
     publisher = world.bus.event_publisher()
     _, counts = await publisher.last(BEGIN)
     await publisher.publish("led", counts, entries(1, 3))

@@ -48,34 +48,38 @@ async def forge(world: World, row: Entry, ledger_id: str = "led") -> None:
 
 
 @pytest.mark.parametrize("how", FORGED)
-async def test_forged_events_are_told_to_nobody(world: World, how: str) -> None:
+async def test_forged_events_are_delivered_to_no_reader(world: World, how: str) -> None:
     await publish(world, 1, 5)
     await forge(world, FORGED[how])
     assert await world.bus.feed().newest() == ("led", 5)
     await publish(world, 6, 8, ahead=1)
     assert await world.bus.feed().newest() == ("led", 8)
-    told = await follow(world.bus.feed(), 0, 8)
-    assert [one.payload for one in told] == [said(n) for n in range(1, 9)]
-    assert [one.seq for one in await follow(world.bus.feed(), 5, 3)] == [6, 7, 8]
+    messages = await follow(world.bus.feed(), 0, 8)
+    assert [message.payload for message in messages] == [said(n) for n in range(1, 9)]
+    assert [message.seq for message in await follow(world.bus.feed(), 5, 3)] == [6, 7, 8]
 
 
 @pytest.mark.parametrize("how", FORGED)
-async def test_who_follows_is_not_told_what_is_forged_meanwhile(world: World, how: str) -> None:
+async def test_a_follower_is_not_sent_what_is_forged_meanwhile(world: World, how: str) -> None:
     await publish(world, 1, 5)
     async with aclosing(world.bus.feed().follow(4)) as following:  # type: ignore[type-var]
-        told = [(await anext(following)).seq]
+        numbers = [(await anext(following)).seq]
         await forge(world, FORGED[how])
         await publish(world, 6, 7, ahead=1)
-        told += [(await anext(following)).seq for _ in range(2)]
-    assert told == [5, 6, 7]
+        numbers += [(await anext(following)).seq for _ in range(2)]
+    assert numbers == [5, 6, 7]
 
 
 @pytest.fixture(params=["simulated", "nats"])
 async def served(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[World, None]:
-    async with simulated_world() if request.param == "simulated" else nats_world(tmp_path) as found:
-        assert isinstance(found.bus, NatsBus)
-        await found.bus.register().claim(LEDGER, "led")
-        yield found
+    async with (
+        simulated_world()
+        if request.param == "simulated"
+        else nats_world(tmp_path) as actual_nats_world
+    ):
+        assert isinstance(actual_nats_world.bus, NatsBus)
+        await actual_nats_world.bus.register().claim(LEDGER, "led")
+        yield actual_nats_world
 
 
 async def test_another_ledger_than_the_registered_one_cannot_follow_it(served: World) -> None:
@@ -84,7 +88,7 @@ async def test_another_ledger_than_the_registered_one_cannot_follow_it(served: W
         await forge(served, row, ledger_id="evil")
     assert await served.bus.feed().newest() == ("led", 5)
     await publish(served, 6, 6, ahead=3)
-    assert {one.ledger_id for one in await follow(served.bus.feed(), 0, 6)} == {"led"}
+    assert {message.ledger_id for message in await follow(served.bus.feed(), 0, 6)} == {"led"}
 
 
 async def test_a_witness_names_the_places_of_forged_events(served: World) -> None:
@@ -93,16 +97,16 @@ async def test_a_witness_names_the_places_of_forged_events(served: World) -> Non
     for lie in FORGED.values():
         await forge(served, lie)
     await publish(served, 6, 7, ahead=6)
-    found = await served.bus.witness()
-    assert found is not None
-    assert (found.seq, found.hash) == (7, TRUE[6].hash)
-    assert found.forged == (6, 7, 8, 9, 10, 11)
+    witness = await served.bus.witness()
+    assert witness is not None
+    assert (witness.seq, witness.hash) == (7, TRUE[6].hash)
+    assert witness.forged == (6, 7, 8, 9, 10, 11)
 
 
-def told(row: Entry) -> Published:
-    one = published(event_headers("led", row, Position()), row.subject, row.payload.encode())
-    assert one is not None
-    return one
+def as_published(row: Entry) -> Published:
+    message = published(event_headers("led", row, Position()), row.subject, row.payload.encode())
+    assert message is not None
+    return message
 
 
 LIES = st.builds(
@@ -126,7 +130,7 @@ def test_lies_between_what_is_published_change_nothing_of_it(
     proven = Provenance(lambda _, at: forged.append(at.seq))
     heard = list[int]()
     for place, row in enumerate(stream, 1):
-        heard += [one.seq for one in proven.take(told(row), Position(1, place))]
+        heard += [message.seq for message in proven.take(as_published(row), Position(1, place))]
     proven.end()
     assert heard == [row.seq for row in TRUE]
     assert not {place for place, row in enumerate(stream, 1) if row in TRUE} & set(forged)
@@ -137,9 +141,9 @@ def test_an_entry_that_follows_though_another_wrote_it_yields_to_what_goes_on() 
     proven = Provenance()
     rows = [*TRUE[:5], clever, *TRUE[5:]]
     heard = [
-        one.hash
+        message.hash
         for place, row in enumerate(rows, 1)
-        for one in proven.take(told(row), Position(1, place))
+        for message in proven.take(as_published(row), Position(1, place))
     ]
     assert heard == [row.hash for row in rows]
     assert proven.hash == TRUE[-1].hash

@@ -42,13 +42,13 @@ asyncio.run(main())
 
 def server_of(folder: Path) -> psutil.Process:
     config = str(folder / "server.conf")
-    found = [
+    processes = [
         process
         for process in psutil.process_iter(["cmdline", "name"])
         if process.info["name"] == "nats-server" and config in (process.info["cmdline"] or [])
     ]
-    assert len(found) == 1
-    return found[0]
+    assert len(processes) == 1
+    return processes[0]
 
 
 async def test_a_server_that_ends_takes_its_processes_along_and_keeps_its_streams(
@@ -127,9 +127,9 @@ async def test_a_stream_that_lost_its_tail_is_made_anew(tmp_path: Path) -> None:
         assert await world.bus.observation_reader().pull(ahead, count_max=9, wait_s=0.1) == []
         assert await world.kept(NAMES.observations) == 0
         await tell(world.bus.observation_publisher(), "c")
-        (told,) = await read_all(world.bus.observation_reader(), ahead, 1)
-    assert told.payload == b"c"
-    assert told.at.incarnation > ahead.incarnation
+        (message,) = await read_all(world.bus.observation_reader(), ahead, 1)
+    assert message.payload == b"c"
+    assert message.at.incarnation > ahead.incarnation
 
 
 async def test_the_newest_event_is_a_witness_and_a_cloud_event(tmp_path: Path) -> None:
@@ -154,18 +154,18 @@ async def test_a_client_hears_only_what_it_asked_for(tmp_path: Path) -> None:
         async with open_bus(url, cluster="local", name="tests") as bus:
             await bus.ensure(Streams())
             _, counts = await bus.event_publisher().last(Position())
-            told = list[Entry]()
+            actual_entries = list[Entry]()
             for n, kind, text in (
                 (1, "WorkloadRequeued", requeued.decode()),
                 (2, "WorkloadAdmitted", admitted.decode()),
             ):
                 subject = f"tidegate.local.event.{kind}.q.ns.x"
                 row = Entry(0, n, 1, 1, 1, "local", kind, subject, text, b"")
-                before = told[-1].hash if told else START
-                told.append(replace(row, hash=digest_of(before, row)))
-            await bus.event_publisher().publish("led", counts, told)
+                before = actual_entries[-1].hash if actual_entries else START
+                actual_entries.append(replace(row, hash=digest_of(before, row)))
+            await bus.event_publisher().publish("led", counts, actual_entries)
         async with connect(url) as client:
-            assert await client.witness() == Witness("led", 2, told[-1].hash)
+            assert await client.witness() == Witness("led", 2, actual_entries[-1].hash)
             async for heard in client.subscribe("WorkloadAdmitted", cluster_queue="q", after=0):
                 assert isinstance(heard.event, WorkloadAdmitted)
                 assert (heard.seq, heard.event.workload) == (2, "ns/x")
@@ -179,8 +179,8 @@ async def test_what_belongs_to_no_ledger_is_passed_over(tmp_path: Path) -> None:
         await world.js.store(Outgoing("tidegate.local.event.X._._._", b"{}", {}))
         moved = Position(counts.incarnation, 1)
         await publisher.publish("led", moved, entries(1, 1))
-        async for told in feed.follow(0):
-            assert (told.ledger_id, told.seq) == ("led", 1)
+        async for message in feed.follow(0):
+            assert (message.ledger_id, message.seq) == ("led", 1)
             break
 
 
@@ -194,9 +194,9 @@ async def test_streams_are_changed_to_what_is_wanted_or_refused(tmp_path: Path) 
         client = Client()
         await client.connect(url)
         js = JetStream(client)
-        found = await js.info(NAMES.events)
-        assert found is not None
-        assert found.config["max_bytes"] == 10**6
+        stream_info = await js.info(NAMES.events)
+        assert stream_info is not None
+        assert stream_info.config["max_bytes"] == 10**6
         await js.ask(f"STREAM.DELETE.{NAMES.events}", {}, msgspec.Raw)
         other = {"name": NAMES.events, "subjects": ["tidegate.*.event.>"], "storage": "memory"}
         await js.ask(f"STREAM.CREATE.{NAMES.events}", other, msgspec.Raw)
@@ -250,7 +250,7 @@ async def test_without_streams_a_teller_gives_up_in_time(tmp_path: Path) -> None
             await bus.observation_publisher().publish(OBSERVED, b"a", "s:1")
 
 
-async def test_streams_that_are_deleted_are_made_again_by_whoever_reads_and_publishes(
+async def test_streams_that_are_deleted_are_made_again_by_each_reader_and_publisher(
     tmp_path: Path,
 ) -> None:
     async with nats_world(tmp_path) as world:
@@ -269,7 +269,7 @@ async def test_streams_that_are_deleted_are_made_again_by_whoever_reads_and_publ
         assert anew.incarnation > counts.incarnation
 
 
-async def test_nobody_there_is_told_in_time() -> None:
+async def test_a_request_without_a_responder_fails_in_time() -> None:
     with pytest.raises(BusUnreachableError, match="No connection to NATS"):
         async with open_bus("nats://127.0.0.1:1", cluster="local", name="t", patience_s=0.5):
             pass

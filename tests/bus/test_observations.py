@@ -14,7 +14,7 @@ from tidegate.contracts.entry import Position
 pytestmark = pytest.mark.timeout(180)
 
 
-async def test_what_is_told_is_read_in_order_with_its_place_and_time(world: World) -> None:
+async def test_observations_are_read_in_order_with_their_place_and_time(world: World) -> None:
     await tell(world.bus.observation_publisher(), "a", "b", "c")
     read = await read_all(world.bus.observation_reader(), Position(), 3)
     assert texts(read) == ["a", "b", "c"]
@@ -58,9 +58,9 @@ async def test_a_retry_under_one_id_is_stored_once(world: World) -> None:
 
 async def test_calls_at_one_time_are_stored_in_the_order_of_the_calls(world: World) -> None:
     port = world.bus.observation_publisher()
-    said = [f"{number}" for number in range(ROOM)]
-    await asyncio.gather(*(tell(port, text) for text in said))
-    assert texts(await read_all(world.bus.observation_reader(), Position(), ROOM)) == said
+    names = [f"{number}" for number in range(ROOM)]
+    await asyncio.gather(*(tell(port, text) for text in names))
+    assert texts(await read_all(world.bus.observation_reader(), Position(), ROOM)) == names
 
 
 async def test_retries_among_calls_at_one_time_are_stored_once(world: World) -> None:
@@ -87,38 +87,38 @@ async def test_a_full_stream_makes_the_teller_wait_until_something_is_forgotten(
     world: World,
 ) -> None:
     port, reader = world.bus.observation_publisher(), world.bus.observation_reader()
-    said = [f"{number}" for number in range(2 * ROOM)]
-    telling = asyncio.gather(*(tell(port, text) for text in said))
+    names = [f"{number}" for number in range(2 * ROOM)]
+    telling = asyncio.gather(*(tell(port, text) for text in names))
     at, heard = Position(), list[str]()
-    while len(heard) < len(said):
+    while len(heard) < len(names):
         read = await read_all(reader, at, 1)
         at = read[-1].at
         heard += texts(read)
         assert await world.kept(NAMES.observations) <= ROOM
         await reader.forget(at)
     await telling
-    assert heard == said
+    assert heard == names
 
 
 async def test_what_is_forgotten_leaves_a_hole_before_the_rest(world: World) -> None:
     reader = world.bus.observation_reader()
     await tell(world.bus.observation_publisher(), "a", "b", "c")
-    told = await read_all(reader, Position(), 3)
-    await reader.forget(told[1].at)
-    await reader.forget(told[1].at)
+    messages = await read_all(reader, Position(), 3)
+    await reader.forget(messages[1].at)
+    await reader.forget(messages[1].at)
     assert [message.at.seq for message in await read_all(reader, Position(), 1)] == [3]
     await tell(world.bus.observation_publisher(), "d")
-    assert texts(await read_all(reader, told[2].at, 1)) == ["d"]
+    assert texts(await read_all(reader, messages[2].at, 1)) == ["d"]
 
 
 async def test_who_has_read_nothing_begins_at_the_end(world: World) -> None:
     reader = world.bus.observation_reader()
     assert await reader.beginning() == Position()
     await tell(world.bus.observation_publisher(), "a", "b", "c")
-    told = await read_all(reader, Position(), 3)
-    assert await reader.beginning() == told[-1].at
-    await reader.forget(told[-1].at)
-    assert await reader.beginning() == told[-1].at
+    messages = await read_all(reader, Position(), 3)
+    assert await reader.beginning() == messages[-1].at
+    await reader.forget(messages[-1].at)
+    assert await reader.beginning() == messages[-1].at
 
 
 async def test_a_lost_message_is_seen_as_a_hole_in_the_sequence(world: World) -> None:
@@ -169,8 +169,8 @@ async def test_a_resync_is_heard_by_every_teller_and_only_once(world: World) -> 
     await _ask_until(reader, hearing, "a hole")
     assert [await heard for heard in hearing] == ["a hole", "a hole"]
     await reader.ask_resync("another")
-    while (told := await anext(listeners[0])) != "another":
-        assert told == "a hole"
+    while (text := await anext(listeners[0])) != "another":
+        assert text == "a hole"
     await _end(listeners)
 
 

@@ -30,12 +30,12 @@ def reach(days: float, mib: float, limit_mib: int = 100) -> Reach:
 )
 def test_bytes_follow_from_days_and_rate(seen: Reach, wanted_mib: int) -> None:
     assert seen.bytes_wanted() == wanted_mib * MIB
-    found = list(examine_reach(seen))
-    assert [one.code for one in found] == ["EventsHeldShort"] * bool(wanted_mib)
-    assert all(str(wanted_mib * MIB) in one.to_do for one in found)
+    findings = list(examine_reach(seen))
+    assert [finding.code for finding in findings] == ["EventsHeldShort"] * bool(wanted_mib)
+    assert all(str(wanted_mib * MIB) in finding.to_do for finding in findings)
 
 
-def test_it_is_told_in_days_and_mebibytes() -> None:
+def test_it_is_set_in_days_and_mebibytes() -> None:
     assert reach(2, 99).summary() == (
         "EVENTS reaches 2.0 of 7.0 days back, with 99 of 100 MiB at 50 MiB a day"
     )

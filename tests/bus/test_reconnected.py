@@ -39,9 +39,9 @@ async def test_waits_end_in_the_order_in_which_they_began() -> None:
     assert ended == list(MANY)
 
 
-async def test_listeners_are_told_in_the_order_in_which_they_came() -> None:
-    js, told = JetStream(cast("Client", Silent())), list[int]()
+async def test_listeners_are_called_in_the_order_in_which_they_came() -> None:
+    js, numbers = JetStream(cast("Client", Silent())), list[int]()
     for number in MANY:
-        js.listen(partial(told.append, number))
+        js.listen(partial(numbers.append, number))
     await js.tell_reconnected()
-    assert told == list(MANY)
+    assert numbers == list(MANY)

@@ -41,7 +41,7 @@ async def test_the_first_claim_stands_and_another_cluster_is_refused(tmp_path: P
             await refuse_other_cluster(asked, lambda uid: bus.register().claim(CLUSTER, uid))
 
 
-async def test_a_register_that_nobody_makes_is_not_waited_for_for_ever(tmp_path: Path) -> None:
+async def test_a_register_that_is_never_made_is_not_waited_for_for_ever(tmp_path: Path) -> None:
     async with (
         embedded_server(tmp_path) as url,
         open_bus(url, cluster="local", name="tests", patience_s=0.5) as bus,

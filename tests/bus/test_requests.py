@@ -29,9 +29,9 @@ NAME, SUBJECT = "CONTRACT", "contract.a"
 @pytest.fixture(params=["simulated", "nats"])
 async def js(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[JetStream, None]:
     world = simulated_world() if request.param == "simulated" else nats_world(tmp_path)
-    async with world as found:
-        await make(found, subjects=["contract.>"], discard="new", max_msgs=3)
-        yield found.js
+    async with world as actual_nats_world:
+        await make(actual_nats_world, subjects=["contract.>"], discard="new", max_msgs=3)
+        yield actual_nats_world.js
 
 
 async def make(world: NatsWorld, **config: object) -> None:
@@ -45,7 +45,7 @@ async def refused(js: JetStream, *messages: Outgoing) -> int:
     return caught.value.code
 
 
-def told(text: str, subject: str = SUBJECT, **headers: str) -> Outgoing:
+def outgoing(text: str, subject: str = SUBJECT, **headers: str) -> Outgoing:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Outgoing(subject, text.encode(), {"Nats-Msg-Id": text, **named})
 
@@ -57,46 +57,46 @@ async def test_what_is_not_there_is_said_by_number(js: JetStream) -> None:
             await js.ask(verb, {}, msgspec.Raw)
         assert caught.value.code in NOT_FOUND_CODES
     with pytest.raises(BusUnreachableError):
-        await js.store(told("a", "nobody.listens"))
+        await js.store(outgoing("a", "nobody.listens"))
     assert await js.newest(NAME, SUBJECT) is None
 
 
 async def test_a_known_id_is_a_duplicate_and_stored_once(js: JetStream) -> None:
-    first, again = await js.store(told("a")), await js.store(told("a"))
+    first, again = await js.store(outgoing("a")), await js.store(outgoing("a"))
     assert (first.seq, first.duplicate, again.seq, again.duplicate) == (1, False, 1, True)
     assert (await js.existing(NAME)).state.last_seq == 1
 
 
 async def test_a_chain_ends_where_one_of_it_is_not_stored(js: JetStream) -> None:
-    assert (await js.store_chain([told("a"), told("b")])).seq == 2
-    assert await refused(js, told("a"), told("c")) == WRONG_ID_CODE  # "a" is not the newest
+    assert (await js.store_chain([outgoing("a"), outgoing("b")])).seq == 2
+    assert await refused(js, outgoing("a"), outgoing("c")) == WRONG_ID_CODE  # "a" is not the newest
     assert (await js.existing(NAME)).state.messages == 2
     assert (
-        await js.store_chain([told("b"), told("c")])
+        await js.store_chain([outgoing("b"), outgoing("c")])
     ).seq == 3  # "b" was, and is not stored again
-    assert await refused(js, told("d"), told("e")) in {*FULL_CODES, WRONG_ID_CODE}
+    assert await refused(js, outgoing("d"), outgoing("e")) in {*FULL_CODES, WRONG_ID_CODE}
     assert (await js.existing(NAME)).state.messages == 3
 
 
 async def test_a_condition_on_the_end_holds_or_refuses_with_the_end(js: JetStream) -> None:
-    await js.store(told("a", Nats_Expected_Last_Sequence="0"))
-    wrong = told("b", Nats_Expected_Last_Sequence="0")
+    await js.store(outgoing("a", Nats_Expected_Last_Sequence="0"))
+    wrong = outgoing("b", Nats_Expected_Last_Sequence="0")
     assert await refused(js, wrong) == WRONG_SEQUENCE_CODE
-    assert await refused(js, wrong, told("c")) == WRONG_ID_CODE
+    assert await refused(js, wrong, outgoing("c")) == WRONG_ID_CODE
     with pytest.raises(BusRefusedError, match=r"sequence: 1 "):
         await js.store(wrong)
 
 
 async def test_a_condition_on_a_subject_counts_that_subject_alone(js: JetStream) -> None:
-    await js.store(told("a", "contract.b"))
-    await js.store(told("b", Nats_Expected_Last_Subject_Sequence="0"))
-    wrong = told("c", Nats_Expected_Last_Subject_Sequence="1")
+    await js.store(outgoing("a", "contract.b"))
+    await js.store(outgoing("b", Nats_Expected_Last_Subject_Sequence="0"))
+    wrong = outgoing("c", Nats_Expected_Last_Subject_Sequence="1")
     assert await refused(js, wrong) == WRONG_SEQUENCE_CODE
-    assert (await js.store(told("d", Nats_Expected_Last_Subject_Sequence="2"))).seq == 3
+    assert (await js.store(outgoing("d", Nats_Expected_Last_Subject_Sequence="2"))).seq == 3
 
 
 async def test_a_purge_keeps_the_end_and_one_beyond_it_moves_it(js: JetStream) -> None:
-    await js.store_chain([told("a"), told("b")])
+    await js.store_chain([outgoing("a"), outgoing("b")])
     assert await js.purge(NAME, 3) == 2
     state = (await js.existing(NAME)).state
     assert (state.messages, state.last_seq, state.first_seq) == (0, 2, 3)
@@ -105,20 +105,20 @@ async def test_a_purge_keeps_the_end_and_one_beyond_it_moves_it(js: JetStream) -
 
 
 async def test_the_newest_message_comes_with_its_place_and_headers(js: JetStream) -> None:
-    await js.store_chain([told("a"), told("b", "contract.b")])
-    found = await js.newest(NAME, "contract.>")
-    assert found is not None
-    headers = found.headers or {}
-    assert (found.data, headers["Nats-Sequence"], headers["Nats-Msg-Id"]) == (b"b", "2", "b")
+    await js.store_chain([outgoing("a"), outgoing("b", "contract.b")])
+    message = await js.newest(NAME, "contract.>")
+    assert message is not None
+    headers = message.headers or {}
+    assert (message.data, headers["Nats-Sequence"], headers["Nats-Msg-Id"]) == (b"b", "2", "b")
 
 
 async def test_a_reader_hears_only_its_subject_and_the_end_of_its_stream(js: JetStream) -> None:
     reader = StreamReader(js, NAME, SUBJECT)
-    await js.store_chain([told("a"), told("b", "contract.b"), told("c")])
+    await js.store_chain([outgoing("a"), outgoing("b", "contract.b"), outgoing("c")])
     first = await reader.read(Position(), 2, 5)
     while len(first) < 2:
         first += await reader.read(first[-1].at, 2, 5)
-    assert [one.payload for one in first] == [b"a", b"c"]
+    assert [delivered.payload for delivered in first] == [b"a", b"c"]
     waiting = asyncio.create_task(reader.read(first[-1].at, 2, 30))
     await asyncio.sleep(0)
     await js.ask(f"STREAM.DELETE.{NAME}", {}, msgspec.Raw)
@@ -132,8 +132,8 @@ async def test_a_reader_hears_only_its_subject_and_the_end_of_its_stream(js: Jet
 async def test_a_message_outlives_its_time_nowhere(form: str, tmp_path: Path) -> None:
     async with simulated_world() if form == "simulated" else nats_world(tmp_path) as world:
         await make(world, subjects=["contract.>"], max_msgs_per_subject=1, allow_msg_ttl=True)
-        await world.js.store(told("a"))
-        await world.js.store(told("b", Nats_TTL="1s"))
+        await world.js.store(outgoing("a"))
+        await world.js.store(outgoing("b", Nats_TTL="1s"))
         assert (await world.js.existing(NAME)).state.messages == 1
         while await world.js.newest(NAME, SUBJECT) is not None:
             await asyncio.sleep(0.05)

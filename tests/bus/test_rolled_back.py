@@ -47,7 +47,7 @@ class Crashing:
     def kept(self) -> list[str]:
         """Return what the stream holds."""
         stream = self.server.streams.get(NAMES.observations)
-        return [] if stream is None else [one.payload.decode() for one in stream.after(0)]
+        return [] if stream is None else [record.payload.decode() for record in stream.after(0)]
 
 
 def test_what_took_the_place_of_lost_observations_is_not_purged_and_not_passed_over() -> None:

@@ -124,8 +124,8 @@ class NatsWorld:
         await self.js.ask(f"STREAM.PURGE.{stream}", {}, msgspec.Raw)
 
     async def kept(self, stream: str) -> int:
-        found = await self.js.info(stream)
-        return found.state.messages if found else 0
+        stream_info = await self.js.info(stream)
+        return stream_info.state.messages if stream_info else 0
 
     async def forge(self, row: Entry, headers: Mapping[str, str]) -> None:
         await self.js.store(Outgoing(row.subject, row.payload.encode(), headers))
@@ -174,10 +174,12 @@ async def tell(publisher: ObservationPublisher, *texts: str) -> None:
 
 async def read_all(reader: ObservationReader, after: Position, count: int) -> list[Message]:
     """Pull until so many messages came; the suite's own limit ends a wait that is in vain."""
-    told = list[Message]()
-    while len(told) < count:
-        told += await reader.pull(told[-1].at if told else after, count_max=100, wait_s=1)
-    return told
+    messages = list[Message]()
+    while len(messages) < count:
+        messages += await reader.pull(
+            messages[-1].at if messages else after, count_max=100, wait_s=1
+        )
+    return messages
 
 
 def texts(messages: Sequence[Message]) -> list[str]:

@@ -36,11 +36,11 @@ def main() -> int:
     wanted = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tidegate-chaos-") as temporary:
         folder = wanted.folder or Path(temporary)
-        found = asyncio.run(_run(folder, wanted.minutes, wanted.seed))
-    sys.stdout.write(f"\n{table(found)}\n")
+        match = asyncio.run(_run(folder, wanted.minutes, wanted.seed))
+    sys.stdout.write(f"\n{table(match)}\n")
     if wanted.json is not None:
-        wanted.json.write_bytes(msgspec.json.format(msgspec.json.encode(found)))
-    return 0 if found.holds else 1
+        wanted.json.write_bytes(msgspec.json.format(msgspec.json.encode(match)))
+    return 0 if match.holds else 1
 
 
 async def _run(folder: Path, minutes: float, seed: int) -> Found:

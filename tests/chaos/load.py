@@ -86,7 +86,7 @@ class Load:
     def _note(self, name: str, status: dict[str, object], now_s: float) -> None:
         conditions = status.get("conditions", [])
         assert isinstance(conditions, list)
-        true = {one["type"] for one in conditions if one["status"] == "True"}
+        true = {condition["type"] for condition in conditions if condition["status"] == "True"}
         if status.get("active") or "Complete" in true:
             self._started.add(name)
         if "Complete" in true:

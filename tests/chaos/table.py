@@ -34,22 +34,22 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         return not (self.lost or self.violations or self.audit)
 
 
-def table(found: Found) -> str:
+def table(match: Found) -> str:
     """Return the table, with what was lost below it."""
     by_kind = defaultdict[str, list[float]](list)
-    for one in found.struck:
-        by_kind[one.fault].append(one.recovered_s)
+    for struck in match.struck:
+        by_kind[struck.fault].append(struck.recovered_s)
     lines = [_line("fault", "times", "median s", "worst s")]
     lines += [_row(kind, times) for kind, times in sorted(by_kind.items())]
-    lines += [_row("all", [one.recovered_s for one in found.struck])] if found.struck else []
+    lines += [_row("all", [struck.recovered_s for struck in match.struck])] if match.struck else []
     lines.append("")
     lines.append(
-        f"{found.minutes:g} minutes, seed {found.seed}: {found.submitted} jobs submitted, "
-        f"{found.completed} completed, {len(found.lost)} lost; {len(found.struck)} faults; "
-        f"{len(found.violations)} promises broken; audit: {found.audit or 'nothing to object to'}"
+        f"{match.minutes:g} minutes, seed {match.seed}: {match.submitted} jobs submitted, "
+        f"{match.completed} completed, {len(match.lost)} lost; {len(match.struck)} faults; "
+        f"{len(match.violations)} promises broken; audit: {match.audit or 'nothing to object to'}"
     )
-    lines += [f"lost: {name}" for name in found.lost]
-    lines += [f"broken: {what}" for what in found.violations]
+    lines += [f"lost: {name}" for name in match.lost]
+    lines += [f"broken: {what}" for what in match.violations]
     return "\n".join(lines)
 
 

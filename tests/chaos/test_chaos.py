@@ -47,6 +47,6 @@ def test_a_short_run_loses_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.chaos", "--minutes", "1", "--json", str(written)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    found = msgspec.json.decode(written.read_bytes(), type=Found)
-    assert found.struck
-    assert found.submitted == found.completed > len(found.struck)
+    match = msgspec.json.decode(written.read_bytes(), type=Found)
+    assert match.struck
+    assert match.submitted == match.completed > len(match.struck)

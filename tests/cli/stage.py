@@ -37,26 +37,26 @@ def staged(tmp_path: Path) -> Iterator[str]:
     cluster = up("embedded", tmp_path / "cluster", silent, silent)
     try:
         with open_api(cluster.kubeconfig) as api:
-            for one in read_manifests(DEPLOY / "crds"):
-                if one["kind"] in ROOTS:
-                    api.send("POST", ROOTS[one["kind"]], one)
+            for manifest in read_manifests(DEPLOY / "crds"):
+                if manifest["kind"] in ROOTS:
+                    api.send("POST", ROOTS[manifest["kind"]], manifest)
             jobs = dict[str, str]()
-            for one in yaml.safe_load(STAGED.read_text()):
-                put(api, one, jobs)
+            for manifest in yaml.safe_load(STAGED.read_text()):
+                put(api, manifest, jobs)
         yield cluster.kubeconfig
     finally:
         down(tmp_path / "cluster")
 
 
-def put(api: Asking, one: dict[str, Any], jobs: dict[str, str]) -> None:
+def put(api: Asking, obj: dict[str, Any], jobs: dict[str, str]) -> None:
     """Create an object with its status; an owner's uid is that of the job of its name."""
-    metadata = one["metadata"]
+    metadata = obj["metadata"]
     for owner in metadata.get("ownerReferences", ()):
         owner["uid"] = jobs[owner["name"]]
-    root = ROOTS[one["kind"]].format(metadata.get("namespace", ""))
-    made = api.send("POST", root, one)
-    if one["kind"] == "Job":
+    root = ROOTS[obj["kind"]].format(metadata.get("namespace", ""))
+    made = api.send("POST", root, obj)
+    if obj["kind"] == "Job":
         jobs[metadata["name"]] = made["metadata"]["uid"]
-    if "status" in one:
+    if "status" in obj:
         path = f"{root}/{metadata['name']}/status"
-        api.send("PATCH", path, {"status": one["status"]})
+        api.send("PATCH", path, {"status": obj["status"]})

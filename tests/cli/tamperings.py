@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from tests.parts.sample import TOLD, TURNS
+from tests.parts.sample import ENTRIES, TURNS
 from tidegate.contracts.chain import GENESIS, digest_of, seal
 from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.decisions import WorkloadPreempted
@@ -53,7 +53,7 @@ def resealed(seq: int, alter: Callable[[Entry], Entry]) -> Change:
 
     def change(ledger: Path) -> None:
         forged, head = list[Entry](), GENESIS
-        for entry in TOLD:
+        for entry in ENTRIES:
             other = alter(entry) if entry.seq == seq else entry
             head = replace(other, hash=digest_of(head.hash, other))
             forged.append(head)
@@ -64,7 +64,7 @@ def resealed(seq: int, alter: Callable[[Entry], Entry]) -> Change:
 
 def appended(ledger: Path) -> None:
     """Seal one more fact behind the newest entry."""
-    _write(ledger, seal(TOLD[-1], 1, "local", [TimePassed(at_us=TOLD[-1].at_us + 1)]))
+    _write(ledger, seal(ENTRIES[-1], 1, "local", [TimePassed(at_us=ENTRIES[-1].at_us + 1)]))
 
 
 def rebuilt(change: Change) -> Change:
@@ -180,11 +180,11 @@ COLUMNS = (
     ("cluster", "x"),
     ("subject", "tidegate.x.event.X.a.b.c"),
 )
-PREEMPTION = next(entry.seq for entry in TOLD if entry.type == "WorkloadPreempted")
+PREEMPTION = next(entry.seq for entry in ENTRIES if entry.type == "WorkloadPreempted")
 
 TAMPERINGS = (
-    *(Tampering(one, sql(one), REPORTS, said) for one, said in ROWS),
-    *(Tampering(one, sql(one), VERIFY, said) for one, said in EVENTS),
+    *(Tampering(text, sql(text), REPORTS, message) for text, message in ROWS),
+    *(Tampering(text, sql(text), VERIFY, message) for text, message in EVENTS),
     *(
         Tampering(f"{name} sealed anew", resealed(41, _column(name, value)), REPORTS, "seq 41")
         for name, value in COLUMNS

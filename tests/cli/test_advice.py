@@ -48,12 +48,12 @@ def refusal(url: str) -> str:
 def advised(tidegate: Tidegate, url: str) -> str:
     """Return what the doctor advises; any other command says the same."""
     result = tidegate("doctor", "--only", "ledger", "--ledger", url, "-o", "json")
-    [found] = msgspec.json.decode(result.stdout)
-    assert (result.exit_code, found["code"]) == (1, "LedgerUnreachable")
-    told = tidegate("show", "usage", "--ledger", url)
-    assert told.exit_code == 3
-    assert told.stderr.endswith(f"to do: {found['toDo']}\n")
-    return str(found["toDo"])
+    [finding] = msgspec.json.decode(result.stdout)
+    assert (result.exit_code, finding["code"]) == (1, "LedgerUnreachable")
+    answer = tidegate("show", "usage", "--ledger", url)
+    assert answer.exit_code == 3
+    assert answer.stderr.endswith(f"to do: {finding['toDo']}\n")
+    return str(finding["toDo"])
 
 
 def test_a_wrong_or_missing_password(tidegate: Tidegate, guarded: str) -> None:

@@ -16,7 +16,7 @@ from store.archive.archive_ranges import FOLDER_VARIABLE
 from store.ledger import SqlLedger
 from tests.cli.conftest import Tidegate
 from tests.cli.test_reading import READINGS
-from tests.parts.sample import TOLD
+from tests.parts.sample import ENTRIES
 from tidegate.contracts.chain import seal
 from tidegate.contracts.entry import Entry, Positions
 from tidegate.contracts.facts import TimePassed
@@ -35,8 +35,8 @@ def shorter(tidegate: Tidegate, sample: Path, tmp_path: Path) -> Path:
     ledger = tmp_path / "ledger.db"
     shutil.copy(sample, ledger)
     for until, name in (("30", "one.jsonl"), ("2026-03-02T09:00", "two.jsonl.gz")):
-        told = ("--until", until, "--ledger", str(ledger))
-        result = tidegate("ledger", "archive", str(tmp_path / name), *told)
+        arguments = ("--until", until, "--ledger", str(ledger))
+        result = tidegate("ledger", "archive", str(tmp_path / name), *arguments)
         assert result.exit_code == 0, result.output
     return ledger
 
@@ -58,10 +58,10 @@ def rows(ledger: Path, statement: str) -> list[tuple[int, ...]]:
 def test_the_database_lost_what_the_files_hold(shorter: Path) -> None:
     [(first, count)] = rows(shorter, "SELECT MIN(seq), COUNT(*) FROM ledger_event")
     kept = rows(shorter, "SELECT first_seq, seq FROM ledger_archive ORDER BY seq")
-    [(_, one), (after, two)] = kept
-    assert (after, first) == (one + 1, two + 1)
+    [(_, number), (after, two)] = kept
+    assert (after, first) == (number + 1, two + 1)
     assert count == 79 - two > 0
-    assert len((shorter.parent / "one.jsonl").read_text().splitlines()) == one
+    assert len((shorter.parent / "one.jsonl").read_text().splitlines()) == number
 
 
 @pytest.mark.parametrize("arguments", ANSWERS, ids=" ".join)
@@ -94,7 +94,7 @@ def test_the_writer_goes_on_and_starts_again(shorter: Path) -> None:
 @pytest.mark.parametrize(("after", "until"), [(0, 10), (10, 35), (29, 31), (3, 79), (60, None)])
 def test_a_part_is_read_across_the_seams(shorter: Path, after: int, until: int | None) -> None:
     engine = open_engine(str(shorter))
-    assert list(SqlLedger(engine).read(after, until)) == TOLD[after:until]
+    assert list(SqlLedger(engine).read(after, until)) == ENTRIES[after:until]
     engine.dispose()
 
 
@@ -137,8 +137,8 @@ def test_a_ledger_that_does_not_hold_is_not_archived(
     shutil.copy(sample, ledger)
     with closing(sqlite3.connect(ledger)) as conn, conn:
         conn.execute("UPDATE ledger_event SET at_us = at_us + 1 WHERE seq = 20")
-    told = ("--until", "30", "--ledger", str(ledger))
-    result = tidegate("ledger", "archive", str(tmp_path / "x.jsonl"), *told)
+    arguments = ("--until", "30", "--ledger", str(ledger))
+    result = tidegate("ledger", "archive", str(tmp_path / "x.jsonl"), *arguments)
     assert (result.exit_code, "seq 20" in result.stderr) == (1, True)
     assert rows(ledger, "SELECT COUNT(*) FROM ledger_event") == [(79,)]
 
@@ -146,16 +146,16 @@ def test_a_ledger_that_does_not_hold_is_not_archived(
 def test_the_newest_turn_always_stays(tidegate: Tidegate, sample: Path, tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.db"
     shutil.copy(sample, ledger)
-    told = ("--until", "79", "--ledger", str(ledger))
-    assert tidegate("ledger", "archive", str(tmp_path / "a.jsonl"), *told).exit_code == 0
+    arguments = ("--until", "79", "--ledger", str(ledger))
+    assert tidegate("ledger", "archive", str(tmp_path / "a.jsonl"), *arguments).exit_code == 0
     [(turns_left,)] = rows(ledger, "SELECT COUNT(DISTINCT turn) FROM ledger_event")
     assert turns_left == 1
-    again = tidegate("ledger", "archive", str(tmp_path / "b.jsonl"), *told)
+    again = tidegate("ledger", "archive", str(tmp_path / "b.jsonl"), *arguments)
     assert (again.exit_code, "no whole turn" in again.stderr) == (2, True)
 
 
 def test_a_deletion_that_was_interrupted_changes_nothing_for_readers(shorter: Path) -> None:
     engine = open_engine(str(shorter))
-    put_back(shorter, TOLD[40:79])
-    assert list(SqlLedger(engine).read()) == TOLD
+    put_back(shorter, ENTRIES[40:79])
+    assert list(SqlLedger(engine).read()) == ENTRIES
     engine.dispose()

@@ -19,7 +19,7 @@ from store.views.catalog import VIEWS
 from tests.cli.conftest import Tidegate
 from tests.parts.postgresql import Server, postgresql
 from tests.parts.reports import rows
-from tests.parts.sample import TOLD
+from tests.parts.sample import ENTRIES
 from tidegate.cli.archiving import whole_partitions
 from tidegate.cli.ledger.reading import open_reader
 from tidegate.contracts.entry import Positions
@@ -42,8 +42,8 @@ def url(postgresql: Server) -> Iterator[str]:
     migrate.upgrade(engine)
     ledger = SqlLedger(engine, partition_events=SIZE)
     assert ledger.lead("a", 0) is not None
-    for first in range(0, len(TOLD), SIZE):
-        part = TOLD[first : first + SIZE]
+    for first in range(0, len(ENTRIES), SIZE):
+        part = ENTRIES[first : first + SIZE]
         ledger.append(1, first, part, Positions())
     engine.dispose()
     yield made
@@ -70,19 +70,19 @@ def tables(engine: Engine) -> set[str]:
 
 def demand_history(ledger: SqlLedger) -> None:
     """Make sure that it is read across the seams."""
-    assert list(ledger.read()) == TOLD
-    assert list(ledger.read(10, 45)) == TOLD[10:45]
-    assert ledger.seq_at(TOLD[29].at_us) == max(
-        entry.seq for entry in TOLD if entry.at_us <= TOLD[29].at_us
+    assert list(ledger.read()) == ENTRIES
+    assert list(ledger.read(10, 45)) == ENTRIES[10:45]
+    assert ledger.seq_at(ENTRIES[29].at_us) == max(
+        entry.seq for entry in ENTRIES if entry.at_us <= ENTRIES[29].at_us
     )
 
 
 def test_whole_partitions_leave_and_every_answer_stays(
     tidegate: Tidegate, url: str, engine: Engine, tmp_path: Path
 ) -> None:
-    told = ("--until", "75", "--ledger", url)
+    arguments = ("--until", "75", "--ledger", url)
     before = {name: rows(engine, name) for name in VIEWS}
-    result = tidegate("ledger", "archive", str(tmp_path), *told)
+    result = tidegate("ledger", "archive", str(tmp_path), *arguments)
     assert result.exit_code == 0, result.output
     names = [path.name for path in sorted(tmp_path.iterdir())]
     assert names == [
@@ -96,7 +96,7 @@ def test_whole_partitions_leave_and_every_answer_stays(
     for command in (("ledger", "verify"), ("reports", "verify"), ("reports", "rebuild")):
         assert tidegate(*command, "--ledger", url).exit_code == 0
     assert {name: rows(engine, name) for name in VIEWS} == before
-    again = tidegate("ledger", "archive", str(tmp_path), *told)
+    again = tidegate("ledger", "archive", str(tmp_path), *arguments)
     assert (again.exit_code, "nothing was archived" in again.output) == (0, True)
     copy = tmp_path / "copy.db"
     assert tidegate("ledger", "backup", str(copy), "--ledger", url).exit_code == 0
@@ -115,8 +115,8 @@ def test_an_archived_ledger_is_restored_into_another_postgresql(
         copied = tidegate("ledger", "backup", other, "--ledger", url)
         assert copied.exit_code == 0, copied.output
         for command in (("ledger", "verify"), ("reports", "verify")):
-            found = tidegate(*command, "--ledger", other)
-            assert found.exit_code == 0, found.output
+            answer = tidegate(*command, "--ledger", other)
+            assert answer.exit_code == 0, answer.output
         restored = open_engine(other)
         demand_history(SqlLedger(restored))
         assert least(restored) == KEPT_FROM
@@ -161,27 +161,27 @@ def test_a_kill_at_any_step_is_gone_on_from(  # noqa: PLR0913 - a step is three 
         dying(patch, where, name, after=after)
         with pytest.raises(KilledError):
             list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", {0: 25}))
-    assert list(SqlLedger(engine).read()) == TOLD
+    assert list(SqlLedger(engine).read()) == ENTRIES
     with open_reader(url, reports=False) as reader:
-        assert list(reader.ledger.back(reader.end)) == TOLD[::-1]
+        assert list(reader.ledger.back(reader.end)) == ENTRIES[::-1]
     list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", {0: 25}))
     assert least(engine) == SIZE
     assert "ledger_event_0" not in tables(engine)
     assert [path.name[:6] for path in tmp_path.iterdir()] == ["events"]
-    assert list(SqlLedger(engine).read()) == TOLD
+    assert list(SqlLedger(engine).read()) == ENTRIES
 
 
 def test_a_detaching_that_waits_for_a_reader_is_ended_by_the_next_run(
     engine: Engine, tmp_path: Path
 ) -> None:
     with engine.connect() as reader:
-        assert reader.scalar(text("SELECT count(*) FROM ledger_event")) == len(TOLD)
+        assert reader.scalar(text("SELECT count(*) FROM ledger_event")) == len(ENTRIES)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(detaching, "_BEFORE", "SET lock_timeout = '300ms'")
             with pytest.raises(Exception, match="lock timeout"):
                 list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", {0: 25}))
-    assert [one.pending for one in detaching.attached(engine)][:2] == [True, False]
-    assert list(SqlLedger(engine).read()) == TOLD
+    assert [item.pending for item in detaching.attached(engine)][:2] == [True, False]
+    assert list(SqlLedger(engine).read()) == ENTRIES
     whole_partitions.finish(engine)
     assert least(engine) == SIZE
 
@@ -208,8 +208,8 @@ def test_nothing_is_dropped_whose_file_was_changed(
 
 
 def test_a_file_is_no_place_for_partitions(tidegate: Tidegate, url: str, tmp_path: Path) -> None:
-    told = ("--until", "75", "--ledger", url)
-    result = tidegate("ledger", "archive", str(tmp_path / "x.parquet"), *told)
+    arguments = ("--until", "75", "--ledger", url)
+    result = tidegate("ledger", "archive", str(tmp_path / "x.parquet"), *arguments)
     assert (result.exit_code, "is not a folder" in result.stderr) == (2, True)
 
 
@@ -218,5 +218,5 @@ def test_a_rebuild_reads_on_behind_the_archive_page_by_page(engine: Engine, tmp_
     list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", {0: 75}))
     reached = list(rebuild_beside(engine, rows=25))
     assert reached[:2] == [25, 50]
-    assert max(reached) == TOLD[-1].seq, "the writer does not wait for all that is behind it"
+    assert max(reached) == ENTRIES[-1].seq, "the writer does not wait for all that is behind it"
     assert {name: rows(engine, name) for name in VIEWS} == before

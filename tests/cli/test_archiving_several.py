@@ -65,22 +65,22 @@ def histories(url: str) -> list[list[Entry]]:
     return forwards
 
 
-def told(turns: Turns) -> list[list[Entry]]:
+def by_partition(turns: Turns) -> list[list[Entry]]:
     return [[e for turn in turns for e in turn if e.partition == number] for number in range(2)]
 
 
 def left(engine: Engine) -> list[int]:
     """Return the first event of each partition that is in the database."""
-    found = [detaching.kept(engine, number, 1_000) for number in range(2)]
-    return [rows.first for rows in found if rows is not None]
+    actual_rows = [detaching.kept(engine, number, 1_000) for number in range(2)]
+    return [rows.first for rows in actual_rows if rows is not None]
 
 
 def archived(tidegate: Tidegate, url: str, folder: Path, *words: str) -> str:
     result = tidegate("ledger", "archive", str(folder), *words, "--ledger", url)
     assert result.exit_code == 0, result.output
     for command in (("ledger", "verify"), ("reports", "verify")):
-        found = tidegate(*command, "--ledger", url)
-        assert found.exit_code == 0, found.output
+        answer = tidegate(*command, "--ledger", url)
+        assert answer.exit_code == 0, answer.output
     return result.stderr
 
 
@@ -88,13 +88,13 @@ def test_all_leave_up_to_a_time_and_every_answer_stays(
     tidegate: Tidegate, url: str, engine: Engine, turns: Turns, tmp_path: Path
 ) -> None:
     before = {name: rows(engine, name) for name in VIEWS}
-    said = archived(tidegate, url, tmp_path, "--until", LATER, "--format", "jsonl")
-    assert "Events 20 to 29 of partition 0 were moved" in said
+    text = archived(tidegate, url, tmp_path, "--until", LATER, "--format", "jsonl")
+    assert "Events 20 to 29 of partition 0 were moved" in text
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         *(f"events-{first:012}-{first // 10 * 10 + 9:012}.jsonl.gz" for first in (1, 10, 20, 30)),
         *(f"events-partition-1-{n:012}-{n // 10 * 10 + 9:012}.jsonl.gz" for n in (1, 10, 20)),
     ]
-    assert (left(engine), histories(url)) == ([40, 30], told(turns))
+    assert (left(engine), histories(url)) == ([40, 30], by_partition(turns))
     assert "ledger_event_20" not in tables(engine), "both are through"
     assert tables(engine) >= KEPT - {"ledger_event_20"}
     assert tidegate("reports", "rebuild", "--ledger", url).exit_code == 0
@@ -106,10 +106,10 @@ def test_one_partition_leaves_alone_and_the_other_later(
     tidegate: Tidegate, url: str, engine: Engine, turns: Turns, tmp_path: Path
 ) -> None:
     archived(tidegate, url, tmp_path, "--until", "25", "--partition", "1", "--format", "jsonl")
-    assert (left(engine), histories(url)) == ([1, 20], told(turns))
+    assert (left(engine), histories(url)) == ([1, 20], by_partition(turns))
     assert tables(engine) >= {"ledger_event_0", "ledger_event_10"} | KEPT
     archived(tidegate, url, tmp_path, "--until", "25", "--partition", "0", "--format", "jsonl")
-    assert (left(engine), histories(url)) == ([20, 20], told(turns))
+    assert (left(engine), histories(url)) == ([20, 20], by_partition(turns))
     assert not tables(engine) & {"ledger_event_0", "ledger_event_10"}
 
 
@@ -123,9 +123,9 @@ def test_what_is_archived_is_restored_into_another_database(
             copied = tidegate("ledger", "backup", target, "--ledger", url)
             assert copied.exit_code == 0, copied.output
             for command in (("ledger", "verify"), ("reports", "verify")):
-                found = tidegate(*command, "--ledger", target)
-                assert found.exit_code == 0, found.output
-            assert histories(target) == told(turns)
+                answer = tidegate(*command, "--ledger", target)
+                assert answer.exit_code == 0, answer.output
+            assert histories(target) == by_partition(turns)
     finally:
         postgresql.drop(other)
 
@@ -134,7 +134,7 @@ def test_both_go_on_writing_behind_what_left(
     tidegate: Tidegate, url: str, engine: Engine, turns: Turns, tmp_path: Path
 ) -> None:
     archived(tidegate, url, tmp_path, "--until", LATER, "--format", "jsonl")
-    for number, history in enumerate(told(turns)):
+    for number, history in enumerate(by_partition(turns)):
         ledger = SqlLedger(engine, number, partition_events=SIZE)
         term = ledger.lead("b", 0)
         assert term is not None
@@ -166,9 +166,9 @@ def test_a_kill_at_any_step_is_gone_on_from(  # noqa: PLR0913, PLR0917 - a step 
         dying(patch, where, name, after=after)
         with pytest.raises(KilledError):
             list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", limits))
-    assert histories(url) == told(turns)
+    assert histories(url) == by_partition(turns)
     list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", limits))
-    assert (left(engine), histories(url)) == ([40, 30], told(turns))
+    assert (left(engine), histories(url)) == ([40, 30], by_partition(turns))
     assert {path.name[:6] for path in tmp_path.iterdir()} == {"events"}
 
 
@@ -183,7 +183,7 @@ def test_no_row_is_deleted_whose_file_was_changed(
         path.write_bytes(path.read_bytes() + b"x")
     with pytest.raises(Exception, match="SHA-256 is another"):
         whole_partitions.clear(engine)
-    assert (left(engine), histories(url)) == ([1, 1], told(turns))
+    assert (left(engine), histories(url)) == ([1, 1], by_partition(turns))
 
 
 def test_a_seq_says_nothing_of_several(tidegate: Tidegate, url: str, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def set_budget(world: World) -> None:
 
 @contextmanager
 def kept(world: World, folder: Path) -> Generator[str]:
-    turns = (list(one) for _, one in groupby(world.entries, key=lambda entry: entry.turn))
+    turns = (list(entries) for _, entries in groupby(world.entries, key=lambda entry: entry.turn))
     file = str(folder / "ledger.db")
     with filled(file, turns):
         yield file
@@ -56,9 +56,9 @@ def ran(ledger: str, *words: str) -> Result:
     return CliRunner().invoke(build(), ["show", "budgets", *words, "--ledger", ledger])
 
 
-def told(ledger: str, *words: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(ran(ledger, *words, "-o", "json").stdout)
-    return found
+def read_json(ledger: str, *words: str) -> list[dict[str, Any]]:
+    documents: list[dict[str, Any]] = json.loads(ran(ledger, *words, "-o", "json").stdout)
+    return documents
 
 
 def head(ledger: str) -> str:
@@ -67,21 +67,21 @@ def head(ledger: str) -> str:
 
 
 def test_what_is_spent_and_when_all_of_it_is(ledger: str) -> None:
-    (found,) = told(ledger, "--as-of", head(ledger))
-    assert found["owner"] == "ClusterQueue/c"
-    assert (found["budgetHours"], found["spentHours"], found["percent"]) == ("100", "48", 48)
+    (fields,) = read_json(ledger, "--as-of", head(ledger))
+    assert fields["owner"] == "ClusterQueue/c"
+    assert (fields["budgetHours"], fields["spentHours"], fields["percent"]) == ("100", "48", 48)
     # 52 hours are left at 2 cores: 26 hours after a day and 1,000 seconds.
-    assert (found["held"], found["spentAt"]) == ("2", "1970-01-03T02:16:40Z")
-    assert found["endsAt"] == "1970-02-01T00:00:00Z"
+    assert (fields["held"], fields["spentAt"]) == ("2", "1970-01-03T02:16:40Z")
+    assert fields["endsAt"] == "1970-02-01T00:00:00Z"
 
 
 def test_of_a_time_of_the_past_it_is_counted_up_to_then(ledger: str) -> None:
-    (found,) = told(ledger, "--as-of", "1970-01-01T18:16:40Z")  # 6 hours behind an event
-    assert found["spentHours"] == "36"
+    (fields,) = read_json(ledger, "--as-of", "1970-01-01T18:16:40Z")  # 6 hours behind an event
+    assert fields["spentHours"] == "36"
 
 
 def test_a_row_for_each_day_adds_up_to_what_is_spent(ledger: str) -> None:
-    rows = told(ledger, "c", "--by-day", "--as-of", head(ledger))
+    rows = read_json(ledger, "c", "--by-day", "--as-of", head(ledger))
     assert [row["day"] for row in rows] == ["1970-01-01", "1970-01-02"]
     assert sum(row["usedHours"] for row in rows) == pytest.approx(48, abs=0.01)
     assert rows[-1]["leftHours"] == pytest.approx(52, abs=0.01)
@@ -95,22 +95,22 @@ def test_what_was_used_before_the_budget_was_set_is_not_its(tmp_path: Path) -> N
     set_budget(world)
     world.turn(world.wait(HOUR_S // 2), world.submit("a", 1, 0))
     with kept(world, tmp_path) as url:
-        (spent,) = told(url, "--as-of", head(url))
-        (day,) = told(url, "c", "--by-day", "--as-of", head(url))
+        (spent,) = read_json(url, "--as-of", head(url))
+        (day,) = read_json(url, "c", "--by-day", "--as-of", head(url))
     assert spent["spentHours"] == "1"
     assert (day["usedHours"], day["leftHours"]) == (1.0, 99.0)
 
 
 def test_on_a_live_ledger_it_is_counted_up_to_now(ledger: str) -> None:
-    (found,) = told(ledger)
-    assert found["endsAt"] > "2026-01-01T00:00:00Z"  # the clock of the database is far ahead
-    days = told(ledger, "c", "--by-day")
-    spent = amount("cpu", found["spentHours"]) / 1_000
+    (fields,) = read_json(ledger)
+    assert fields["endsAt"] > "2026-01-01T00:00:00Z"  # the clock of the database is far ahead
+    days = read_json(ledger, "c", "--by-day")
+    spent = amount("cpu", fields["spentHours"]) / 1_000
     assert days[-1]["spentHours"] == pytest.approx(spent, abs=0.1)
 
 
 def test_of_others_nothing_is_shown(ledger: str) -> None:
     done = ran(ledger, "a")
     assert (done.exit_code, "No ClusterQueue or Cohort has a budget" in done.stderr) == (0, True)
-    assert told(ledger, "a") == []
+    assert read_json(ledger, "a") == []
     assert Path(ledger).exists()

@@ -52,8 +52,8 @@ def test_a_tail_that_was_cut_off_is_found(
     shutil.copy(sample, cut)
     with closing(sqlite3.connect(cut)) as conn, conn:
         conn.execute("DELETE FROM ledger_event WHERE seq > ?", (kept,))
-    code, said = verify(tidegate, signed, "--ledger", str(cut))
-    assert (code, "seq 79" in said, f"the end at {kept}" in said) == (1, True, True)
+    code, text = verify(tidegate, signed, "--ledger", str(cut))
+    assert (code, "seq 79" in text, f"the end at {kept}" in text) == (1, True, True)
 
 
 @drawn(30, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -74,32 +74,32 @@ def test_a_checkpoint_of_which_a_byte_was_changed_is_no_proof(
 def says_the_same(data: bytes, changed: bytes) -> bool:
     """Tell whether only what is not signed differs: white space, case of digits, the key's name."""
     try:
-        told, now = json.loads(data), json.loads(changed)
+        value, now = json.loads(data), json.loads(changed)
     except ValueError:
         return False
     return bool(
-        told["claim"] == now.get("claim")
-        and bytes.fromhex(told["signature"]).hex() == str(now.get("signature")).lower()
+        value["claim"] == now.get("claim")
+        and bytes.fromhex(value["signature"]).hex() == str(now.get("signature")).lower()
         and isinstance(now.get("key"), str)
     )
 
 
 def test_a_checkpoint_of_another_partition_is_no_proof(tidegate: Tidegate, signed: Path) -> None:
-    asked, said = verify(tidegate, signed, "--partition", "1")
-    assert (asked, "is of partition 0" in said) == (2, True)
+    asked, text = verify(tidegate, signed, "--partition", "1")
+    assert (asked, "is of partition 0" in text) == (2, True)
     file = signed / "march.json"
     file.write_text(file.read_text().replace('"partition": 0', '"partition": 1'))
     assert '"partition": 1' in file.read_text()
-    code, said = verify(tidegate, signed)
-    assert (code, "was not signed by" in said) == (1, True)
+    code, text = verify(tidegate, signed)
+    assert (code, "was not signed by" in text) == (1, True)
 
 
 def test_another_key_proves_nothing(tidegate: Tidegate, signed: Path) -> None:
     other = str(signed / "other.key")
     tidegate("ledger", "keygen", "--out", other)
     shutil.copy(signed / "other.key.pub", signed / "audit.key.pub")
-    code, said = verify(tidegate, signed)
-    assert (code, "was not signed by" in said) == (1, True)
+    code, text = verify(tidegate, signed)
+    assert (code, "was not signed by" in text) == (1, True)
 
 
 def test_a_ledger_that_does_not_hold_is_not_signed(
@@ -114,14 +114,14 @@ def test_a_ledger_that_does_not_hold_is_not_signed(
     assert (result.exit_code, "seq 20" in result.stderr, out.exists()) == (1, True, False)
 
 
-def test_nothing_is_overwritten_and_files_that_are_none_are_told(
+def test_nothing_is_overwritten_and_files_that_are_none_are_reported(
     tidegate: Tidegate, signed: Path
 ) -> None:
     key, out = signed / "audit.key", signed / "march.json"
     assert tidegate("ledger", "keygen", "--out", str(key)).exit_code == 2
     for refused in ([key, out], [signed / "absent", signed / "x"], [out, signed / "x"]):
-        told = ("--key", str(refused[0]), "--out", str(refused[1]))
-        assert tidegate("ledger", "checkpoint", *told).exit_code in {1, 2}
+        arguments = ("--key", str(refused[0]), "--out", str(refused[1]))
+        assert tidegate("ledger", "checkpoint", *arguments).exit_code in {1, 2}
     assert not (signed / "x").exists()
     alone = tidegate("ledger", "verify", "--checkpoint", str(out))
     assert (alone.exit_code, "given together" in alone.stderr) == (2, True)

@@ -29,7 +29,7 @@ def cases() -> Iterator[object]:
             yield pytest.param(path, place, id=case.partition("\n")[0])
 
 
-def told(result: Result, sample: Path) -> str:
+def printed(result: Result, sample: Path) -> str:
     out = result.stdout
     out += "".join(f"! {line}\n" for line in result.stderr.splitlines())
     out += f"exit {result.exit_code}\n" if result.exit_code else ""
@@ -43,7 +43,7 @@ def test_cli(tidegate: Tidegate, sample: Path, path: Path, place: int) -> None:
     command = kept[place].partition("\n----")[0]
     name, *arguments = shlex.split(command)
     assert name == "tidegate"
-    answer = f"{command}\n----\n{told(tidegate(*arguments), sample)}"
+    answer = f"{command}\n----\n{printed(tidegate(*arguments), sample)}"
     if os.environ.get("REWRITE"):
         kept[place] = answer
         path.write_text("".join(case + END for case in kept))

@@ -89,7 +89,7 @@ def made_with(policy: Policy) -> World:
 
 @pytest.fixture(scope="module")
 def ledger(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    turns = (list(one) for _, one in groupby(world.entries, key=lambda entry: entry.turn))
+    turns = (list(entries) for _, entries in groupby(world.entries, key=lambda entry: entry.turn))
     file = tmp_path_factory.mktemp("clusters") / "ledger.db"
     with filled(f"sqlite:///{file}", turns):
         yield str(file)
@@ -100,9 +100,11 @@ def ran(ledger: str, *words: str) -> Result:
 
 
 def test_each_cluster_is_listed_with_how_it_stands(ledger: str) -> None:
-    found: list[dict[str, Any]] = json.loads(ran(ledger, "list", "-o", "json").stdout)
-    told = {one["name"]: (one["standing"], one["stopPolicy"], one["asks"]) for one in found}
-    assert told == {
+    documents: list[dict[str, Any]] = json.loads(ran(ledger, "list", "-o", "json").stdout)
+    mapping = {
+        item["name"]: (item["standing"], item["stopPolicy"], item["asks"]) for item in documents
+    }
+    assert mapping == {
         "w1": ("Connected", "None", 1),
         "w2": ("Lost", "None", 1),
         "w3": ("Unknown", "HoldAndDrain", 0),
@@ -111,7 +113,7 @@ def test_each_cluster_is_listed_with_how_it_stands(ledger: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "names"),
     [
         ("w1", ["It answers.", "connected"]),
         ("w2", ["does not answer: ClientConnectionFailed: no route", "lost: ClientConn"]),
@@ -119,31 +121,31 @@ def test_each_cluster_is_listed_with_how_it_stands(ledger: str) -> None:
         ("w3", ["defined, stop policy None", "defined, stop policy HoldAndDrain"]),
     ],
 )
-def test_why_says_what_stands_in_the_way(ledger: str, name: str, said: list[str]) -> None:
-    found = ran(ledger, "why", name).stdout
-    assert [text for text in said if text not in found] == []
+def test_why_says_what_stands_in_the_way(ledger: str, name: str, names: list[str]) -> None:
+    stdout = ran(ledger, "why", name).stdout
+    assert [text for text in names if text not in stdout] == []
 
 
 def test_an_unknown_cluster_is_named_with_those_that_there_are(ledger: str) -> None:
-    found = ran(ledger, "why", "w9")
-    assert found.exit_code == 1
-    assert "There are: w1, w2, w3." in found.stderr
+    result = ran(ledger, "why", "w9")
+    assert result.exit_code == 1
+    assert "There are: w1, w2, w3." in result.stderr
 
 
 def test_the_doctor_says_one_line_for_each_cluster(world: World) -> None:
-    found = [(one.code, one.ok) for one in examine_workers(world.bus.state)]
-    assert found == [("WorkerAnswers", True), ("WorkerLost", False), ("WorkerUnknown", False)]
+    rows = [(worker.code, worker.ok) for worker in examine_workers(world.bus.state)]
+    assert rows == [("WorkerAnswers", True), ("WorkerLost", False), ("WorkerUnknown", False)]
 
 
 def test_the_doctor_says_that_no_external_dispatcher_nominates() -> None:
     """A name that is mistyped is that of an external dispatcher, as in Kueue."""
     world = made_with(Policy(multikueue=replace(SENT, dispatcher="External")))
     state = world.bus.state
-    assert [one.code for one in examine_workers(state)][-1] == "ExternalDispatcher"
+    assert [worker.code for worker in examine_workers(state)][-1] == "ExternalDispatcher"
     state.now_us += NOMINATION_US + 1
-    (*_, found) = examine_workers(state)
-    assert (found.code, found.ok) == ("NotNominated", False)
-    assert "dispatcherName" in found.to_do
+    (*_, finding) = examine_workers(state)
+    assert (finding.code, finding.ok) == ("NotNominated", False)
+    assert "dispatcherName" in finding.to_do
 
 
 @pytest.mark.parametrize(
@@ -181,30 +183,33 @@ def hub() -> State:
     return made.bus.state
 
 
-def test_members_are_told_beside_workers(hub: State) -> None:
-    found = {one.name: one for one in members(hub)}
-    told = {name: (one.standing, len(one.running), len(one.asked)) for name, one in found.items()}
-    assert told == {"east": ("Heard", 2, 1), "south": ("Silent", 0, 0), "west": ("Silent", 0, 0)}
-    assert found["east"].flavors == ("east",)
-    [said] = member_sentences(found["west"])
-    assert "Nothing has been heard of it for 30 s" in said
-    assert "No ResourceFlavor names it" in " ".join(member_sentences(found["south"]))
+def test_members_are_reported_beside_workers(hub: State) -> None:
+    mapping = {member.name: member for member in members(hub)}
+    fields = {
+        name: (worker.standing, len(worker.running), len(worker.asked))
+        for name, worker in mapping.items()
+    }
+    assert fields == {"east": ("Heard", 2, 1), "south": ("Silent", 0, 0), "west": ("Silent", 0, 0)}
+    assert mapping["east"].flavors == ("east",)
+    [text] = member_sentences(mapping["west"])
+    assert "Nothing has been heard of it for 30 s" in text
+    assert "No ResourceFlavor names it" in " ".join(member_sentences(mapping["south"]))
 
 
 def test_the_doctor_says_one_line_for_each_member(hub: State) -> None:
-    found = [(one.code, one.ok) for one in examine_workers(hub)]
-    assert found == [("MemberHeard", True), ("MemberSilent", False), ("MemberSilent", False)]
+    rows = [(worker.code, worker.ok) for worker in examine_workers(hub)]
+    assert rows == [("MemberHeard", True), ("MemberSilent", False), ("MemberSilent", False)]
 
 
-def test_a_member_that_another_cluster_replaced_is_told() -> None:
+def test_a_member_that_another_cluster_replaced_is_reported() -> None:
     made = Hub().open()
     for uid in ("first", "second"):
         made.members["east"].tell(replace(started(number=len(uid)), cluster_uid=uid))
     east = members(made.bus.state)[0]
     assert (east.standing, east.uid) == ("Replaced", "first")
     assert next(member_sentences(east)).startswith("The cluster second observes in the place of")
-    found = next(iter(examine_workers(made.bus.state)))
-    assert (found.code, found.ok) == ("MemberReplaced", False)
+    finding = next(iter(examine_workers(made.bus.state)))
+    assert (finding.code, finding.ok) == ("MemberReplaced", False)
 
 
 def test_a_member_is_listed_with_when_it_was_last_heard_of(tmp_path: Path) -> None:
@@ -212,11 +217,11 @@ def test_a_member_is_listed_with_when_it_was_last_heard_of(tmp_path: Path) -> No
     policy = PolicyConfigured(at_us=1, name="p", uid="p", policy=HUB)
     with filled(url, [seal(GENESIS, 1, "local", [policy])]) as ledger:
         ledger.append(1, 1, [], Positions(members={"east": Position(7, 1)}))
-    found: list[dict[str, Any]] = json.loads(ran(url, "list", "-o", "json").stdout)
-    last = {one["name"]: one["lastHeard"] for one in found}
+    documents: list[dict[str, Any]] = json.loads(ran(url, "list", "-o", "json").stdout)
+    last = {item["name"]: item["lastHeard"] for item in documents}
     assert (last["east"][:2], last["west"]) == ("20", "")
     past = json.loads(ran(url, "list", "-o", "json", "--as-of", "1").stdout)
-    assert {one["lastHeard"] for one in past} == {""}
+    assert {item["lastHeard"] for item in past} == {""}
 
 
 FLAVORS = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors"

@@ -25,7 +25,7 @@ def offered(
     return capsys.readouterr().out.split()
 
 
-def test_kubectl_is_told_what_may_follow(
+def test_kubectl_completes_what_may_follow(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert offered(capsys, monkeypatch, "show", "po") == ["positions", ":4"]
@@ -37,16 +37,16 @@ def test_kubectl_is_told_what_may_follow(
 def test_an_empty_word_is_offered_every_command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = offered(capsys, monkeypatch, "")
-    assert {"why", "show", "top", ":4"} <= set(found)
+    names = offered(capsys, monkeypatch, "")
+    assert {"why", "show", "top", ":4"} <= set(names)
     assert "_TIDEGATE_COMPLETE" not in os.environ
 
 
 def script() -> str:
     """Return what bash sources: what ``tidegate --show-completion bash`` is a name for."""
-    told = {**os.environ, "_TIDEGATE_COMPLETE": "source_bash"}
+    environment = {**os.environ, "_TIDEGATE_COMPLETE": "source_bash"}
     asked = [sys.executable, "-c", RUN]
-    return subprocess.run(asked, env=told, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(asked, env=environment, capture_output=True, text=True, check=True).stdout
 
 
 def test_bash_completes_with_the_script(tmp_path: Path) -> None:
@@ -58,19 +58,21 @@ def test_bash_completes_with_the_script(tmp_path: Path) -> None:
         f". {tmp_path}/script; COMP_WORDS=(tidegate show po); COMP_CWORD=2; "
         "_tidegate_completion tidegate; echo ${COMPREPLY[@]}"
     )
-    told = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     result = subprocess.run(
-        ["/bin/bash", "-c", asked], env=told, capture_output=True, text=True, check=True
+        ["/bin/bash", "-c", asked], env=environment, capture_output=True, text=True, check=True
     )
     assert result.stdout.split() == ["positions"]
 
 
-@pytest.mark.parametrize("one", commands(), ids=lambda one: one.path)
-def test_what_is_offered_is_what_the_command_itself_would_offer(one: Page) -> None:
-    context = one.command.make_context(one.path, [], resilient_parsing=True)
-    for begun in ("", "-", "--o") if is_group(one) else ("-", "--o"):
-        own = {item.value for item in one.command.shell_complete(context, begun)}
-        assert {word for word, _ in offered_words(one.path.split(), begun)} - {"-h"} == own - {"-h"}
+@pytest.mark.parametrize("page", commands(), ids=lambda item: item.path)
+def test_what_is_offered_is_what_the_command_itself_would_offer(page: Page) -> None:
+    context = page.command.make_context(page.path, [], resilient_parsing=True)
+    for begun in ("", "-", "--o") if is_group(page) else ("-", "--o"):
+        own = {item.value for item in page.command.shell_complete(context, begun)}
+        assert {word for word, _ in offered_words(page.path.split(), begun)} - {"-h"} == own - {
+            "-h"
+        }
 
 
 def test_the_values_of_an_option_are_offered() -> None:

@@ -15,7 +15,7 @@ from store.archive import parquet
 from tests.cli.conftest import Tidegate
 from tests.cli.test_reading import READINGS
 from tests.parts.postgresql import Server
-from tests.parts.sample import TOLD
+from tests.parts.sample import ENTRIES
 from tidegate.contracts.entry import Entry
 
 
@@ -58,7 +58,7 @@ def test_a_line_that_is_no_entry_is_named(tidegate: Tidegate, tmp_path: Path, li
     assert (result.exit_code, "Line 1 of" in result.stderr) == (1, True)
 
 
-def test_an_archive_that_is_not_there_is_told(tidegate: Tidegate) -> None:
+def test_an_archive_that_is_not_there_is_reported(tidegate: Tidegate) -> None:
     assert tidegate("show", "usage", "--ledger", "/nowhere/x.jsonl").exit_code == 3
 
 
@@ -87,17 +87,17 @@ def test_parquet_holds_every_column_of_every_row(
     monkeypatch.setattr(parquet, "GROUP_ROWS", rows)
     file = tmp_path / "history.parquet"
     assert tidegate("ledger", "export", str(file)).exit_code == 0
-    assert pq.ParquetFile(file).num_row_groups == -(-len(TOLD) // rows)
+    assert pq.ParquetFile(file).num_row_groups == -(-len(ENTRIES) // rows)
     table = pq.read_table(file)
     assert set(table.column_names) == set(Entry.__struct_fields__)
     assert str(table.schema.field("at_us").type) == "timestamp[us, tz=UTC]"
     numbers = table.set_column(
         table.column_names.index("at_us"), "at_us", table["at_us"].cast("int64")
     )
-    assert [Entry(**row) for row in numbers.to_pylist()] == list(TOLD)
+    assert [Entry(**row) for row in numbers.to_pylist()] == list(ENTRIES)
 
 
-def test_without_pyarrow_it_is_told_what_to_install(
+def test_without_pyarrow_the_error_says_what_to_install(
     tidegate: Tidegate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)

@@ -16,7 +16,7 @@ from store.ledger import SqlLedger
 from tests.cli.conftest import Tidegate
 from tests.cli.test_reading import READINGS
 from tests.parts.postgresql import Server
-from tests.parts.sample import TOLD
+from tests.parts.sample import ENTRIES
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def whole(tidegate: Tidegate, restored: str) -> None:
     term = SqlLedger(engine).lead("next", 0)
     engine.dispose()
     assert term is not None
-    assert term.epoch > TOLD[-1].epoch
+    assert term.epoch > ENTRIES[-1].epoch
 
 
 def test_an_export_becomes_a_file_again(tidegate: Tidegate, export: Path, tmp_path: Path) -> None:
@@ -77,18 +77,18 @@ DAMAGES: tuple[tuple[Callable[[bytes], bytes], str], ...] = (
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "text"),
     DAMAGES,
     ids=["cut", "zeros", "no gzip", "line cut", "altered", "a part", "empty"],
 )
 def test_a_damaged_copy_is_named_and_leaves_nothing_behind(
-    tidegate: Tidegate, export: Path, tmp_path: Path, damage: Callable[[bytes], bytes], said: str
+    tidegate: Tidegate, export: Path, tmp_path: Path, damage: Callable[[bytes], bytes], text: str
 ) -> None:
     export.write_bytes(damage(export.read_bytes()))
     restored = tmp_path / "restored.db"
     done = tidegate("ledger", "backup", str(restored), "--ledger", str(export))
     assert done.exit_code in {1, 2}
-    assert said in done.stderr
+    assert text in done.stderr
     assert not restored.exists()
 
 
@@ -101,8 +101,8 @@ def shorter(tidegate: Tidegate, sample: Path, tmp_path: Path) -> Path:
     """A copy of the sample whose first events are in ``one.jsonl.gz`` beside it."""
     ledger = tmp_path / "shorter.db"
     shutil.copy(sample, ledger)
-    told = ("--until", "30", "--ledger", str(ledger))
-    assert tidegate("ledger", "archive", str(tmp_path / "one.jsonl.gz"), *told).exit_code == 0
+    arguments = ("--until", "30", "--ledger", str(ledger))
+    assert tidegate("ledger", "archive", str(tmp_path / "one.jsonl.gz"), *arguments).exit_code == 0
     return ledger
 
 
@@ -114,9 +114,9 @@ def test_an_audit_names_the_archive_that_is_to_blame(
     data = file.read_bytes()
     altered = gzip.compress(gzip.decompress(data).replace(b"kim", b"tim"))
     file.write_bytes(data[:-100] if cut else altered)
-    told = tidegate("ledger", "verify", "--ledger", str(shorter))
-    assert told.exit_code == 1
-    assert f"{file} is not what was archived: it held the events 1 to " in told.stderr
+    answer = tidegate("ledger", "verify", "--ledger", str(shorter))
+    assert answer.exit_code == 1
+    assert f"{file} is not what was archived: it held the events 1 to " in answer.stderr
 
 
 @pytest.mark.parametrize("kept", [75, 46, 30, 0])
@@ -125,7 +125,7 @@ def test_an_audit_says_that_newest_rows_were_cut_off(
 ) -> None:
     with closing(sqlite3.connect(shorter)) as conn, conn:
         conn.execute("DELETE FROM ledger_event WHERE seq > ?", (kept,))
-    told = tidegate("ledger", "verify", "--no-redecide", "--ledger", str(shorter))
-    assert told.exit_code == 1
-    assert "entries were removed" in told.stderr
-    assert "report_" in told.stderr
+    answer = tidegate("ledger", "verify", "--no-redecide", "--ledger", str(shorter))
+    assert answer.exit_code == 1
+    assert "entries were removed" in answer.stderr
+    assert "report_" in answer.stderr

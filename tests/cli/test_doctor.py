@@ -41,10 +41,10 @@ async def bus(tmp_path: Path) -> AsyncIterator[str]:
 
 async def codes(url: str, ledger_id: str = "led", head: int = 3, end: int = 0) -> list[str]:
     (last,) = entries(head, head)
-    found = await asyncio.to_thread(
+    findings = await asyncio.to_thread(
         lambda: list(examine_bus(url, ledger_id, last, end=lambda: end))
     )
-    return [one.code for one in found]
+    return [finding.code for finding in findings]
 
 
 @pytest.mark.real
@@ -66,9 +66,9 @@ async def test_streams_that_are_missing_or_differ_are_named(bus: str) -> None:
     await client.connect(bus)
     js = JetStream(client)
     await js.ask(f"STREAM.DELETE.{names_of('local').observations}", {}, msgspec.Raw)
-    found = await js.info(NAMES.events)
-    assert found is not None
-    changed = {**found.config, "discard": "new", "max_bytes": 2**20}
+    stream_info = await js.info(NAMES.events)
+    assert stream_info is not None
+    changed = {**stream_info.config, "discard": "new", "max_bytes": 2**20}
     await js.ask(f"STREAM.UPDATE.{names_of('local').events}", changed, msgspec.Raw)
     await client.close()
     assert await codes(bus) == ["StreamMissing", "StreamDiffers", "EventsCaughtUp"]
@@ -76,8 +76,8 @@ async def test_streams_that_are_missing_or_differ_are_named(bus: str) -> None:
 
 def test_a_crd_that_was_changed_or_is_anothers_is_named(staged: str) -> None:
     with open_api(staged) as api:
-        assert "CrdsInPlace" in {one.code for one in examine_cluster(api)}
+        assert "CrdsInPlace" in {finding.code for finding in examine_cluster(api)}
         api.send("PATCH", CRD, {"spec": {"names": {"shortNames": ["other"]}}})
-        assert "CrdsDiffer" in {one.code for one in examine_cluster(api)}
+        assert "CrdsDiffer" in {finding.code for finding in examine_cluster(api)}
         api.send("PATCH", CRD, {"metadata": {"labels": None}})
-        assert "CrdsForeign" in {one.code for one in examine_cluster(api)}
+        assert "CrdsForeign" in {finding.code for finding in examine_cluster(api)}

@@ -51,21 +51,21 @@ def ledger(tmp_path: Path) -> str:
 def test_a_partition_without_a_leading_scheduler_is_named_with_its_queues(ledger: str) -> None:
     state = state_with({"a": 1, "b": 2, "c": 2, "d": 3})
     with closing(open_database(ledger)) as database:
-        found = list(examine_partitions(state, database, LEASE_US + 1))
-    assert [(one.code, one.ok) for one in found] == [
+        findings = list(examine_partitions(state, database, LEASE_US + 1))
+    assert [(finding.code, finding.ok) for finding in findings] == [
         ("PartitionLed", True),
         ("PartitionNotLed", False),
         ("PartitionNotLed", False),
     ]
-    assert "partition 2, which these ClusterQueues name: b, c" in found[1].text
-    assert "--partition 3" in found[2].to_do
+    assert "partition 2, which these ClusterQueues name: b, c" in findings[1].text
+    assert "--partition 3" in findings[2].to_do
 
 
 def test_of_many_queues_some_are_named(ledger: str) -> None:
     state = state_with({f"q{number}": 3 for number in range(9)})
     with closing(open_database(ledger)) as database:
-        (found,) = examine_partitions(state, database, 1)
-    assert found.text.endswith("q0, q1, q2, q3, q4 and 4 more")
+        (finding,) = examine_partitions(state, database, 1)
+    assert finding.text.endswith("q0, q1, q2, q3, q4 and 4 more")
 
 
 def test_a_cluster_of_one_partition_has_no_finding(ledger: str) -> None:
@@ -80,7 +80,7 @@ def halfway(tmp_path_factory: pytest.TempPathFactory) -> str:
     engine = open_engine(url)
     upgrade(engine)
 
-    async def told() -> None:
+    async def run_story() -> None:
         cluster = Cluster(Site(MemoryBus(), engine))
         await cluster.begin()
         await cluster.move()
@@ -90,20 +90,20 @@ def halfway(tmp_path_factory: pytest.TempPathFactory) -> str:
             await asyncio.sleep(2)
             await cluster.turns()
 
-    run_virtually(told())
+    run_virtually(run_story())
     engine.dispose()
     return url
 
 
 @pytest.mark.parametrize(
-    ("after_us", "code", "said"),
+    ("after_us", "code", "text"),
     [
         (10_000_000, "MoveUnderWay", "has not said yet that it has taken the tree"),
         (61_000_000, "MoveHangs", "taken the tree, for 61 s"),
     ],
 )
 def test_a_tree_that_is_long_on_its_way_hangs(
-    halfway: str, monkeypatch: pytest.MonkeyPatch, after_us: int, code: str, said: str
+    halfway: str, monkeypatch: pytest.MonkeyPatch, after_us: int, code: str, text: str
 ) -> None:
     with open_reader(halfway, partition=0, reports=False) as reader:
         released = [entry for entry in reader.ledger.read() if entry.type == "TreeReleased"]
@@ -113,14 +113,14 @@ def test_a_tree_that_is_long_on_its_way_hangs(
             return now_us
 
         monkeypatch.setattr(Reader, "clock_us", clock_us)
-        (found,) = examine_moves(reader, reader.state())
-    assert (found.code, found.ok) == (code, code == "MoveUnderWay")
-    assert found.text.startswith("ClusterQueue first to 1: ")
-    assert said in found.text
-    assert ("--partition 1" in found.to_do) == (code == "MoveHangs"), "nobody leads it any more"
+        (finding,) = examine_moves(reader, reader.state())
+    assert (finding.code, finding.ok) == (code, code == "MoveUnderWay")
+    assert finding.text.startswith("ClusterQueue first to 1: ")
+    assert text in finding.text
+    assert ("--partition 1" in finding.to_do) == (code == "MoveHangs"), "nobody leads it any more"
 
 
-def test_what_asks_and_does_not_leave_is_told_with_since_when(halfway: str) -> None:
+def test_what_asks_and_does_not_leave_is_reported_with_since_when(halfway: str) -> None:
     with open_reader(halfway, partition=0, reports=False) as reader:
         asked = [entry for entry in reader.ledger.read() if entry.type == "MoveAsked"]
         then = reader._replace(end=asked[-1].seq)

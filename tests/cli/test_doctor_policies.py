@@ -42,8 +42,8 @@ def with_pods(staged: str, config: str) -> str:
     async def put() -> None:
         async with connect(Access(kubeconfig=staged)) as api:
             await install(api, manifests_folder(), silent)
-            for one in wanted(config):
-                await apply(api, one)
+            for item in wanted(config):
+                await apply(api, item)
 
     asyncio.run(put())
     return staged
@@ -51,7 +51,7 @@ def with_pods(staged: str, config: str) -> str:
 
 def found(kubeconfig: str, config: str = "") -> dict[str, Finding]:
     with open_api(kubeconfig) as api:
-        return {one.code: one for one in examine_installation(api, config)}
+        return {finding.code: finding for finding in examine_installation(api, config)}
 
 
 def put_configuration(kubeconfig: str, namespace: str, text: str) -> None:
@@ -68,21 +68,21 @@ def put_configuration(kubeconfig: str, namespace: str, text: str) -> None:
 
 def test_policies_of_the_configuration_in_force_are_right(with_pods: str) -> None:
     put_configuration(with_pods, "tidegate-system", PODS)
-    told = found(with_pods)
-    assert {"PoliciesInPlace", "RightsInPlace"} <= told.keys()
-    assert told["ConfigurationInForce"].text == (
+    mapping = found(with_pods)
+    assert {"PoliciesInPlace", "RightsInPlace"} <= mapping.keys()
+    assert mapping["ConfigurationInForce"].text == (
         "ConfigMap tidegate-system/tidegate-configuration: batch/job, pod"
     )
 
 
 def test_policies_of_more_than_is_enabled_are_named(with_pods: str) -> None:
-    told = found(with_pods)
-    assert told["PoliciesLeft"].text.startswith("MutatingAdmissionPolicy tidegate-gate-pods")
+    mapping = found(with_pods)
+    assert mapping["PoliciesLeft"].text.startswith("MutatingAdmissionPolicy tidegate-gate-pods")
 
 
 def test_what_is_missing_is_installed_as_the_configuration_says(staged: str, config: str) -> None:
-    told = found(staged, config)
-    assert told["PoliciesMissing"].to_do == (
+    mapping = found(staged, config)
+    assert mapping["PoliciesMissing"].to_do == (
         f"`tidegate manifests --config FILE | kubectl apply -f -`, with the file of {config}"
     )
 
@@ -107,5 +107,5 @@ def test_where_there_are_no_mutating_policies_the_webhook_is_looked_for(
         return place(api, version, kind, *where)
 
     monkeypatch.setattr(Asking, "place", older)
-    told = found(with_pods, config)["PoliciesMissing"].text
-    assert told == "MutatingWebhookConfiguration tidegate-webhook"
+    text = found(with_pods, config)["PoliciesMissing"].text
+    assert text == "MutatingWebhookConfiguration tidegate-webhook"

@@ -55,13 +55,13 @@ def installed(real_api: str) -> Iterator[str]:
 
 
 def test_an_account_has_the_rights_of_the_roles_that_are_bound_to_it() -> None:
-    found = accounts(RBAC)
-    assert {one.name for one in found} == set(NAMES)
-    for one in found:
-        wanted = set() if one.name == "tidegate-scheduler" else role(one.name)
-        for extra in EXTRAS[one.name]:
-            wanted |= role(f"{one.name}-{extra}")
-        assert {tuple(right)[:3] for right in one.rights} == {tuple(right) for right in wanted}
+    actual_accounts = accounts(RBAC)
+    assert {account.name for account in actual_accounts} == set(NAMES)
+    for account in actual_accounts:
+        wanted = set() if account.name == "tidegate-scheduler" else role(account.name)
+        for extra in EXTRAS[account.name]:
+            wanted |= role(f"{account.name}-{extra}")
+        assert {tuple(right)[:3] for right in account.rights} == {tuple(right) for right in wanted}
 
 
 def test_a_right_is_said_as_one_would_ask_for_it() -> None:
@@ -73,27 +73,31 @@ def test_a_right_is_said_as_one_would_ask_for_it() -> None:
 
 def test_a_server_that_reviews_no_rights_is_a_check_that_is_skipped(staged: str) -> None:
     with open_api(staged) as api:
-        (found,) = examine_rights(api, RBAC)
-    assert (found.code, found.verdict, found.ok) == ("AccountsNotAsked", "skipped", True)
-    assert "no SubjectAccessReviews" in found.text
+        (finding,) = examine_rights(api, RBAC)
+    assert (finding.code, finding.verdict, finding.ok) == ("AccountsNotAsked", "skipped", True)
+    assert "no SubjectAccessReviews" in finding.text
 
 
 @pytest.mark.real
 def test_accounts_with_all_their_rights_are_well(installed: str) -> None:
     with open_api(installed) as api:
-        found = list(examine_rights(api, RBAC))
-    assert [one.code for one in found] == ["AccountMay", "AccountNeedsNone", "AccountMay"]
+        findings = list(examine_rights(api, RBAC))
+    assert [finding.code for finding in findings] == [
+        "AccountMay",
+        "AccountNeedsNone",
+        "AccountMay",
+    ]
 
 
 @pytest.mark.real
 def test_a_right_that_was_taken_away_is_named(installed: str) -> None:
     with open_api(installed) as api:
-        told = api.send("GET", f"{ROLES}/tidegate-actuator")
-        rules = [one for one in told["rules"] if "events" not in one["resources"]]
-        assert len(rules) == len(told["rules"]) - 1
+        fields = api.send("GET", f"{ROLES}/tidegate-actuator")
+        rules = [rule for rule in fields["rules"] if "events" not in rule["resources"]]
+        assert len(rules) == len(fields["rules"]) - 1
         api.send("PATCH", f"{ROLES}/tidegate-actuator", {"rules": rules})
-        found = list(examine_rights(api, RBAC))
-    assert found[-1] == Finding(
+        findings = list(examine_rights(api, RBAC))
+    assert findings[-1] == Finding(
         "AccountMayNot",
         ok=False,
         text="tidegate-actuator may not create events",
@@ -102,8 +106,8 @@ def test_a_right_that_was_taken_away_is_named(installed: str) -> None:
 
 
 @pytest.mark.real
-def test_who_may_not_ask_is_told_that_the_check_was_skipped(installed: str) -> None:
+def test_an_account_without_the_right_sees_that_the_check_was_skipped(installed: str) -> None:
     with as_account(installed, "tidegate-scheduler") as api:
-        (found,) = examine_rights(api, RBAC)
-    assert (found.code, found.verdict) == ("AccountsNotAsked", "skipped")
-    assert found.text.startswith("you may not create SubjectAccessReviews")
+        (finding,) = examine_rights(api, RBAC)
+    assert (finding.code, finding.verdict) == ("AccountsNotAsked", "skipped")
+    assert finding.text.startswith("you may not create SubjectAccessReviews")

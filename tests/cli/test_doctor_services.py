@@ -72,18 +72,18 @@ CASES = [
 def test_a_standby_that_can_never_lead_is_named_with_its_reason(
     bad: Object, why: str, to_do: str
 ) -> None:
-    (found,) = examine_services(cast(Asking, Served(1, [RUNS, bad])))
-    assert (found.code, found.ok, found.to_do) == ("StandbyNotReady", False, to_do)
-    assert "1 of 2 ready, so no pod can take over" in found.text
-    assert found.text.endswith(why)
+    (finding,) = examine_services(cast(Asking, Served(1, [RUNS, bad])))
+    assert (finding.code, finding.ok, finding.to_do) == ("StandbyNotReady", False, to_do)
+    assert "1 of 2 ready, so no pod can take over" in finding.text
+    assert finding.text.endswith(why)
 
 
 def test_what_may_not_be_listed_leaves_the_advice_to_read_the_log() -> None:
-    (found,) = examine_services(cast(Asking, Served(0, None)))
-    assert found.code == "ServiceNotReady"
-    assert found.to_do == "kubectl -n tidegate-system logs deploy/tidegate-scheduler"
+    (finding,) = examine_services(cast(Asking, Served(0, None)))
+    assert finding.code == "ServiceNotReady"
+    assert finding.to_do == "kubectl -n tidegate-system logs deploy/tidegate-scheduler"
 
 
 def test_who_is_ready_as_often_as_wanted_is_fine() -> None:
-    (found,) = examine_services(cast(Asking, Served(2, [])))
-    assert (found.code, found.ok) == ("ServiceReady", True)
+    (finding,) = examine_services(cast(Asking, Served(2, [])))
+    assert (finding.code, finding.ok) == ("ServiceReady", True)

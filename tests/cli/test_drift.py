@@ -27,8 +27,8 @@ def state(sample: Path) -> State:
 def job(
     state: State, name: str, *, suspended: bool, uid: str = "", conditions: tuple[Any, ...] = ()
 ) -> dict[str, Any]:
-    found = [one for one in state.workloads.values() if one.job.name == name]
-    uid = uid or found[0].uid
+    workloads = [workload for workload in state.workloads.values() if workload.job.name == name]
+    uid = uid or workloads[0].uid
     metadata: dict[str, Any] = {"name": name, "namespace": "a", "uid": uid, "resourceVersion": "1"}
     metadata["labels"] = {"kueue.x-k8s.io/queue-name": "main"}
     pods = {"containers": [{"name": "main", "image": "busybox"}], "restartPolicy": "Never"}
@@ -37,45 +37,51 @@ def job(
     return {**head, "metadata": metadata, "spec": spec, "status": {"conditions": list(conditions)}}
 
 
-def codes(state: State, *found: dict[str, Any]) -> set[tuple[str, str]]:
-    return {(one.code, one.object) for one in compare_jobs(state, KIND, found)}
+def codes(state: State, *documents: dict[str, Any]) -> set[tuple[str, str]]:
+    return {
+        (difference.code, difference.object) for difference in compare_jobs(state, KIND, documents)
+    }
 
 
-def test_what_was_told_to_start_and_is_suspended_is_drift(state: State) -> None:
-    told = codes(state, job(state, "sweep", suspended=True))
-    assert ("StillSuspended", "jobs.batch/a/sweep") in told
+def test_an_ordered_start_of_a_suspended_job_is_drift(state: State) -> None:
+    pairs = codes(state, job(state, "sweep", suspended=True))
+    assert ("StillSuspended", "jobs.batch/a/sweep") in pairs
 
 
 def test_what_waits_and_runs_is_drift(state: State) -> None:
-    told = codes(state, job(state, "huge", suspended=False))
-    assert ("RunsWithoutQuota", "jobs.batch/a/huge") in told
+    pairs = codes(state, job(state, "huge", suspended=False))
+    assert ("RunsWithoutQuota", "jobs.batch/a/huge") in pairs
 
 
 def test_what_runs_and_may_is_none(state: State) -> None:
-    told = codes(state, job(state, "sweep", suspended=False), job(state, "huge", suspended=True))
-    assert {who for _, who in told} == {"jobs.batch/a/tune", "jobs.batch/b/report"}
+    pairs = codes(state, job(state, "sweep", suspended=False), job(state, "huge", suspended=True))
+    assert {who for _, who in pairs} == {"jobs.batch/a/tune", "jobs.batch/b/report"}
 
 
 def test_a_job_that_asks_for_a_queue_and_is_not_known_is_drift(state: State) -> None:
-    told = codes(state, job(state, "new", suspended=True, uid="other"))
-    assert ("MissingInLedger", "jobs.batch/a/new") in told
+    pairs = codes(state, job(state, "new", suspended=True, uid="other"))
+    assert ("MissingInLedger", "jobs.batch/a/new") in pairs
 
 
 def test_an_unknown_job_that_has_ended_is_none(state: State) -> None:
     ended = ({"type": "Complete", "status": "True"},)
-    told = codes(state, job(state, "old", suspended=False, uid="other", conditions=ended))
-    assert not {code for code, _ in told} & {"MissingInLedger", "RunsWithoutQuota"}
+    pairs = codes(state, job(state, "old", suspended=False, uid="other", conditions=ended))
+    assert not {code for code, _ in pairs} & {"MissingInLedger", "RunsWithoutQuota"}
 
 
 def test_a_job_that_cannot_be_read_says_where(state: State) -> None:
     raw = job(state, "sweep", suspended=True)
     raw["spec"]["suspend"] = "perhaps"
-    (found,) = [one for one in compare_jobs(state, KIND, [raw]) if one.code == "Unreadable"]
-    assert "suspend" in found.kubernetes
+    (difference,) = [
+        difference
+        for difference in compare_jobs(state, KIND, [raw])
+        if difference.code == "Unreadable"
+    ]
+    assert "suspend" in difference.kubernetes
 
 
-def test_what_nobody_watches_is_named_by_drift_and_doctor(state: State) -> None:
+def test_what_no_ingest_watches_is_named_by_drift_and_doctor(state: State) -> None:
     apply(state, WatchesExpected(at_us=state.now_us, resources=("pods",)))
-    told = {(one.code, one.object) for one in compare_unwatched(state)}
-    assert ("NotWatched", "jobs.batch/a/sweep") in told
+    rows = {(difference.code, difference.object) for difference in compare_unwatched(state)}
+    assert ("NotWatched", "jobs.batch/a/sweep") in rows
     assert "sweep" in next(examine_watched(state)).text

@@ -44,5 +44,5 @@ def test_a_stop_is_checked_and_not_kept(tidegate: Tidegate, installed: str, name
 
 def test_the_doctor_finds_what_was_installed(tidegate: Tidegate, name: str) -> None:
     assert name
-    told = tidegate("doctor", "--only", "cluster", "-o", "name").stdout.split()
-    assert {"ApiAnswers", "CrdsInPlace"} <= set(told)
+    parts = tidegate("doctor", "--only", "cluster", "-o", "name").stdout.split()
+    assert {"ApiAnswers", "CrdsInPlace"} <= set(parts)

@@ -14,7 +14,7 @@ from nats.aio.client import Client
 
 from tests.cli.conftest import Tidegate
 from tests.parts.postgresql import Server
-from tests.parts.sample import TOLD, filled, published
+from tests.parts.sample import ENTRIES, filled, published
 from tests.replay.world import World, locals_
 from tidegate.bus.jetstream.wire.requests import JetStream
 from tidegate.bus.streams import names_of
@@ -29,17 +29,17 @@ async def lines_of(count: int, *arguments: str) -> list[int]:
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None
     async with asyncio.timeout(60):
-        told = [json.loads(await process.stdout.readline())["seq"] for _ in range(count)]
+        seqs = [json.loads(await process.stdout.readline())["seq"] for _ in range(count)]
     process.terminate()
     await process.communicate()
-    return told
+    return seqs
 
 
 @pytest.mark.real
 async def test_following_the_bus_from_the_first_event_on(sample: Path, tmp_path: Path) -> None:
     wanted = [
         entry.seq
-        for entry in TOLD
+        for entry in ENTRIES
         if entry.type in {"QuotaReserved", "WorkloadAdmitted"} and ".team-a.a." in entry.subject
     ]
     async with published(tmp_path / "nats") as url:
@@ -93,7 +93,7 @@ def redefined(
 ) -> Iterator[tuple[str, World]]:
     """The ledger of that world; archived: the events before the stop lie in a file."""
     world = changed()
-    turns = [list(entries) for _, entries in groupby(world.entries, key=lambda one: one.turn)]
+    turns = [list(entries) for _, entries in groupby(world.entries, key=lambda entry: entry.turn)]
     if request.param == "postgresql":
         server: Server = request.getfixturevalue("postgresql")
         url = server.new_database()

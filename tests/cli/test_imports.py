@@ -33,11 +33,11 @@ main()
 
 def imported(words: list[str], **variables: str) -> set[str]:
     asked = [sys.executable, "-c", RUN.format(words=words)]
-    told = {**os.environ, **variables}
+    environment = {**os.environ, **variables}
     return set(
         subprocess.run(
             asked,
-            env=told,
+            env=environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -52,32 +52,32 @@ def imported(words: list[str], **variables: str) -> set[str]:
 def test_a_command_that_reads_a_file_loads_no_library_that_it_does_without(
     sample: Path, line: str
 ) -> None:
-    found = imported(line.split(), TIDEGATE_LEDGER=str(sample))
-    assert HEAVY & found == set()
-    assert len(found) <= 422
+    names = imported(line.split(), TIDEGATE_LEDGER=str(sample))
+    assert HEAVY & names == set()
+    assert len(names) <= 422
 
 
 @pytest.mark.parametrize("line", ["ledger info", "report queues", "ledger keygen --help"])
 def test_a_command_that_folds_nothing_loads_neither_rules_nor_folds(
     sample: Path, line: str
 ) -> None:
-    found = imported(line.split(), TIDEGATE_LEDGER=str(sample))
-    assert {"tidegate.core.decide", "tidegate.core.folding.fold"} & found == set()
-    assert len(found) <= 271
+    names = imported(line.split(), TIDEGATE_LEDGER=str(sample))
+    assert {"tidegate.core.decide", "tidegate.core.folding.fold"} & names == set()
+    assert len(names) <= 271
 
 
 def test_help_loads_no_command() -> None:
-    found = imported(["--help"])
-    assert [name for name in found if name.startswith("tidegate.cli.commands.")] == []
-    assert len(found) <= 180
+    names = imported(["--help"])
+    assert [name for name in names if name.startswith("tidegate.cli.commands.")] == []
+    assert len(names) <= 180
 
 
 def test_a_completion_loads_no_library_at_all() -> None:
     asked = {"COMP_WORDS": "tidegate show qu", "COMP_CWORD": "2"}
-    found = imported([], _TIDEGATE_COMPLETE="complete_bash", **asked)
+    names = imported([], _TIDEGATE_COMPLETE="complete_bash", **asked)
     ours = {"completion", "completion.words", "main"}
-    assert {"typer", "msgspec"} & found == set()
-    assert {name for name in found if name.startswith("tidegate.cli.")} == {
+    assert {"typer", "msgspec"} & names == set()
+    assert {name for name in names if name.startswith("tidegate.cli.")} == {
         f"tidegate.cli.{name}" for name in ours
     }
-    assert len(found) <= 120
+    assert len(names) <= 120

@@ -41,8 +41,8 @@ async def signed(tidegate: Tidegate, tmp_path: Path, url: str) -> tuple[int, str
 async def test_a_checkpoint_is_the_stream_s_message_to_the_letter_and_stays(
     tidegate: Tidegate, tmp_path: Path, audit: str
 ) -> None:
-    code, said, file = await signed(tidegate, tmp_path, audit)
-    assert (code, " as message 1." in said) == (0, True)
+    code, text, file = await signed(tidegate, tmp_path, audit)
+    assert (code, " as message 1." in text) == (0, True)
     connection = await nats.connect(audit)
     try:
         kept = await connection.jetstream().get_last_msg(STREAM, SUBJECT)
@@ -57,8 +57,8 @@ async def test_a_checkpoint_is_the_stream_s_message_to_the_letter_and_stays(
     verified = await asyncio.to_thread(tidegate, "ledger", "verify", "--no-redecide", *key)
     assert verified.exit_code == 0
     file.unlink()
-    _, said, _ = await signed(tidegate, tmp_path, audit)
-    assert " as message 1." in said
+    _, text, _ = await signed(tidegate, tmp_path, audit)
+    assert " as message 1." in text
 
 
 @pytest.mark.slow
@@ -66,7 +66,7 @@ async def test_nothing_is_written_where_no_stream_keeps_it(
     tidegate: Tidegate, tmp_path: Path
 ) -> None:
     async with embedded_server(tmp_path / "audit") as url:
-        code, said, file = await signed(tidegate, tmp_path, url)
-    assert (code, "No stream at " in said, file.exists()) == (3, True, False)
-    code, said, file = await signed(tidegate, tmp_path, "nats://127.0.0.1:1")
+        code, text, file = await signed(tidegate, tmp_path, url)
+    assert (code, "No stream at " in text, file.exists()) == (3, True, False)
+    code, text, file = await signed(tidegate, tmp_path, "nats://127.0.0.1:1")
     assert (code, file.exists()) == (3, False)

@@ -47,7 +47,7 @@ def signed(tidegate: Tidegate, folder: Path, *more: str) -> tuple[int, str, Path
     return done.exit_code, done.stderr, file
 
 
-def test_a_checkpoint_is_the_bucket_s_object_and_nobody_deletes_it(
+def test_a_checkpoint_is_the_bucket_s_object_and_is_not_deleted(
     tidegate: Tidegate, tmp_path: Path, s3: Client
 ) -> None:
     s3.create_bucket(Bucket=BUCKET, ObjectLockEnabledForBucket=True)

@@ -33,7 +33,7 @@ def found(words: str) -> Any:  # noqa: ANN401 - click's Command
 @pytest.mark.parametrize(("theirs", "ours", "what"), ROWS)
 def test_a_command_of_the_table_has_the_options_it_names(theirs: str, ours: str, what: str) -> None:
     assert theirs.split(maxsplit=1)[0] == ours.split(maxsplit=1)[0]
-    options = {name for one in found(ours).params for name in one.opts}
+    options = {name for param in found(ours).params for name in param.opts}
     assert set(re.findall(r"`(--[a-z-]+)", what)) <= options
 
 

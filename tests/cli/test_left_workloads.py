@@ -24,26 +24,26 @@ def owned(kind: str, version: str, *, finished: str = "False") -> dict[str, Any]
 
 
 def test_only_unfinished_workloads_of_kinds_that_are_not_enabled_are_named() -> None:
-    found = [
+    documents = [
         owned("Job", "batch/v1"),
         owned("RayJob", "ray.io/v1"),
         owned("StatefulSet", "apps/v1", finished="True"),
         owned("Crunch", "example.com/v1"),
     ]
-    assert left_behind(found, read_configuration("")) == ["a/rayjob of RayJob x"]
+    assert left_behind(documents, read_configuration("")) == ["a/rayjob of RayJob x"]
 
 
 def test_queued_objects_of_kinds_that_are_not_enabled_are_named(staged: str) -> None:
-    told = read_configuration("")
+    configuration = read_configuration("")
     pods = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]}
     meta = {"name": "queued", "namespace": "a", "labels": {QUEUE_NAME: "main"}}
     with open_api(staged) as api:
         job = {"metadata": meta, "spec": {"template": {"spec": pods}}}
         api.send("POST", "/apis/batch/v1/namespaces/a/jobs", job)
-        assert list(examine_unqueued(api, told)) == []
-        (found,) = examine_unqueued(api, replace(told, frameworks=("pod",)))
-    assert found.code == "QueuedNotManaged"
-    assert found.text.endswith(": Job a/queued")
+        assert list(examine_unqueued(api, configuration)) == []
+        (finding,) = examine_unqueued(api, replace(configuration, frameworks=("pod",)))
+    assert finding.code == "QueuedNotManaged"
+    assert finding.text.endswith(": Job a/queued")
 
 
 class Listing:
@@ -74,6 +74,6 @@ def test_kinds_that_no_field_suspends_are_named_too(resource: str, kind: str) ->
 
 
 def test_a_kind_that_is_enabled_is_not_asked_about() -> None:
-    told = replace(read_configuration(""), frameworks=("deployment", "statefulset"))
+    configuration = replace(read_configuration(""), frameworks=("deployment", "statefulset"))
     api = cast(Asking, Listing("deployments", "statefulsets"))
-    assert list(examine_unqueued(api, told)) == []
+    assert list(examine_unqueued(api, configuration)) == []

@@ -19,7 +19,7 @@ ANYWHERE = Place("a/main")
 def test_csv_and_yaml_tell_the_same_jobs() -> None:
     rows = list(read_csv(GIVEN / "jobs.csv", BEGIN))
     assert rows == list(read_yaml(GIVEN / "jobs.yaml", BEGIN))
-    assert [one.name for one in rows] == ["train", "sweep-1", "sweep-2", "sweep-3", "urgent"]
+    assert [row.name for row in rows] == ["train", "sweep-1", "sweep-2", "sweep-3", "urgent"]
     assert rows[2].at_us == BEGIN + 15 * 60 * SECOND
     assert rows[4].requests == {"cpu": "2"}
 
@@ -55,7 +55,7 @@ def sacct(folder: Path, *lines: str) -> list[Job]:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("name: x", "must be a list of jobs"),
         ("[x", "is not YAML"),
@@ -71,45 +71,45 @@ def sacct(folder: Path, *lines: str) -> list[Job]:
         ("- {name: x, queue: q, requests: [cpu]}", "requests must map"),
     ],
 )
-def test_a_bad_row_of_yaml_is_named(tmp_path: Path, text: str, said: str) -> None:
+def test_a_bad_row_of_yaml_is_named(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "jobs.yaml"
     file.write_text(text)
     with pytest.raises(SettingsError) as raised:
         list(read_yaml(file, BEGIN))
     assert str(file) in str(raised.value)
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("name,cpu\nx,1", "must name the columns name and queue"),
         ("name,queue\nx,q,1", "line 2: it has more columns"),
         ("name,queue,run\nx,q,\ny,q,soon", "line 3: run 'soon'"),
     ],
 )
-def test_a_bad_line_of_csv_is_named(tmp_path: Path, text: str, said: str) -> None:
+def test_a_bad_line_of_csv_is_named(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "jobs.csv"
     file.write_text(text)
     with pytest.raises(SettingsError) as raised:
         list(read_csv(file, BEGIN))
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [("1 2 3", "3 fields, 18 were expected"), ("x" + " 1" * 17, "line 1: could not convert")],
 )
-def test_a_bad_line_of_a_trace_is_named(tmp_path: Path, text: str, said: str) -> None:
+def test_a_bad_line_of_a_trace_is_named(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "trace.swf"
     file.write_text(text)
     with pytest.raises(SettingsError) as raised:
         list(read_swf(file, BEGIN, ANYWHERE))
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "text"),
     [
         (("JobID|Submit",), "no column ElapsedRaw or Elapsed"),
         (("JobID|Submit|Elapsed|ReqTRES", "1|2026-03-02|soon|cpu=1"), "says how long it ran"),
@@ -117,10 +117,10 @@ def test_a_bad_line_of_a_trace_is_named(tmp_path: Path, text: str, said: str) ->
         (("JobID|Submit|ElapsedRaw|ReqTRES", "1|2026-03-02|5|mem=x"), "mem=x is not an amount"),
     ],
 )
-def test_a_bad_line_of_sacct_is_named(tmp_path: Path, lines: tuple[str, ...], said: str) -> None:
+def test_a_bad_line_of_sacct_is_named(tmp_path: Path, lines: tuple[str, ...], text: str) -> None:
     with pytest.raises(SettingsError) as raised:
         sacct(tmp_path, *lines)
-    assert said in str(raised.value)
+    assert text in str(raised.value)
 
 
 def test_a_place_needs_both_parts() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.parts.sample import TOLD, published
+from tests.parts.sample import ENTRIES, published
 
 TIDEGATE = (sys.executable, "-m", "tidegate.cli.main", "notify")
 FILE = """
@@ -49,7 +49,7 @@ def test_a_bad_file_is_refused_with_its_place(config: Path) -> None:
 
 @pytest.mark.real
 async def test_a_dry_run_prints_and_ends_when_asked(config: Path, tmp_path: Path) -> None:
-    expected = [entry.seq for entry in TOLD if entry.type == "WorkloadAdmitted"]
+    expected = [entry.seq for entry in ENTRIES if entry.type == "WorkloadAdmitted"]
     async with published(tmp_path / "nats") as url:
         lines = await asyncio.to_thread(dry_run, config, url, len(expected))
     notices = [msgspec.json.decode(line) for line in lines]

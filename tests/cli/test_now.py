@@ -35,10 +35,10 @@ def led(ledger: str, until_us: int) -> None:
         conn.execute("UPDATE ledger_writer SET lease_until_us = ?", (until_us,))
 
 
-def told(ledger: str, *words: str) -> list[dict[str, Any]]:
+def read_json(ledger: str, *words: str) -> list[dict[str, Any]]:
     done = CliRunner().invoke(build(), [*words, "-o", "json", "--ledger", ledger])
-    found: list[dict[str, Any]] = json.loads(done.stdout)
-    return found
+    documents: list[dict[str, Any]] = json.loads(done.stdout)
+    return documents
 
 
 def clock_us() -> int:
@@ -50,22 +50,24 @@ def test_of_a_time_of_the_past_waits_last_until_then(tmp_path: Path) -> None:
     with filled(f"sqlite:///{file}", TURNS):
         pass
     at = "2026-03-02T08:50:00Z"
-    begun_us = parse_utc("2026-03-02T08:40:01Z")  # nothing is told of sweep from then to 09:15
+    begun_us = parse_utc("2026-03-02T08:40:01Z")  # nothing is reported of sweep from then to 09:15
     for words, field in (
         (("show", "positions"), "waitedSeconds"),
         (("show", "queues"), "longestWaitSeconds"),
     ):
-        (waited_s,) = {one[field] for one in told(file, *words, "--as-of", at) if one[field]}
+        (waited_s,) = {
+            item[field] for item in read_json(file, *words, "--as-of", at) if item[field]
+        }
         assert waited_s == (parse_utc(at) - begun_us) // SECOND_US
 
 
-def test_waits_go_on_while_somebody_leads_and_stand_still_else(ledger: str) -> None:
-    still = told(ledger, "show", "positions")
-    assert still == told(ledger, "show", "positions")
+def test_waits_go_on_while_a_leader_is_there_and_stand_still_else(ledger: str) -> None:
+    still = read_json(ledger, "show", "positions")
+    assert still == read_json(ledger, "show", "positions")
     begun_us = clock_us()
     led(ledger, begun_us + 3_600 * SECOND_US)
-    (row,) = told(ledger, "show", "positions")
-    (then,) = told(ledger, "show", "positions", "--as-of", END)
+    (row,) = read_json(ledger, "show", "positions")
+    (then,) = read_json(ledger, "show", "positions", "--as-of", END)
     assert parse_utc(then["mightStart"]["from"]) < begun_us
     assert begun_us <= parse_utc(row["mightStart"]["from"]) + SECOND_US
     waited_s = (begun_us - parse_utc("2026-03-02T08:40:01Z")) // SECOND_US
@@ -74,18 +76,18 @@ def test_waits_go_on_while_somebody_leads_and_stand_still_else(ledger: str) -> N
         (("show", "pending"), "waitedSeconds"),
         (("show", "queues"), "longestWaitSeconds"),
     ):
-        found = [one[field] for one in told(ledger, *words) if one[field]]
-        assert len(found) == 1
-        assert found[0] >= waited_s - 1, words
-    assert told(ledger, "show", "positions", "--as-of", END) == still
+        values = [item[field] for item in read_json(ledger, *words) if item[field]]
+        assert len(values) == 1
+        assert values[0] >= waited_s - 1, words
+    assert read_json(ledger, "show", "positions", "--as-of", END) == still
     led(ledger, begun_us - 1)
-    assert told(ledger, "show", "positions") == still
+    assert read_json(ledger, "show", "positions") == still
 
 
 def test_a_report_of_a_ledger_that_goes_on_says_where_it_ends(ledger: str) -> None:
     words = ["report", "queue_now", "--ledger", ledger]
     assert CliRunner().invoke(build(), words).stderr == ""
     led(ledger, clock_us() + 600 * SECOND_US)
-    said = CliRunner().invoke(build(), words).stderr
-    assert said.startswith("What lasts is counted up to the ledger's newest event, ")
+    stderr = CliRunner().invoke(build(), words).stderr
+    assert stderr.startswith("What lasts is counted up to the ledger's newest event, ")
     assert CliRunner().invoke(build(), [*words, "--as-of", END]).stderr.count("What lasts") == 0

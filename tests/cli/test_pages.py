@@ -23,7 +23,7 @@ PAGES = (
     "tutorials/complaint.md",
     "replay.md",
     "looking.md",
-    *(f"people/{one}.md" for one in PEOPLE),
+    *(f"people/{text}.md" for text in PEOPLE),
 )
 BLOCK = re.compile(r"^```(console|yaml [^\n]+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ (.*)$", re.MULTILINE)
@@ -39,7 +39,7 @@ def played(block: str, run: Callable[[list[str]], str]) -> str:
     return "".join(lines)
 
 
-def told(result: Result, folder: Path) -> str:
+def page_text(result: Result, folder: Path) -> str:
     out = (result.stdout + result.stderr).replace(f"{folder}/", "/here/")
     return HASH.sub("…", out) + (f"exit code {result.exit_code}\n" if result.exit_code else "")
 
@@ -57,13 +57,13 @@ def test_what_a_page_shows_is_what_is_printed(
             monkeypatch.setenv(*words[1].split("=", 1))
             return ""
         assert words[0] == "tidegate"
-        return told(CliRunner().invoke(build(), words[1:]), tmp_path)
+        return page_text(CliRunner().invoke(build(), words[1:]), tmp_path)
 
-    def shown(found: re.Match[str]) -> str:
-        kind, block = found[1], found[2]
+    def shown(match: re.Match[str]) -> str:
+        kind, block = match[1], match[2]
         if kind.startswith("yaml "):
             Path(kind.removeprefix("yaml ")).write_text(block)
-            return found[0]
+            return match[0]
         return f"```console\n{played(block, run)}```"
 
     again = BLOCK.sub(shown, page)

@@ -72,29 +72,29 @@ class Watched:
         return self.look()
 
 
-def test_each_step_of_a_move_is_told_with_what_it_waits_for() -> None:
-    told = list[Progress]()
+def test_each_step_of_a_move_is_reported_with_what_it_waits_for() -> None:
+    progresses = list[Progress]()
 
     async def story(site: Site) -> None:
         cluster = Cluster(site)
         await cluster.order()
         watched = Watched(cluster)
-        told.append(watched.look())
+        progresses.append(watched.look())
         await cluster.move()
-        told.append(await watched.alone(0))
+        progresses.append(await watched.alone(0))
         await cluster.run()
-        told.append(await watched.alone(0))
+        progresses.append(await watched.alone(0))
         for _ in range(6):
             await watched.go_on()
-        told.append(watched.look())
+        progresses.append(watched.look())
 
     play(story)
-    assert [progress.stage for progress in told] == ["Unseen", "Asked", "Released", "Moved"]
-    assert "was ordered to start or stop" in told[1].why
-    assert "partition 1 has not said yet" in told[2].why
+    assert [progress.stage for progress in progresses] == ["Unseen", "Asked", "Released", "Moved"]
+    assert "was ordered to start or stop" in progresses[1].why
+    assert "partition 1 has not said yet" in progresses[2].why
 
 
-def test_what_is_taken_and_not_listed_is_told_by_who_took_it() -> None:
+def test_what_is_taken_and_not_listed_is_reported_by_who_took_it() -> None:
     async def story(site: Site) -> None:
         cluster = Cluster(site)
         await cluster.begin()
@@ -104,8 +104,8 @@ def test_what_is_taken_and_not_listed_is_told_by_who_took_it() -> None:
         cluster.list = nothing  # type: ignore[method-assign]
         await watched.alone(1)
         assert watched.look().stage == "Listing"
-        told = [move.text() for n in range(2) for move in moves_of(watched.followers[n].state)]
-        assert told == [
+        names = [move.text() for n in range(2) for move in moves_of(watched.followers[n].state)]
+        assert names == [
             "ClusterQueue first to 1: partition 1 has not said yet that it has taken the tree",
             f"ClusterQueue first to 1: {TAKEN}",
         ]
@@ -170,7 +170,7 @@ def test_waiting_ends_with_what_hangs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stage", "led", "said"),
+    ("stage", "led", "text"),
     [
         ("Asked", {0, 1}, "call it off: `tidegate partitions move a --to 0`"),
         ("Asked", {0}, "start a scheduler and an actuator with --partition 1"),
@@ -181,9 +181,9 @@ def test_waiting_ends_with_what_hangs() -> None:
     ],
 )
 def test_what_to_do_depends_on_where_it_hangs(
-    stage: Literal["Unseen", "Asked", "Released", "Listing"], led: set[int], said: str
+    stage: Literal["Unseen", "Asked", "Released", "Listing"], led: set[int], text: str
 ) -> None:
-    assert said in to_do(stage, "a", 0, 1, led)
+    assert text in to_do(stage, "a", 0, 1, led)
 
 
 @pytest.fixture
@@ -217,8 +217,10 @@ def put(api: Asking, path: str, kind: str, name: str, spec: dict[str, Any]) -> N
 
 
 def notes_of(api: Asking, name: str) -> dict[str, str]:
-    found: dict[str, str] = api.send("GET", f"{QUEUES}/{name}")["metadata"].get("annotations") or {}
-    return found
+    mapping: dict[str, str] = (
+        api.send("GET", f"{QUEUES}/{name}")["metadata"].get("annotations") or {}
+    )
+    return mapping
 
 
 def moved(staged: str, ledger: str, *words: str) -> Result:
@@ -228,9 +230,9 @@ def moved(staged: str, ledger: str, *words: str) -> Result:
 
 def test_a_move_is_asked_for_and_called_off(staged: str, ledger: str, api: Asking) -> None:
     dry = moved(staged, ledger, "first", "--to", "1", "--dry-run", "client", "-o", "json")
-    told = json.loads(dry.stdout)
-    assert (told["from"], told["to"], told["stage"]) == (0, 1, "Asked")
-    assert told["objects"][0]["metadata"]["annotations"] == {MOVE_TO: "1"}
+    document = json.loads(dry.stdout)
+    assert (document["from"], document["to"], document["stage"]) == (0, 1, "Asked")
+    assert document["objects"][0]["metadata"]["annotations"] == {MOVE_TO: "1"}
     assert notes_of(api, "first") == {}
     assert moved(staged, ledger, "first", "--to", "1", "--no-wait").exit_code == 0
     assert notes_of(api, "first") == {MOVE_TO: "1"}
@@ -249,15 +251,15 @@ def test_a_tree_that_has_moved_is_written_down(staged: str, ledger: str, api: As
 
 
 def test_a_move_that_does_not_end_says_what_hangs(staged: str, ledger: str, api: Asking) -> None:
-    found = moved(staged, ledger, "first", "--to", "1", "--timeout", "0")
-    assert found.exit_code == 1
-    assert "partition 0 has not observed the annotations yet" in found.stderr
-    assert "start a scheduler and an actuator with --partition 0" in found.stderr
+    result = moved(staged, ledger, "first", "--to", "1", "--timeout", "0")
+    assert result.exit_code == 1
+    assert "partition 0 has not observed the annotations yet" in result.stderr
+    assert "start a scheduler and an actuator with --partition 0" in result.stderr
     assert notes_of(api, "first") == {MOVE_TO: "1"}, "it may still move"
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (["second", "--to", "0"], "No scheduler leads partition 0"),
         (["second", "--to", "7"], "No scheduler leads partition 7"),
@@ -268,10 +270,10 @@ def test_a_move_that_does_not_end_says_what_hangs(staged: str, ledger: str, api:
     ],
 )
 def test_what_cannot_move_is_refused(
-    staged: str, ledger: str, api: Asking, words: list[str], said: str
+    staged: str, ledger: str, api: Asking, words: list[str], text: str
 ) -> None:
-    found = moved(staged, ledger, *words)
-    assert found.exit_code == 1
-    assert said in found.stderr
+    result = moved(staged, ledger, *words)
+    assert result.exit_code == 1
+    assert text in result.stderr
     assert notes_of(api, "second") == {PARTITION: "1"}
     assert notes_of(api, "lasers") == notes_of(api, "first") == {}

@@ -105,8 +105,8 @@ def test_what_came_since_a_checkpoint_is_verified_and_changes_of_it_are_found(
     later = json.loads(second.read_bytes())["claim"]["seq"]
     with closing(sqlite3.connect(audit.ledger)) as conn, conn:
         conn.execute("UPDATE ledger_event SET payload = payload || ' ' WHERE seq = ?", (later - 1,))
-    code, said = audit.verify(first, *more)
-    assert (code, f"seq {later - 1}" in said) == (1, True)
+    code, text = audit.verify(first, *more)
+    assert (code, f"seq {later - 1}" in text) == (1, True)
     assert audit.verify(second, "--no-redecide")[0] == 0  # that is before it
 
 
@@ -114,8 +114,8 @@ def test_a_history_that_was_made_anew_is_not_signed_on(audit: Audit) -> None:
     audit.ledger.unlink()
     with filled(f"sqlite:///{audit.ledger}", TURNS[:8]):
         pass
-    code, said = audit.sign()
-    assert (code, "the end at" in said) == (1, True)
+    code, text = audit.sign()
+    assert (code, "the end at" in text) == (1, True)
     file = audit.kept()[-1]
     file.chmod(0o644)
     file.write_bytes(file.read_bytes().replace(b'"partition": 0', b'"partition": 1'))
@@ -134,12 +134,12 @@ def test_options_that_do_not_go_together_are_refused(audit: Audit) -> None:
 @pytest.fixture
 def node(audit: Audit) -> Callable[[Path], tuple[int, str]]:
     """Run the verifier on a proof."""
-    found = shutil.which("node")
-    if found is None:
+    text = shutil.which("node")
+    if text is None:
         pytest.skip("Node.js is missing to run the verifier: install it (https://nodejs.org).")
 
     def run(proof: Path) -> tuple[int, str]:
-        command = [found, str(VERIFIER), str(proof), audit.at("key.pub")]
+        command = [text, str(VERIFIER), str(proof), audit.at("key.pub")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         return done.returncode, done.stdout + done.stderr
 
@@ -153,9 +153,9 @@ def test_a_verifier_without_tidegate_takes_proofs_and_refuses_altered_ones(
     early, _, late = audit.kept()
     for seq, checkpoint in ((1, early), (TURNS[4][-1].seq, early), (43, late), (79, late)):
         proof = audit.prove(seq, checkpoint)
-        code, said = node(proof)
-        (told,) = [one for turn in TURNS for one in turn if one.seq == seq]
-        assert (code, told.payload in said) == (0, True), said
+        code, text = node(proof)
+        (entry,) = [entry for turn in TURNS for entry in turn if entry.seq == seq]
+        assert (code, entry.payload in text) == (0, True), text
     for number, change in enumerate(CHANGES):
         altered: dict[str, Any] = json.loads(next(audit.folder.glob("proof-43-*")).read_bytes())
         change(altered)
@@ -200,14 +200,14 @@ CHANGES = (_payload, _column, _leaf, _shorter, _cut, _claim, _absent)
 def test_a_tree_is_that_of_rfc_6962_and_each_path_leads_to_its_root(
     count: int, data: st.DataObject
 ) -> None:
-    hashes = [sha256(str(one).encode()).digest() for one in range(count)]
+    hashes = [sha256(str(number).encode()).digest() for number in range(count)]
     tree = merkle.Tree()
     cut = data.draw(st.integers(0, count))
-    for one in hashes[:cut]:
-        tree.add(one)
+    for digest in hashes[:cut]:
+        tree.add(digest)
     tree = merkle.Tree(tree.leaves, tree.peaks)
-    for one in hashes[cut:]:
-        tree.add(one)
+    for digest in hashes[cut:]:
+        tree.add(digest)
     assert merkle.peaks_of(count) == len(tree.peaks)
     assert merkle.root(tree.peaks) == by_definition(hashes)
     index = data.draw(st.integers(0, count - 1))

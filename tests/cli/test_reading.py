@@ -1,4 +1,4 @@
-"""Where commands find a ledger, that they only read it, and that a bad one is told in words."""
+"""Where commands find a ledger, that they only read it, and that a bad one is reported in words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 from store.access.engine import open_engine
 from store.schema.retention import expire
 from tests.cli.conftest import SHELLS, Tidegate
-from tests.parts.sample import TOLD, TURNS, append, filled
+from tests.parts.sample import ENTRIES, TURNS, append, filled
 from tidegate.cli.instance import (
     Instance,
     forget_instance,
@@ -184,9 +184,9 @@ def test_a_story_outlasts_its_rows_in_the_reports(tidegate: Tidegate, tmp_path: 
     assert tidegate("why", "job/nosuch", "--ledger", file).exit_code == 1
 
 
-def told_again(job: WorkloadSubmitted) -> list[FactEvent]:
+def resubmitted(job: WorkloadSubmitted) -> list[FactEvent]:
     """Return that a workload is gone, that its job runs, and that it does no more."""
-    at_us, key, uid = TOLD[-1].at_us, job.workload, job.uid
+    at_us, key, uid = ENTRIES[-1].at_us, job.workload, job.uid
     stray = StrayReported(
         at_us=at_us,
         workload=key,
@@ -200,14 +200,14 @@ def told_again(job: WorkloadSubmitted) -> list[FactEvent]:
     return [removed, stray, StrayCleared(at_us=at_us, workload=key, uid=uid)]
 
 
-def test_a_job_that_ran_without_an_admission_is_told_behind_its_removal(
+def test_a_job_that_ran_without_an_admission_is_reported_behind_its_removal(
     tidegate: Tidegate, tmp_path: Path
 ) -> None:
-    file, head = str(tmp_path / "ledger.db"), TOLD[-1]
-    job = decode(next(entry for entry in TOLD if entry.seq == SWEEP_SEQ).payload)
+    file, head = str(tmp_path / "ledger.db"), ENTRIES[-1]
+    job = decode(next(entry for entry in ENTRIES if entry.seq == SWEEP_SEQ).payload)
     assert isinstance(job, WorkloadSubmitted)
     with filled(f"sqlite:///{file}", TURNS) as ledger:
-        for event in told_again(job):
+        for event in resubmitted(job):
             sealed = seal(head, 1, "local", [event])
             append(ledger, sealed)
             head = sealed[-1]

@@ -13,20 +13,20 @@ from tidegate.cli.instance import Instance
 from tidegate.cli.program import build
 from tidegate.cli.reference import Page, commands, page
 
-PAGES = [one for one in commands() if not hasattr(one.command, "list_commands")]
+PAGES = [command for command in commands() if not hasattr(command.command, "list_commands")]
 
 
-@pytest.mark.parametrize("one", PAGES, ids=lambda one: one.path)
-def test_every_command_has_a_sentence_and_an_example(one: Page) -> None:
-    said = one.command.help or ""
-    assert said.strip(), one.path
-    assert "Example" in said, one.path
-    assert "tidegate " in said.partition("Example")[2], one.path
+@pytest.mark.parametrize("actual_page", PAGES, ids=lambda item: item.path)
+def test_every_command_has_a_sentence_and_an_example(actual_page: Page) -> None:
+    value = actual_page.command.help or ""
+    assert value.strip(), actual_page.path
+    assert "Example" in value, actual_page.path
+    assert "tidegate " in value.partition("Example")[2], actual_page.path
 
 
-@pytest.mark.parametrize("one", PAGES, ids=lambda one: one.path)
-def test_every_example_is_understood(one: Page) -> None:
-    lines = [line.strip() for line in (one.command.help or "").splitlines()]
+@pytest.mark.parametrize("actual_page", PAGES, ids=lambda item: item.path)
+def test_every_example_is_understood(actual_page: Page) -> None:
+    lines = [line.strip() for line in (actual_page.command.help or "").splitlines()]
     for line in lines:
         if line.startswith("tidegate "):
             understand(line)
@@ -49,8 +49,10 @@ def read(command: Any, above: Any, words: list[str]) -> None:  # noqa: ANN401 - 
 
 
 def test_the_page_has_every_command_once() -> None:
-    told = page().splitlines()
-    assert [line for line in told if line.startswith("## ")] == [f"## {one.path}" for one in PAGES]
+    lines = page().splitlines()
+    assert [line for line in lines if line.startswith("## ")] == [
+        f"## {candidate_page.path}" for candidate_page in PAGES
+    ]
 
 
 def test_the_commands_that_the_demo_ends_with_are_understood() -> None:

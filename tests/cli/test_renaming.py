@@ -35,17 +35,17 @@ def test_a_ledger_keeps_its_name_on_a_bus_that_does_not_take_the_new_one() -> No
         silent = NatsBus(Connection(server, Random(0), blows=blows).client, "local")
         with pytest.raises(BusUnreachableError):
             await recovered(ledger, silent, "local", "after")
-        assert [one.seq for one in ledger.read()] == [1]
+        assert [entry.seq for entry in ledger.read()] == [1]
         opened = await recovered(ledger, bus, "local", "after", "kim")
         assert (opened.ledger_id, opened.author) == ("after", "kim")
         assert await bus.register().read(LEDGER) == "after"
-        assert [one.type for one in ledger.read()] == ["LedgerOpened"] * 2
+        assert [entry.type for entry in ledger.read()] == ["LedgerOpened"] * 2
 
     with _ledger() as ledger:
         run_virtually(story())
 
 
-def test_a_ledger_under_a_new_name_reads_what_is_told_from_then_on() -> None:
+def test_a_ledger_under_a_new_name_reads_what_is_observed_from_then_on() -> None:
     """A list that was asked for before its lost tail's decisions would adopt too few."""
 
     async def story() -> None:

@@ -41,21 +41,21 @@ def written(file: Path, change: Change) -> Path:
 
 def preempted_for_another(events: list[Told]) -> list[Told]:
     return [
-        replace(one, reason="InClusterQueue") if isinstance(one, WorkloadPreempted) else one
-        for one in events
+        replace(event, reason="InClusterQueue") if isinstance(event, WorkloadPreempted) else event
+        for event in events
     ]
 
 
 def without_reasons(events: list[Told]) -> list[Told]:
-    return [one for one in events if not isinstance(one, WorkloadPending)]
+    return [event for event in events if not isinstance(event, WorkloadPending)]
 
 
 def held_by_smaller_numbers(events: list[Told]) -> list[Told]:
     return [
-        replace(one, tried=(replace(one.tried[0], free=7), *one.tried[1:]))
-        if isinstance(one, WorkloadPending)
-        else one
-        for one in events
+        replace(event, tried=(replace(event.tried[0], free=7), *event.tried[1:]))
+        if isinstance(event, WorkloadPending)
+        else event
+        for event in events
     ]
 
 
@@ -78,9 +78,9 @@ def test_a_decision_that_the_core_would_not_take_is_found_and_explained(
     forged = written(tmp_path / "forged.db", change)
     assert tidegate("replay", "--ledger", str(forged)).exit_code == 0
     result = tidegate("replay", "--verify", "-o", "json", "--ledger", str(forged))
-    found = json.loads(result.stdout)
-    assert (result.exit_code, found["agrees"], found["divergence"]["seq"]) == (1, False, seq)
-    assert [one["field"] for one in found["divergence"]["differences"]] == [field]
+    document = json.loads(result.stdout)
+    assert (result.exit_code, document["agrees"], document["divergence"]["seq"]) == (1, False, seq)
+    assert [difference["field"] for difference in document["divergence"]["differences"]] == [field]
     assert f"The decision at seq {seq} (turn " in result.stderr
     assert f"  {field}: recorded " in result.stderr
 

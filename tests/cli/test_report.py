@@ -45,11 +45,11 @@ def test_a_sum_over_groups_is_the_sum_of_the_rows(ledger: str) -> None:
     assert list(summed[0]) == ["namespace", "resource", "rows", "resource_seconds"]
     for group in summed:
         alike = [
-            one for one in every
-            if (one["namespace"], one["resource"]) == (group["namespace"], group["resource"])
+            item for item in every
+            if (item["namespace"], item["resource"]) == (group["namespace"], group["resource"])
         ]  # fmt: skip
         assert int(group["rows"]) == len(alike) > 0
-        total = sum(float(one["resource_seconds"]) for one in alike)
+        total = sum(float(item["resource_seconds"]) for item in alike)
         assert float(group["resource_seconds"]) == pytest.approx(total)
 
 
@@ -85,7 +85,7 @@ def test_a_file_is_whole_or_not_written(ledger: str) -> None:
 def test_rows_are_of_one_queue_and_namespace(ledger: str) -> None:
     every = rows(ledger, "waits")
     kept = rows(ledger, "waits", "--queue", "team-a", "--namespace", "a")
-    assert kept == [one for one in every if one["cluster_queue"] == "team-a"]
+    assert kept == [row for row in every if row["cluster_queue"] == "team-a"]
     assert rows(ledger, "waits", "--queue", "nosuch") == []
 
 
@@ -99,7 +99,7 @@ def test_two_halves_of_a_day_make_the_day(ledger: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (("quota_now", "--since", "2h"), "use --as-of"),
         (("quota_now", "--namespace", "a"), "no column namespace"),
@@ -109,37 +109,37 @@ def test_two_halves_of_a_day_make_the_day(ledger: str) -> None:
     ],
 )
 def test_what_a_report_cannot_be_asked_is_said(
-    ledger: str, words: tuple[str, ...], said: str
+    ledger: str, words: tuple[str, ...], text: str
 ) -> None:
     done = ran(ledger, *words)
     assert done.exit_code == 2
-    assert said in " ".join(done.output.split())
+    assert text in " ".join(done.output.split())
 
 
 def test_parquet_bears_the_same_rows(ledger: str) -> None:
     done = ran(ledger, "waits", "-o", "parquet")
-    found = pq.read_table(io.BytesIO(done.stdout_bytes)).to_pylist()
-    told = [{k: "" if v is None else str(v) for k, v in row.items()} for row in found]
-    assert told == rows(ledger, "waits")
+    value = pq.read_table(io.BytesIO(done.stdout_bytes)).to_pylist()
+    documents = [{k: "" if v is None else str(v) for k, v in row.items()} for row in value]
+    assert documents == rows(ledger, "waits")
 
 
 INTERVALS = st.lists(
     st.tuples(st.integers(0, 50), st.none() | st.integers(0, 50)).map(
-        lambda one: {
-            "from_at": f"2026-03-02T00:00:{one[0]:02d}Z",
-            "to_at": None if one[1] is None else f"2026-03-02T00:00:{one[0] + min(one[1], 9):02d}Z",
+        lambda row: {
+            "from_at": f"2026-03-02T00:00:{row[0]:02d}Z",
+            "to_at": None if row[1] is None else f"2026-03-02T00:00:{row[0] + min(row[1], 9):02d}Z",
         }
     )
 )
 DAY_US = 1_772_409_600_000_000
 
 
-def asked(found: list[dict[str, Any]], span: Span) -> list[dict[str, Any]]:
+def asked(documents: list[dict[str, Any]], span: Span) -> list[dict[str, Any]]:
     """Return those of ``waits`` that are of a time, as a database picks them."""
     with closing(sqlite3.connect(":memory:")) as conn:
         conn.row_factory = sqlite3.Row
         conn.execute("CREATE TABLE waits (from_at TEXT, to_at TEXT)")
-        conn.executemany("INSERT INTO waits VALUES (:from_at, :to_at)", found)
+        conn.executemany("INSERT INTO waits VALUES (:from_at, :to_at)", documents)
         return report_rows(
             lambda sql: [dict(row) for row in conn.execute(sql)],
             "sqlite",
@@ -150,13 +150,15 @@ def asked(found: list[dict[str, Any]], span: Span) -> list[dict[str, Any]]:
 
 @drawn(100)
 @given(INTERVALS, st.integers(0, 50))
-def test_an_interval_is_in_each_span_that_it_touches(found: list[dict[str, Any]], at: int) -> None:
+def test_an_interval_is_in_each_span_that_it_touches(
+    intervals: list[dict[str, Any]], at: int
+) -> None:
     cut_us = DAY_US + at * 1_000_000
-    before, after = (asked(found, span) for span in (Span(0, cut_us), Span(cut_us)))
-    assert all(one in before or one in after for one in found)
-    both = [one for one in before if one in after]
+    before, after = (asked(intervals, span) for span in (Span(0, cut_us), Span(cut_us)))
+    assert all(item in before or item in after for item in intervals)
+    both = [item for item in before if item in after]
     cut = f"2026-03-02T00:00:{at:02d}Z"
-    assert all(one["from_at"] < cut and (one["to_at"] or "9") > cut for one in both)
+    assert all(item["from_at"] < cut and (item["to_at"] or "9") > cut for item in both)
 
 
 def test_an_unknown_column_names_those_there_are(ledger: str) -> None:

@@ -17,12 +17,12 @@ from store.access.engine import open_engine
 from tests.cli.conftest import Tidegate
 
 
-def test_a_ledger_that_nobody_changed_has_nothing_to_find(tidegate: Tidegate, sample: Path) -> None:
-    told = tidegate("reports", "verify", "--ledger", str(sample))
-    assert (told.exit_code, told.stdout) == (0, "")
+def test_an_unchanged_ledger_has_nothing_to_find(tidegate: Tidegate, sample: Path) -> None:
+    answer = tidegate("reports", "verify", "--ledger", str(sample))
+    assert (answer.exit_code, answer.stdout) == (0, "")
 
 
-def test_rows_that_are_said_to_have_expired_are_told(
+def test_rows_that_are_said_to_have_expired_are_reported(
     tidegate: Tidegate, sample: Path, tmp_path: Path
 ) -> None:
     copy = tmp_path / "copy.db"
@@ -30,20 +30,20 @@ def test_rows_that_are_said_to_have_expired_are_told(
     with closing(sqlite3.connect(copy)) as conn, conn:
         conn.execute("INSERT INTO report_state VALUES (0, 1772445300000000, '')")
         conn.execute("DELETE FROM report_holding WHERE to_us < 1772445300000000")
-    told = tidegate("reports", "verify", "--ledger", str(copy))
-    assert told.exit_code == 0
-    assert "Not covered: rows of workloads that ended before 2026-03-02T09:55:00Z" in told.stderr
+    answer = tidegate("reports", "verify", "--ledger", str(copy))
+    assert answer.exit_code == 0
+    assert "Not covered: rows of workloads that ended before 2026-03-02T09:55:00Z" in answer.stderr
 
 
 @pytest.mark.real
 def test_postgresql_is_compared_by_its_own_words(tidegate: Tidegate, remote: str) -> None:
-    told = tidegate("reports", "verify", "--ledger", remote)
-    assert (told.exit_code, told.stdout) == (0, "")
+    answer = tidegate("reports", "verify", "--ledger", remote)
+    assert (answer.exit_code, answer.stdout) == (0, "")
     engine = open_engine(remote)
     with engine.connect() as conn:
         conn.execute(text("DROP VIEW queues"))
         conn.execute(text("CREATE VIEW queues AS SELECT 'team-a' AS cluster_queue"))
         conn.commit()
-    found = tidegate("reports", "verify", "--ledger", remote).stdout
+    stdout = tidegate("reports", "verify", "--ledger", remote).stdout
     engine.dispose()
-    assert found.startswith("view queues: ")
+    assert stdout.startswith("view queues: ")

@@ -15,7 +15,7 @@ from typer.testing import Result
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from tests.cli.conftest import Tidegate
-from tests.parts.sample import TOLD, TURNS, filled, published
+from tests.parts.sample import ENTRIES, TURNS, filled, published
 from tidegate.bus.jetstream.wire.requests import JetStream
 from tidegate.bus.streams import names_of
 
@@ -40,8 +40,8 @@ def cut(tmp_path: Path) -> Path:
 
 
 async def recover(tidegate: Tidegate, url: str, ledger: Path) -> Result:
-    told = ("--bus", url, "--ledger", str(ledger), "--from-events")
-    return await asyncio.to_thread(tidegate, "ledger", "recover", *told)
+    arguments = ("--bus", url, "--ledger", str(ledger), "--from-events")
+    return await asyncio.to_thread(tidegate, "ledger", "recover", *arguments)
 
 
 @pytest.mark.parametrize("kept", ["cut", "nothing"])
@@ -52,11 +52,11 @@ async def test_the_same_rows_come_back(
     result = await recover(tidegate, url, ledger)
     assert (result.exit_code, "up to seq 79" in result.stderr) == (0, True), repr(result.exception)
     engine = open_engine(str(ledger))
-    assert list(SqlLedger(engine).read()) == TOLD
+    assert list(SqlLedger(engine).read()) == ENTRIES
     term = SqlLedger(engine).lead("next", 0)
     engine.dispose()
     assert term is not None
-    assert term.epoch > max(entry.epoch for entry in TOLD)
+    assert term.epoch > max(entry.epoch for entry in ENTRIES)
     assert (term.events.seq, term.events.incarnation > 0) == (0, True)
 
 

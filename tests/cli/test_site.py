@@ -37,7 +37,7 @@ def listed(nav: Any) -> set[str]:  # noqa: ANN401 - what YAML holds
 
 def commands(page: Path) -> list[str]:
     blocks = "".join(BLOCK.findall(page.read_text()))
-    return [found for found in COMMAND.findall(blocks) if not HOLLOW.search(found)]
+    return [item for item in COMMAND.findall(blocks) if not HOLLOW.search(item)]
 
 
 def test_the_site_has_every_page_but_perhaps_a_decision() -> None:
@@ -48,9 +48,9 @@ def test_the_site_has_every_page_but_perhaps_a_decision() -> None:
 
 
 def test_the_index_leads_to_every_page_but_single_decisions() -> None:
-    told = set(LINK.findall((DOCS / "index.md").read_text()))
+    values = set(LINK.findall((DOCS / "index.md").read_text()))
     wanted = {name(page) for page in PAGES if "adr/" not in name(page)} - {"index.md"}
-    assert wanted <= told
+    assert wanted <= values
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
@@ -60,7 +60,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("page", [one for one in PAGES if commands(one)], ids=name)
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=name)
 def test_every_command_of_a_page_is_one(page: Path) -> None:
     for command in commands(page):
         words = shlex.split(command, comments=True)

@@ -72,9 +72,9 @@ class Books:
         key = ("--public-key", self.path("key.pub"))
         return self.run("statement", "verify", self.path(out), *key, "-o", "json")
 
-    def told(self, out: str = "team-a.json") -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.folder / out).read_text())
-        return found
+    def document(self, out: str = "team-a.json") -> dict[str, Any]:
+        document: dict[str, Any] = json.loads((self.folder / out).read_text())
+        return document
 
     def move(self) -> None:
         """Let team-a be in partition 1 from April on; what it used stays in 0."""
@@ -127,35 +127,41 @@ def books(tmp_path: Path) -> Books:
 
 def test_a_statement_says_what_the_raw_events_say(books: Books) -> None:
     assert books.close().exit_code == 0
-    told = books.told()["statement"]
-    cores = [one for one in told["rows"] if one["SkuId"] == "on-demand/cpu"]
+    statement = books.document()["statement"]
+    cores = [row for row in statement["rows"] if row["SkuId"] == "on-demand/cpu"]
     # tune holds 6 cores from 10:00 of 2 March to beyond the month's end, and sweep 4 from 09:15.
-    days = {one["ChargePeriodStart"] for one in cores}
+    days = {core["ChargePeriodStart"] for core in cores}
     assert len(days) == 30
-    on_a_full_day = [one for one in cores if one["ChargePeriodStart"] == "2026-03-17T00:00:00Z"]
-    assert {one["x_Author"]: one["ConsumedQuantity"] for one in on_a_full_day} == {
+    on_a_full_day = [core for core in cores if core["ChargePeriodStart"] == "2026-03-17T00:00:00Z"]
+    assert {item["x_Author"]: item["ConsumedQuantity"] for item in on_a_full_day} == {
         "ann": 24 * 6,
         "bob": 24 * 4,
     }
-    assert sum(one["BilledCost"] for one in on_a_full_day) == pytest.approx(24 * 10 * 0.04)
-    assert told["unpriced"] == ["on-demand/memory"]
-    assert told["totals"][0]["cost"] == pytest.approx(sum(one["BilledCost"] for one in cores))
+    assert sum(item["BilledCost"] for item in on_a_full_day) == pytest.approx(24 * 10 * 0.04)
+    assert statement["unpriced"] == ["on-demand/memory"]
+    assert statement["totals"][0]["cost"] == pytest.approx(
+        sum(core["BilledCost"] for core in cores)
+    )
 
 
 def test_a_statement_that_an_event_names_is_closed_and_a_later_price_changes_nothing(
     books: Books,
 ) -> None:
-    said = books.close().stderr
-    digest = books.told()["digest"]
-    assert f"tidegate.dev/statement=2026-03={digest}" in said
+    stderr = books.close().stderr
+    digest = books.document()["digest"]
+    assert f"tidegate.dev/statement=2026-03={digest}" in stderr
     open_still = books.verify()
     assert (open_still.exit_code, "is not closed" in open_still.stderr) == (1, True)
     seq = books.annotate(digest)
     books.price("7")
     closed = books.verify()
     assert closed.exit_code == 0, closed.stderr
-    found = json.loads(closed.stdout)
-    assert (found["closedSeq"], found["closedBy"], found["asOfSeq"]) == (seq, "kim", seq - 1)
+    document = json.loads(closed.stdout)
+    assert (document["closedSeq"], document["closedBy"], document["asOfSeq"]) == (
+        seq,
+        "kim",
+        seq - 1,
+    )
     again = books.close("second.json")
     assert (again.exit_code, f"closed by seq {seq} already" in again.stderr) == (0, True)
     other = books.verify("second.json")
@@ -164,10 +170,10 @@ def test_a_statement_that_an_event_names_is_closed_and_a_later_price_changes_not
 
 def test_the_first_event_that_names_a_month_counts(books: Books) -> None:
     books.close()
-    books.annotate(books.told()["digest"])
+    books.annotate(books.document()["digest"])
     later = books.annotate(OTHER, author="lee")
-    found = books.verify()
-    assert (found.exit_code, f"Seq {later} names another" in found.stderr) == (0, True)
+    verdict = books.verify()
+    assert (verdict.exit_code, f"Seq {later} names another" in verdict.stderr) == (0, True)
     assert "statement of 2026-03, by lee" in books.run("events", "--tail", "1").stdout
 
 
@@ -175,10 +181,10 @@ def test_a_queue_that_moved_to_another_partition_has_one_statement(books: Books)
     books.close("before.json")
     books.move()
     assert "rows as of seq 1/2." in books.close().stderr
-    before, statement = books.told("before.json")["statement"], books.told()["statement"]
+    before, statement = books.document("before.json")["statement"], books.document()["statement"]
     assert (statement["partition"], statement["seq"]) == (1, 2)
     assert statement["rows"] == before["rows"] != []
-    seq = books.annotate(books.told()["digest"], partition=1)
+    seq = books.annotate(books.document()["digest"], partition=1)
     books.price("7")
     closed = books.verify()
     assert closed.exit_code == 0, closed.stderr
@@ -196,19 +202,19 @@ def test_a_month_that_is_not_over_and_a_queue_that_is_none_are_refused(books: Bo
     late = books.run("statement", "close", "2026-02", *given)
     assert (late.exit_code, "over before this ledger began" in late.stderr) == (2, True)
     assert books.run("statement", "close", "2026-13", *given).exit_code == 2
-    nobody = books.run("statement", "close", "2026-03", "--queue", "team-z", *given[2:])
-    assert (nobody.exit_code, "no ClusterQueue" in nobody.stderr) == (1, True)
+    result = books.run("statement", "close", "2026-03", "--queue", "team-z", *given[2:])
+    assert (result.exit_code, "no ClusterQueue" in result.stderr) == (1, True)
     assert not Path(books.path("never")).exists()
 
 
 @pytest.mark.parametrize("field", ["ConsumedQuantity", "BilledCost", "ListUnitPrice"])
 def test_a_statement_that_was_altered_is_found(books: Books, field: str) -> None:
     books.close()
-    told = books.told()
-    told["statement"]["rows"][0][field] += 1
-    Path(books.path("altered.json")).write_text(json.dumps(told))
-    found = books.verify("altered.json")
-    assert (found.exit_code, "altered" in found.stderr) == (1, True)
+    fields = books.document()
+    fields["statement"]["rows"][0][field] += 1
+    Path(books.path("altered.json")).write_text(json.dumps(fields))
+    verdict = books.verify("altered.json")
+    assert (verdict.exit_code, "altered" in verdict.stderr) == (1, True)
 
 
 def test_usage_that_was_changed_in_the_ledger_is_found(books: Books) -> None:
@@ -220,8 +226,8 @@ def test_usage_that_was_changed_in_the_ledger_is_found(books: Books) -> None:
             "UPDATE ledger_event SET at_us = at_us - 60000000,"
             " payload = replace(payload, at_us, at_us - 60000000) WHERE seq = 74"
         )
-    found = books.verify()
-    assert found.exit_code == 1
+    verdict = books.verify()
+    assert verdict.exit_code == 1
 
 
 def test_its_csv_has_the_columns_of_focus(books: Books) -> None:
@@ -229,6 +235,6 @@ def test_its_csv_has_the_columns_of_focus(books: Books) -> None:
     done = books.run("statement", "show", books.path("team-a.json"), "-o", "csv")
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert {"BilledCost", "BillingCurrency", "ChargePeriodStart", "ConsumedQuantity"} < set(rows[0])
-    assert len(rows) == len(books.told()["statement"]["rows"])
+    assert len(rows) == len(books.document()["statement"]["rows"])
     shown = books.run("statement", "show", books.path("team-a.json"))
     assert "EUR in 2026-03" in shown.stderr

@@ -18,7 +18,7 @@ import yaml
 
 from tests.cli.conftest import Tidegate
 from tests.cli.stage import put, staged
-from tests.cli.test_cli_cases import END, told
+from tests.cli.test_cli_cases import END, printed
 from tidegate.cli.objects.api_client import open_api
 
 __all__ = ["staged"]
@@ -38,14 +38,14 @@ def kubectl(kubeconfig: str, verb: str, *words: str) -> str:
     with open_api(kubeconfig) as api:
         if verb == "create":
             file = Path(__file__).parent / "given" / words[-1]
-            for one in yaml.safe_load(file.read_text()):
-                put(api, one, {})
+            for item in yaml.safe_load(file.read_text()):
+                put(api, item, {})
             return ""
         path, field = words
-        found: Any = api.send("GET", f"/apis/kueue.x-k8s.io/v1beta2/{path}")
+        value: Any = api.send("GET", f"/apis/kueue.x-k8s.io/v1beta2/{path}")
         for name in field.split("."):
-            found = found.get(name)
-        return str(found)
+            value = value.get(name)
+        return str(value)
 
 
 @pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
@@ -61,7 +61,7 @@ def test_commands_on_a_cluster(
         if program == "kubectl":
             answer = kubectl(staged, *words)
         else:
-            answer = told(tidegate(*words), Path("SAMPLE"))
+            answer = printed(tidegate(*words), Path("SAMPLE"))
         for pattern, shown in HIDDEN:
             answer = re.sub(pattern, shown, answer)
         played.append(f"{command}\n----\n{answer}")

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.conftest import Tidegate
 from tests.cli.tamperings import NOBODY, REPORTS, TAMPERINGS, VERIFY, Tampering
-from tests.parts.sample import TOLD
+from tests.parts.sample import ENTRIES
 
 DOCS = Path(__file__).parents[2] / "docs"
 HEAD = """# Tamperings that are tried
@@ -33,11 +33,12 @@ def page() -> str:
     return HEAD + "".join(map(row, TAMPERINGS))
 
 
-def row(one: Tampering) -> str:
-    words = [word.lower() if word in {"CHECKPOINT", "KEY"} else word for word in one.found_by]
+def row(tampering: Tampering) -> str:
+    words = [word.lower() if word in {"CHECKPOINT", "KEY"} else word for word in tampering.found_by]
     command = f"`{' '.join(words)}`" if words else "no command that asks the database alone"
-    is_sql = one.name.split()[0].isupper()
-    return f"| {f'`{one.name}`' if is_sql else one.name} | {command} | {one.said} |\n"
+    is_sql = tampering.name.split()[0].isupper()
+    name = f"`{tampering.name}`" if is_sql else tampering.name
+    return f"| {name} | {command} | {tampering.said} |\n"
 
 
 @pytest.fixture
@@ -50,27 +51,29 @@ def signed(tidegate: Tidegate, tmp_path: Path) -> dict[str, str]:
     return {"CHECKPOINT": str(out), "KEY": f"{key}.pub"}
 
 
-@pytest.mark.parametrize("one", TAMPERINGS, ids=[one.name[:60] for one in TAMPERINGS])
+@pytest.mark.parametrize(
+    "tampering", TAMPERINGS, ids=[tampering.name[:60] for tampering in TAMPERINGS]
+)
 def test_it_is_found_by_the_command_that_is_named(
-    tidegate: Tidegate, sample: Path, tmp_path: Path, signed: dict[str, str], one: Tampering
+    tidegate: Tidegate, sample: Path, tmp_path: Path, signed: dict[str, str], tampering: Tampering
 ) -> None:
     copy = tmp_path / "copy.db"
     shutil.copy(sample, copy)
-    one.change(copy)
-    for command in [one.found_by] if one.found_by else [VERIFY, REPORTS]:
+    tampering.change(copy)
+    for command in [tampering.found_by] if tampering.found_by else [VERIFY, REPORTS]:
         words = [signed.get(word, word) for word in command]
-        told = tidegate(*words, "--ledger", str(copy))
-        assert told.exit_code == (1 if one.found_by else 0), told.output
-        assert not one.found_by or one.said in told.stdout + told.stderr
+        answer = tidegate(*words, "--ledger", str(copy))
+        assert answer.exit_code == (1 if tampering.found_by else 0), answer.output
+        assert not tampering.found_by or tampering.said in answer.stdout + answer.stderr
 
 
-def test_they_are_of_as_many_kinds_as_were_tried_and_the_docs_name_what_nobody_finds() -> None:
-    assert len({one.name for one in TAMPERINGS}) == len(TAMPERINGS) >= 37
-    told = (DOCS / "ledger.md").read_text()
-    assert f"{len(TAMPERINGS)} kinds of tampering" in told
-    for one in TAMPERINGS:
-        if one.found_by == NOBODY:
-            assert one.said in told
+def test_they_are_of_as_many_kinds_as_were_tried_and_the_docs_name_what_is_never_found() -> None:
+    assert len({tampering.name for tampering in TAMPERINGS}) == len(TAMPERINGS) >= 37
+    text = (DOCS / "ledger.md").read_text()
+    assert f"{len(TAMPERINGS)} kinds of tampering" in text
+    for tampering in TAMPERINGS:
+        if tampering.found_by == NOBODY:
+            assert tampering.said in text
 
 
 def test_the_page_lists_each() -> None:
@@ -80,10 +83,10 @@ def test_the_page_lists_each() -> None:
     assert file.read_text() == page()
 
 
-def test_a_ledger_that_nobody_touched_has_nothing_to_find(
+def test_an_untouched_ledger_has_nothing_to_find(
     tidegate: Tidegate, signed: dict[str, str]
 ) -> None:
     words = ("--checkpoint", signed["CHECKPOINT"], "--public-key", signed["KEY"])
-    told = tidegate("ledger", "verify", *words, "-o", "json")
-    assert (told.exit_code, f'"headSeq": {len(TOLD)}' in told.stdout) == (0, True)
+    answer = tidegate("ledger", "verify", *words, "-o", "json")
+    assert (answer.exit_code, f'"headSeq": {len(ENTRIES)}' in answer.stdout) == (0, True)
     assert tidegate("reports", "verify").exit_code == 0

@@ -18,7 +18,7 @@ def test_a_span_is_read(text: str, us: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "h", "2", "30m1h", "-2h", "2h ago", "999999999d"])
-def test_what_is_none_is_told_apart(text: str) -> None:
+def test_what_is_none_is_distinguished(text: str) -> None:
     assert parse_ago(text) is None
 
 

@@ -23,8 +23,10 @@ def test_it_draws_and_ends_with_ctrl_c(sample: Path, shell: str) -> None:
     ours, theirs = pty.openpty()
     top = [sys.executable, "-m", "tidegate.cli.main", "top", "--ledger", str(sample)]
     command = [*SHELLS[shell], *top]
-    told = {**os.environ, "TERM": "xterm", "COLUMNS": "150", "LINES": "40"}
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=told) as process:
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "150", "LINES": "40"}
+    with subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+    ) as process:
         os.close(theirs)
         drawn, deadline = b"", time.monotonic() + DEADLINE_S
         while b"ExceedsMaxQuota" not in drawn or b"WorkloadAdmitted" not in drawn:

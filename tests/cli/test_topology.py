@@ -33,14 +33,24 @@ def cluster() -> Cluster:
 
 
 def test_a_rack_adds_up_its_nodes_and_a_node_says_what_runs_there(cluster: Cluster) -> None:
-    [found] = drawn(cluster.state, "racks")
-    told = {one["name"]: one for one in rows(found)}
-    assert (told["r0"]["used"], told["r0"]["allocatable"], told["r0"]["nodes"]) == ("3", "4", 2)
-    assert told["r0"]["workloads"] == "n/wide (3)"
-    assert {told["  x0"]["workloads"], told["  x1"]["workloads"]} == {"n/wide (2)", "n/wide (1)"}
-    assert (told["  x2"]["bar"], told["  x2"]["others"]) == ("▒▒▒░░░░░░░░░", "cpu=500m pods=1")
-    assert (told["  x3"]["state"], told["r1"]["state"]) == ("not ready", "1 not ready")
-    assert [one["name"] for one in rows(found, "rack")] == ["r0", "r1"]
+    [actual_drawn] = drawn(cluster.state, "racks")
+    mapping = {row["name"]: row for row in rows(actual_drawn)}
+    assert (mapping["r0"]["used"], mapping["r0"]["allocatable"], mapping["r0"]["nodes"]) == (
+        "3",
+        "4",
+        2,
+    )
+    assert mapping["r0"]["workloads"] == "n/wide (3)"
+    assert {mapping["  x0"]["workloads"], mapping["  x1"]["workloads"]} == {
+        "n/wide (2)",
+        "n/wide (1)",
+    }
+    assert (mapping["  x2"]["bar"], mapping["  x2"]["others"]) == (
+        "▒▒▒░░░░░░░░░",
+        "cpu=500m pods=1",
+    )
+    assert (mapping["  x3"]["state"], mapping["r1"]["state"]) == ("not ready", "1 not ready")
+    assert [row["name"] for row in rows(actual_drawn, "rack")] == ["r0", "r1"]
 
 
 def test_an_unknown_topology_is_named_with_those_that_there_are(cluster: Cluster) -> None:
@@ -53,10 +63,10 @@ def test_the_drawing_has_a_cell_for_each_node_and_a_colour_for_each_workload(
     cluster: Cluster,
 ) -> None:
     root = ET.fromstring(svg(drawn(cluster.state)))  # noqa: S314 - of our own making
-    titles = [one.text or "" for one in root.iter(f"{SPACE}title")]
-    assert [one.partition(":")[0] for one in titles] == ["x0", "x1", "x2", "x3"]
+    titles = [element.text or "" for element in root.iter(f"{SPACE}title")]
+    assert [title.partition(":")[0] for title in titles] == ["x0", "x1", "x2", "x3"]
     assert "other pods: cpu=500m pods=1" in titles[2]
-    fills = [one.get("fill") for one in root.iter(f"{SPACE}rect")]
+    fills = [element.get("fill") for element in root.iter(f"{SPACE}rect")]
     assert fills.count(colour("n/wide")) == 2
 
 
@@ -64,8 +74,8 @@ def test_why_tells_for_each_level_how_many_domains_could_take_how_many_pods() ->
     made = Cluster(4)
     made.node(3, ready=False)
     made.job("wide", 5, "rack")
-    [told] = [one for one in made.decide() if isinstance(one, WorkloadPending)]
-    payload = encode(told).decode()
+    [decision] = [decision for decision in made.decide() if isinstance(decision, WorkloadPending)]
+    payload = encode(decision).decode()
     entry = Entry(1, 1, 1, 1, 0, "local", "WorkloadPending", "s", payload, bytes(32))
     lines = list(story_lines(why([entry], "n/wide"), {}, wide=False))
     assert lines[2:6] == [

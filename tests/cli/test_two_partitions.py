@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tidegate
-from tests.cli.test_cli_cases import END, told
+from tests.cli.test_cli_cases import END, printed
 from tests.cli.two_partitions import write
 
 CASES = Path(__file__).parent / "partition_cases.txt"
@@ -41,7 +41,7 @@ def test_a_command_reads_both(
     kept = CASES.read_text().removesuffix(END).split(END)
     command = kept[place].partition("\n----")[0]
     _, *arguments = shlex.split(command)
-    answer = f"{command}\n----\n{told(tidegate(*arguments), two)}"
+    answer = f"{command}\n----\n{printed(tidegate(*arguments), two)}"
     if os.environ.get("REWRITE"):
         kept[place] = answer
         CASES.write_text("".join(case + END for case in kept))

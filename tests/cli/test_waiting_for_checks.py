@@ -54,8 +54,8 @@ def asked(tidegate: Tidegate, ledger: str) -> Ask:
     def ask(*arguments: str) -> list[dict[str, Any]]:
         result = tidegate(*arguments, "--ledger", ledger, "-o", "json")
         assert result.exit_code == 0, result.output
-        found = msgspec.json.decode(result.stdout)
-        return found if isinstance(found, list) else [found]
+        document = msgspec.json.decode(result.stdout)
+        return document if isinstance(document, list) else [document]
 
     return ask
 
@@ -76,16 +76,16 @@ def test_why_tells_of_checks_and_never_that_no_quota_was_looked_at(
     [story] = asked("why", key)
     [wait] = story["waits"]
     assert (wait["reason"], wait["checks"]["capacity"]) == (REASON, "Pending: 2 of 4 nodes")
-    told = tidegate("why", key, "--ledger", ledger).stdout
-    assert "waits for admission checks: budget (Ready), capacity (Pending: 2 of 4 nodes)" in told
-    assert "quota was not tried" not in told
+    stdout = tidegate("why", key, "--ledger", ledger).stdout
+    assert "waits for admission checks: budget (Ready), capacity (Pending: 2 of 4 nodes)" in stdout
+    assert "quota was not tried" not in stdout
 
 
 def test_why_not_names_the_check_that_is_not_ready(asked: Ask) -> None:
     [row] = [row for row in asked("show", "pending") if row["reason"] == REASON]
     [answer] = asked("why-not", row["workload"])
     assert answer["reason"] == REASON
-    assert [one["text"] for one in answer["obstacles"]] == [
+    assert [obstacle["text"] for obstacle in answer["obstacles"]] == [
         "Admission check capacity is Pending: 2 of 4 nodes"
     ]
 
@@ -94,5 +94,5 @@ def test_the_other_lists_have_the_reason_too(tidegate: Tidegate, ledger: str, as
     for command in ("show workloads", "show workloads --all", "show positions"):
         rows = [row for row in asked(*command.split()) if row["reason"] == REASON]
         assert len(rows) == 1, command
-    told = tidegate("top", "--once", "--ledger", ledger).stdout
-    assert REASON in told.partition("WAITING")[2]
+    stdout = tidegate("top", "--once", "--ledger", ledger).stdout
+    assert REASON in stdout.partition("WAITING")[2]

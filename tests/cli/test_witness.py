@@ -33,14 +33,14 @@ async def test_a_tail_that_was_cut_off_is_found_by_what_was_published(
             result = await asyncio.to_thread(tidegate, *arguments)
             return result.exit_code, result.stderr
 
-        code, said = await verify(sample, "--witness", url)
-        assert (code, said.partition(":")[0]) == (0, "Not covered")
+        code, text = await verify(sample, "--witness", url)
+        assert (code, text.partition(":")[0]) == (0, "Not covered")
         with closing(sqlite3.connect(cut)) as conn, conn:  # else these tell of it
             for (name,) in conn.execute(REPORTS).fetchall():
                 conn.execute(f"DELETE FROM {name}")  # noqa: S608 - our names
         assert (await verify(cut, "--no-redecide"))[0] == 0
-        code, said = await verify(cut, "--no-redecide", "--witness", url)
-        assert (code, "seq 79" in said, "the end at 70" in said) == (1, True, True)
+        code, text = await verify(cut, "--no-redecide", "--witness", url)
+        assert (code, "seq 79" in text, "the end at 70" in text) == (1, True, True)
 
 
 @pytest.mark.slow

@@ -46,10 +46,10 @@ async def listed(site: Site, number: int, jobs: Sequence[Any]) -> None:
     """Let ingest list everything."""
     await site.say("probes", beat(number, *RESOURCES))
     for resource in RESOURCES:
-        told = jobs if resource == JOBS else LISTED[resource]
+        current_jobs = jobs if resource == JOBS else LISTED[resource]
         await site.say(resource, started(resource, number))
-        await site.say(resource, *(replace(each, round=number) for each in told))
-        present = [each.uid for each in told]
+        await site.say(resource, *(replace(each, round=number) for each in current_jobs))
+        present = [each.uid for each in current_jobs]
         await site.say(resource, completed(30, *present, resource=resource, number=number))
 
 
@@ -78,12 +78,12 @@ async def turns(leaders: Sequence[LeaderState]) -> None:
 def write(file: Path) -> None:
     """Write the ledger to a new SQLite file."""
 
-    async def told() -> None:
+    async def run_story() -> None:
         await story(Site(MemoryBus(), engine))
 
     engine = open_engine(f"sqlite:///{file}")
     try:
         upgrade(engine)
-        run_virtually(told())
+        run_virtually(run_story())
     finally:
         engine.dispose()

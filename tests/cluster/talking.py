@@ -39,9 +39,9 @@ class Talk:
         return answer.status, msgspec.json.decode(answer.body)
 
     async def get(self, path: str, **query: str) -> Object:
-        status, found = await self.send("GET", path, **query)
-        assert status == 200, found
-        return found
+        status, fields = await self.send("GET", path, **query)
+        assert status == 200, fields
+        return fields
 
     async def make(self, path: str, body: Object) -> Object:
         """Create an object and return it."""
@@ -62,8 +62,8 @@ class Talk:
 
     async def until(self, path: str, holds: Callable[[Object], object]) -> Object:
         """Return an object once something holds of it."""
-        found: Object = await eventually(lambda: self.get(path), holds)
-        return found
+        fields: Object = await eventually(lambda: self.get(path), holds)
+        return fields
 
     async def until_gone(self, path: str) -> None:
         await eventually(lambda: self.send("GET", path), lambda answer: answer[0] == 404)
@@ -84,10 +84,17 @@ async def eventually(ask: Callable[[], Awaitable[Any]], holds: Callable[[Any], o
     return answer
 
 
-def told(obj: Object, condition: str) -> str:
+def condition_status(obj: Object, condition: str) -> str:
     """Return a condition's status, or an empty text."""
     conditions = obj.get("status", {}).get("conditions", [])
-    return next((one["status"] for one in conditions if one["type"] == condition), "")
+    return next(
+        (
+            candidate_condition["status"]
+            for candidate_condition in conditions
+            if candidate_condition["type"] == condition
+        ),
+        "",
+    )
 
 
 def container(**requests: str) -> Object:
@@ -129,5 +136,5 @@ def crd(plural: str, spec: Object, **version: Any) -> Object:  # noqa: ANN401 - 
 
 async def pods_of(kube: Talk) -> list[Object]:
     """Return the pods of the namespace that is talked about."""
-    found: list[Object] = (await kube.get(kube.pods))["items"]
-    return found
+    documents: list[Object] = (await kube.get(kube.pods))["items"]
+    return documents

@@ -44,15 +44,15 @@ class Stage(NamedTuple):
 @pytest.fixture
 async def stage(own_api: str) -> AsyncIterator[Stage]:
     async with AsyncExitStack() as stack:
-        found = Access(kubeconfig=own_api)
+        access = Access(kubeconfig=own_api)
         apis = [
-            await stack.enter_async_context(connect(replace(found, impersonate=user)))
+            await stack.enter_async_context(connect(replace(access, impersonate=user)))
             for user in ("", TENANT, CONTROLLER)
         ]
         namespace = await make_namespace(apis[0])
         await install(apis[0], manifests_folder(), lambda _: None)
-        for one in [*roles(TENANT, ALLOWED), *roles(CONTROLLER, [*ALLOWED, STATUS])]:
-            await apply(apis[0], one)
+        for item in [*roles(TENANT, ALLOWED), *roles(CONTROLLER, [*ALLOWED, STATUS])]:
+            await apply(apis[0], item)
         made = Stage(*(Talk(api, namespace, lambda: None) for api in apis))
         await eventually(lambda: is_refused(made.tenant, "probe"), lambda done: done)
         await eventually(lambda: is_refused(made.controller, "probe"), lambda done: not done)
@@ -60,10 +60,10 @@ async def stage(own_api: str) -> AsyncIterator[Stage]:
 
 
 def child(name: str, kind: str, version: str, *, controller: bool = True) -> Object:
-    found = job(name, suspend=True)
+    obj = job(name, suspend=True)
     owner = {"apiVersion": version, "kind": kind, "name": "above", "uid": "0000-above"}
-    found["metadata"]["ownerReferences"] = [{**owner, "controller": controller}]
-    return found
+    obj["metadata"]["ownerReferences"] = [{**owner, "controller": controller}]
+    return obj
 
 
 async def is_refused(talk: Talk, name: str) -> bool:
@@ -89,7 +89,7 @@ async def test_only_a_controller_makes_children_of_its_kind(stage: Stage) -> Non
         assert (await stage.tenant.send("POST", stage.tenant.jobs, body))[0] == 201
 
 
-async def test_nobody_else_puts_a_job_under_a_controller_later(stage: Stage) -> None:
+async def test_no_other_account_puts_a_job_under_a_controller_later(stage: Stage) -> None:
     await stage.tenant.make(stage.tenant.jobs, job("free", suspend=True))
     path = f"{stage.tenant.jobs}/free"
     owners = child("x", "JobSet", "jobset.x-k8s.io/v1alpha2")["metadata"]["ownerReferences"]
@@ -100,7 +100,7 @@ async def test_nobody_else_puts_a_job_under_a_controller_later(stage: Stage) -> 
     assert (await merged(stage.tenant, path, labelled))[0] == 200
 
 
-async def test_nobody_else_makes_a_child_larger(stage: Stage) -> None:
+async def test_no_other_account_makes_a_child_larger(stage: Stage) -> None:
     body = child("worker", "JobSet", "jobset.x-k8s.io/v1alpha2")
     assert (await stage.controller.send("POST", stage.controller.jobs, body))[0] == 201
     path, larger = f"{stage.tenant.jobs}/worker", {"spec": {"parallelism": 100}}
@@ -124,22 +124,24 @@ def ray_cluster(name: str, *, autoscaled: bool) -> Object:
     }
 
 
-async def grouped(stage: Stage, found: Object, **changed: object) -> int:
+async def grouped(stage: Stage, obj: Object, **changed: object) -> int:
     """Let the tenant try to change a cluster's group of workers; return the status."""
-    group = {**found["spec"]["workerGroupSpecs"][0], **changed}
+    group = {**obj["spec"]["workerGroupSpecs"][0], **changed}
     path = f"/apis/ray.io/v1/namespaces/{stage.tenant.namespace}/rayclusters"
     patch = {"spec": {"workerGroupSpecs": [group]}}
-    return (await merged(stage.tenant, f"{path}/{found['metadata']['name']}", patch))[0]
+    return (await merged(stage.tenant, f"{path}/{obj['metadata']['name']}", patch))[0]
 
 
 async def test_the_number_of_workers_alone_may_change_where_ray_scales(stage: Stage) -> None:
     await apply(stage.admin.api, open_crd("ray.io/v1", "RayCluster"))
-    for one in keep_children([framework("ray.io/raycluster").target("CREATE", "UPDATE")]):
-        await apply(stage.admin.api, one)
+    for candidate_child in keep_children(
+        [framework("ray.io/raycluster").target("CREATE", "UPDATE")]
+    ):
+        await apply(stage.admin.api, candidate_child)
     path = f"/apis/ray.io/v1/namespaces/{stage.admin.namespace}/rayclusters"
     fixed, scaled = ray_cluster("fixed", autoscaled=False), ray_cluster("scaled", autoscaled=True)
-    await eventually(lambda: stage.admin.send("POST", path, fixed), lambda one: one[0] == 201)
+    await eventually(lambda: stage.admin.send("POST", path, fixed), lambda item: item[0] == 201)
     await stage.admin.make(path, scaled)
-    await eventually(lambda: grouped(stage, fixed, replicas=9), lambda one: one == 422)
+    await eventually(lambda: grouped(stage, fixed, replicas=9), lambda item: item == 422)
     assert await grouped(stage, scaled, template={"spec": {"containers": []}}) == 422
     assert await grouped(stage, scaled, replicas=9) == 200

@@ -7,15 +7,17 @@ import secrets
 import pytest
 
 from tests.cluster.conftest import Things
-from tests.cluster.talking import CRDS, Object, Talk, crd, eventually, told
+from tests.cluster.talking import CRDS, Object, Talk, condition_status, crd, eventually
 from tidegate.kube.ports import MERGE_PATCH
 
 
 async def test_a_definition_is_established(kube: Talk, things: Things) -> None:
-    found = await kube.until(things.name, lambda one: told(one, "Established") == "True")
-    assert told(found, "NamesAccepted") == "True"
-    assert found["status"]["storedVersions"] == ["v1"]
-    assert found["spec"]["names"]["listKind"].endswith("List")
+    obj = await kube.until(
+        things.name, lambda item: condition_status(item, "Established") == "True"
+    )
+    assert condition_status(obj, "NamesAccepted") == "True"
+    assert obj["status"]["storedVersions"] == ["v1"]
+    assert obj["spec"]["names"]["listKind"].endswith("List")
 
 
 async def test_defaults_are_filled_in_at_every_depth(kube: Talk, things: Things) -> None:
@@ -116,34 +118,34 @@ async def test_a_namesake_of_a_custom_object_is_not_written(kube: Talk, things: 
 
 
 async def test_a_second_version_is_another_view_of_the_same_objects(kube: Talk) -> None:
-    things = Things(kube, f"views{secrets.token_hex(4)}", {"type": "object", "properties": {}})
-    first = things.crd["spec"]["versions"][0]
+    objects = Things(kube, f"views{secrets.token_hex(4)}", {"type": "object", "properties": {}})
+    first = objects.crd["spec"]["versions"][0]
     for version in ("v1", "v2"):
         size: Object = {"type": "integer", "default": 7} if version == "v2" else {"type": "integer"}
         spec = {"type": "object", "properties": {"size": size}}
         schema = {"type": "object", "properties": {"spec": spec}}
         row = {**first, "name": version, "schema": {"openAPIV3Schema": schema}}
-        things.crd["spec"]["versions"].append(row | {"storage": version == "v1"})
-    del things.crd["spec"]["versions"][0]
-    await things.define()
-    newer = things.path.replace("/v1/", "/v2/")
+        objects.crd["spec"]["versions"].append(row | {"storage": version == "v1"})
+    del objects.crd["spec"]["versions"][0]
+    await objects.define()
+    newer = objects.path.replace("/v1/", "/v2/")
     await eventually(lambda: kube.send("GET", newer), lambda got: got[0] == 200)
-    await kube.make(things.path, things.one("a", spec={}))
-    await kube.make(newer, things.one("b", spec={}) | {"apiVersion": "example.com/v2"})
+    await kube.make(objects.path, objects.one("a", spec={}))
+    await kube.make(newer, objects.one("b", spec={}) | {"apiVersion": "example.com/v2"})
     seen = {item["metadata"]["name"]: item for item in (await kube.get(newer))["items"]}
     assert {item["apiVersion"] for item in seen.values()} == {"example.com/v2"}
     assert (seen["a"]["spec"], seen["b"]["spec"]) == ({}, {"size": 7})  # defaults come on writing
-    assert (await kube.get(f"{things.path}/b"))["spec"] == {"size": 7}
-    await kube.remove(things.name)
+    assert (await kube.get(f"{objects.path}/b"))["spec"] == {"size": 7}
+    await kube.remove(objects.name)
 
 
 async def test_a_definition_that_goes_takes_its_objects_along(kube: Talk) -> None:
-    things = Things(kube, f"gone{secrets.token_hex(4)}", {"type": "object"})
-    await things.define()
-    await kube.make(things.path, things.one("a"))
-    await kube.remove(things.name)
-    await kube.until_gone(things.name)
-    await kube.until_gone(f"{things.path}/a")
+    objects = Things(kube, f"gone{secrets.token_hex(4)}", {"type": "object"})
+    await objects.define()
+    await kube.make(objects.path, objects.one("a"))
+    await kube.remove(objects.name)
+    await kube.until_gone(objects.name)
+    await kube.until_gone(f"{objects.path}/a")
 
 
 @pytest.mark.parametrize("field", ["apiVersion", "kind"])

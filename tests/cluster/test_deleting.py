@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cluster.talking import Object, Talk, job, told
+from tests.cluster.talking import Object, Talk, condition_status, job
 from tidegate.kube.ports import MERGE_PATCH
 
 HELD: Object = {"metadata": {"name": "a", "finalizers": ["example.com/hold"]}}
@@ -90,7 +90,7 @@ async def test_an_owner_may_wait_for_its_dependents(kube: Talk) -> None:
     hold = {"metadata": {"finalizers": ["example.com/hold"]}}
     await kube.merge(f"{kube.maps}/child", hold)
     await kube.remove(f"{kube.maps}/a", propagationPolicy="Foreground")
-    await kube.until(f"{kube.maps}/child", lambda one: "deletionTimestamp" in one["metadata"])
+    await kube.until(f"{kube.maps}/child", lambda obj: "deletionTimestamp" in obj["metadata"])
     waiting = await kube.get(f"{kube.maps}/a")
     assert waiting["metadata"]["finalizers"] == ["foregroundDeletion"]
     await kube.merge(f"{kube.maps}/child", {"metadata": {"finalizers": None}})
@@ -99,14 +99,14 @@ async def test_an_owner_may_wait_for_its_dependents(kube: Talk) -> None:
 
 async def test_a_job_takes_its_pods_along(kube: Talk) -> None:
     await kube.make(kube.jobs, job("a", seconds="3600", parallelism=2, completions=2))
-    await kube.until(f"{kube.jobs}/a", lambda one: one["status"].get("ready") == 2)
+    await kube.until(f"{kube.jobs}/a", lambda obj: obj["status"].get("ready") == 2)
     await kube.remove(f"{kube.jobs}/a")
-    await kube.until(kube.pods, lambda found: found["items"] == [])
+    await kube.until(kube.pods, lambda pod: pod["items"] == [])
 
 
-async def test_a_job_keeps_its_pods_unless_told_otherwise(kube: Talk) -> None:
+async def test_a_job_keeps_its_pods_by_default(kube: Talk) -> None:
     await kube.make(kube.jobs, job("a"))
-    await kube.until(f"{kube.jobs}/a", lambda one: told(one, "Complete"))
+    await kube.until(f"{kube.jobs}/a", lambda item: condition_status(item, "Complete"))
     assert (await kube.send("DELETE", f"{kube.jobs}/a"))[0] == 200
     await kube.until_gone(f"{kube.jobs}/a")
     (left,) = (await kube.get(kube.pods))["items"]
@@ -131,6 +131,6 @@ async def test_a_namespace_is_emptied_before_it_goes(kube: Talk) -> None:
     status, answer = await kube.send("POST", kube.maps, {"metadata": {"name": "late"}})
     assert (status, answer["reason"]) == (403, "Forbidden")
     assert answer["details"]["causes"][0]["reason"] == "NamespaceTerminating"
-    await kube.until(inside, lambda one: "deletionTimestamp" in one["metadata"])
+    await kube.until(inside, lambda obj: "deletionTimestamp" in obj["metadata"])
     await kube.merge(inside, {"metadata": {"finalizers": None}})
     await kube.until_gone(path)

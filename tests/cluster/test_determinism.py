@@ -36,11 +36,11 @@ print(hashlib.sha256(whole).hexdigest(), api.registry.state.revision)
 
 def tell(hash_seed: str) -> str:
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    said = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", STORY], env=environment, capture_output=True, text=True, check=False
     )
-    assert said.returncode == 0, said.stderr
-    return said.stdout
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
 @pytest.mark.parametrize("other", ["2", "3"])

@@ -75,8 +75,8 @@ async def test_a_watch_that_is_too_slow_is_ended() -> None:
         await anext(events)
         for number in range(20):
             await kube.make(kube.leases, {"metadata": {"name": f"b{number}"}})
-        told = await anext(events)
-    assert (told["type"], told["object"]["code"]) == ("ERROR", 410)
+        fields = await anext(events)
+    assert (fields["type"], fields["object"]["code"]) == ("ERROR", 410)
 
 
 async def test_a_slow_controller_acts_late() -> None:
@@ -102,7 +102,7 @@ async def test_a_failed_pod_is_replaced_after_a_growing_while() -> None:
         stage.pass_time(after_s)
         assert stage.found(f"{stage.kube.jobs}/a")["status"]["failed"] == failed
     conditions = stage.found(f"{stage.kube.jobs}/a")["status"]["conditions"]
-    assert [told["type"] for told in conditions] == ["FailureTarget", "Failed"]
+    assert [condition["type"] for condition in conditions] == ["FailureTarget", "Failed"]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ async def test_a_node_takes_no_more_than_it_has_and_the_urgent_go_first() -> Non
     stage.machinery.add_node("node-0", cpu="2")
     stage.pass_time(1)
     pods = stage.found(stage.kube.pods)["items"]
-    assert [one["metadata"]["name"] for one in pods if "nodeName" in one["spec"]] == ["a", "c"]
+    assert [obj["metadata"]["name"] for obj in pods if "nodeName" in obj["spec"]] == ["a", "c"]
     await stage.kube.remove(f"{stage.kube.pods}/a")
     stage.pass_time(1)
     assert stage.found(f"{stage.kube.pods}/b")["spec"]["nodeName"] == "node-0"
@@ -163,8 +163,8 @@ async def test_sidecars_and_first_containers_are_charged_together() -> None:
     ("written", "seconds"), [("3", 3), ("0.25", 0.25), ("soon", 2), ("-1", 2), ("1e9", 2)]
 )
 def test_how_long_a_pod_runs_is_what_it_says(written: str, seconds: float) -> None:
-    one = {"metadata": {"annotations": {"simulate/seconds": written}}}
-    assert run_us_of(one) == int(seconds * SECOND_US)
+    obj = {"metadata": {"annotations": {"simulate/seconds": written}}}
+    assert run_us_of(obj) == int(seconds * SECOND_US)
 
 
 @pytest.mark.parametrize(("written", "code"), [("3", 3), ("none", 0)])

@@ -19,9 +19,9 @@ def ignore(_: str) -> None:
 
 
 async def test_a_second_installation_changes_nothing(embedded_api: EmbeddedApi) -> None:
-    told = list[str]()
-    count = await install(embedded_api, manifests_folder(), told.append)
-    assert [line.rpartition(" ")[2] for line in told][:2] == ["crds", "policies"]
+    names = list[str]()
+    count = await install(embedded_api, manifests_folder(), names.append)
+    assert [line.rpartition(" ")[2] for line in names][:2] == ["crds", "policies"]
     before = embedded_api.registry.state.revision
     assert await install(embedded_api, manifests_folder(), ignore) == count > 20
     assert embedded_api.registry.state.revision == before
@@ -43,7 +43,7 @@ async def test_what_a_newer_manifest_lacks_does_not_stay(
         assert there["spec"]["names"].get("shortNames") == given.get("shortNames")
 
 
-async def test_a_definition_of_somebody_else_is_left_alone(embedded_api: EmbeddedApi) -> None:
+async def test_a_definition_of_another_owner_is_left_alone(embedded_api: EmbeddedApi) -> None:
     foreign = crd("clusterqueues", {"type": "object"})
     foreign["metadata"]["name"] = "clusterqueues.kueue.x-k8s.io"
     foreign["spec"]["group"] = "kueue.x-k8s.io"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.talking import Object, Talk, container, job, pods_of, told
+from tests.cluster.talking import Object, Talk, condition_status, container, job, pods_of
 from tidegate.kube.ports import MERGE_PATCH
 
 SELECTOR: Object = {"spec": {"template": {"spec": {"nodeSelector": {"kind": "big"}}}}}
@@ -118,15 +118,20 @@ async def test_a_wrong_template_is_refused(kube: Talk, change: Object, field: st
 
 async def test_a_suspended_job_has_no_pods_and_no_start(kube: Talk) -> None:
     await kube.make(kube.jobs, job("a", suspend=True))
-    found = await kube.until(f"{kube.jobs}/a", lambda one: told(one, "Suspended") == "True")
-    assert "startTime" not in found["status"]
+    obj = await kube.until(
+        f"{kube.jobs}/a", lambda item: condition_status(item, "Suspended") == "True"
+    )
+    assert "startTime" not in obj["status"]
     assert await pods_of(kube) == []
 
 
 async def test_a_job_runs_to_its_end(kube: Talk) -> None:
     await kube.make(kube.jobs, job("a", completions=3, parallelism=2))
-    done = await kube.until(f"{kube.jobs}/a", lambda one: told(one, "Complete"))
-    assert (told(done, "Complete"), told(done, "SuccessCriteriaMet")) == ("True", "True")
+    done = await kube.until(f"{kube.jobs}/a", lambda item: condition_status(item, "Complete"))
+    assert (condition_status(done, "Complete"), condition_status(done, "SuccessCriteriaMet")) == (
+        "True",
+        "True",
+    )
     status = done["status"]
     assert (status["succeeded"], status["ready"], status["terminating"]) == (3, 0, 0)
     assert not status.keys() & {"active", "failed"}
@@ -136,7 +141,7 @@ async def test_a_job_runs_to_its_end(kube: Talk) -> None:
 
 async def test_a_pod_of_a_job_says_whose_it_is(kube: Talk) -> None:
     made = await kube.make(kube.jobs, job("a", seconds="3600"))
-    await kube.until(f"{kube.jobs}/a", lambda one: one["status"].get("ready") == 1)
+    await kube.until(f"{kube.jobs}/a", lambda obj: obj["status"].get("ready") == 1)
     (pod,) = await pods_of(kube)
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "a", "uid": made["metadata"]["uid"]}
     owner |= {"controller": True, "blockOwnerDeletion": True}
@@ -149,29 +154,29 @@ async def test_a_pod_of_a_job_says_whose_it_is(kube: Talk) -> None:
 async def test_a_job_that_is_suspended_loses_its_pods_and_its_start(kube: Talk) -> None:
     path = f"{kube.jobs}/a"
     await kube.make(kube.jobs, job("a", seconds="3600", parallelism=2, completions=2))
-    running = await kube.until(path, lambda one: one["status"].get("ready") == 2)
+    running = await kube.until(path, lambda obj: obj["status"].get("ready") == 2)
     assert (running["status"]["active"], "startTime" in running["status"]) == (2, True)
     await kube.merge(path, {"spec": {"suspend": True}})
-    stopped = await kube.until(path, lambda one: told(one, "Suspended") == "True")
+    stopped = await kube.until(path, lambda item: condition_status(item, "Suspended") == "True")
     assert not stopped["status"].keys() & {"startTime", "active", "failed"}
-    await kube.until(kube.pods, lambda found: found["items"] == [])
+    await kube.until(kube.pods, lambda pod: pod["items"] == [])
     assert "failed" not in (await kube.get(path))["status"]
 
 
 async def test_a_job_that_is_resumed_starts_anew(kube: Talk) -> None:
     path = f"{kube.jobs}/a"
     await kube.make(kube.jobs, job("a", suspend=True))
-    await kube.until(path, lambda one: told(one, "Suspended") == "True")
+    await kube.until(path, lambda item: condition_status(item, "Suspended") == "True")
     await kube.merge(path, {"spec": {"suspend": False}})
-    done = await kube.until(path, lambda one: told(one, "Complete"))
-    assert (told(done, "Suspended"), done["status"]["succeeded"]) == ("False", 1)
+    done = await kube.until(path, lambda item: condition_status(item, "Complete"))
+    assert (condition_status(done, "Suspended"), done["status"]["succeeded"]) == ("False", 1)
     assert "startTime" in done["status"]
 
 
 async def test_a_running_jobs_template_is_immutable(kube: Talk) -> None:
     path = f"{kube.jobs}/a"
     await kube.make(kube.jobs, job("a", seconds="3600"))
-    await kube.until(path, lambda one: one["status"].get("startTime"))
+    await kube.until(path, lambda obj: obj["status"].get("startTime"))
     for patch in (SELECTOR, {"spec": {"suspend": True, **SELECTOR["spec"]}}):
         status, answer = await kube.send("PATCH", path, patch, MERGE_PATCH)
         assert (status, answer["reason"]) == (422, "Invalid"), answer
@@ -203,9 +208,9 @@ async def test_a_template_waits_for_the_start_to_be_cleared(kube: Talk) -> None:
 async def test_a_stopped_jobs_template_may_be_written_for_its_next_start(kube: Talk) -> None:
     path = f"{kube.jobs}/a"
     await kube.make(kube.jobs, job("a", seconds="3600"))
-    await kube.until(path, lambda one: one["status"].get("ready") == 1)
+    await kube.until(path, lambda obj: obj["status"].get("ready") == 1)
     await kube.merge(path, {"spec": {"suspend": True}})
-    await kube.until(path, lambda one: told(one, "Suspended") == "True")
+    await kube.until(path, lambda item: condition_status(item, "Suspended") == "True")
     changed = await kube.merge(path, SELECTOR)
     assert changed["spec"]["template"]["spec"]["nodeSelector"] == {"kind": "big"}
 
@@ -220,7 +225,7 @@ async def test_a_job_that_never_ran_is_started_by_one_patch(kube: Talk) -> None:
     patch = {"spec": {"suspend": False, "parallelism": 3, "template": template}}
     changed = await kube.merge(path, patch)
     assert changed["spec"]["template"]["spec"]["nodeSelector"] == {"a": "b"}
-    await kube.until(path, lambda one: one["status"].get("active") == 1)
+    await kube.until(path, lambda obj: obj["status"].get("active") == 1)
     (pod,) = await pods_of(kube)
     assert (pod["spec"]["nodeSelector"], pod["metadata"]["labels"]["team"]) == ({"a": "b"}, "x")
 
@@ -254,7 +259,7 @@ async def test_an_image_of_a_suspended_job_stays(kube: Talk) -> None:
 async def test_the_start_of_a_running_job_cannot_be_cleared(kube: Talk) -> None:
     path = f"{kube.jobs}/a"
     await kube.make(kube.jobs, job("a", seconds="3600"))
-    await kube.until(path, lambda one: one["status"].get("startTime"))
+    await kube.until(path, lambda obj: obj["status"].get("startTime"))
     patch = {"status": {"startTime": None}}
     status, answer = await kube.send("PATCH", f"{path}/status", patch, MERGE_PATCH)
     assert (status, answer["reason"]) == (422, "Invalid")

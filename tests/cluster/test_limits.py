@@ -8,7 +8,7 @@ import pytest
 
 from apiserver.api import EmbeddedApi
 from apiserver.limits import LIMITS
-from tests.cluster.talking import Object, Talk, crd, job, pod, told
+from tests.cluster.talking import Object, Talk, condition_status, crd, job, pod
 from tests.parts.kubernetes import make_namespace
 from tidegate.kube.ports import APPLY_PATCH
 
@@ -73,7 +73,9 @@ WISHES: dict[str, Object] = {
 @pytest.mark.parametrize("wish", WISHES)
 async def test_a_pod_beyond_the_scheduler_waits_and_says_why(kube: Talk, wish: str) -> None:
     await kube.make(kube.pods, pod("a", **WISHES[wish]))
-    waiting = await kube.until(f"{kube.pods}/a", lambda one: told(one, "PodScheduled"))
+    waiting = await kube.until(
+        f"{kube.pods}/a", lambda item: condition_status(item, "PodScheduled")
+    )
     (condition,) = waiting["status"]["conditions"]
     assert condition["message"] == f"the embedded scheduler does not know {wish}"
 

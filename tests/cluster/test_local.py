@@ -64,9 +64,9 @@ def test_an_existing_cluster_is_used_by_name_only_and_left_as_it_is(
     monkeypatch.setenv("KUBECONFIG", str(config))
     assert choose("auto", tmp_path) != "kubeconfig"
     assert run(tmp_path, "up", "--on", "kubeconfig", "--no-install").exit_code == 0
-    found = current(tmp_path / "cluster")
-    assert found is not None
-    assert found.kubeconfig == str(config)
+    cluster = current(tmp_path / "cluster")
+    assert cluster is not None
+    assert cluster.kubeconfig == str(config)
     assert "stays as it is" in run(tmp_path, "down").output
     assert config.exists()
 
@@ -103,7 +103,7 @@ def test_a_container_command_without_an_engine_is_no_engine(
     assert "No container engine answers" in refused.output
 
 
-def test_a_machine_without_go_is_told_what_to_install(
+def test_a_machine_without_go_gets_an_error_that_names_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -48,19 +48,23 @@ async def stage(request: pytest.FixtureRequest, embedded_api: EmbeddedApi) -> As
     """Lend a server on which Tidegate is installed, with the policy about gates besides."""
     async with AsyncExitStack() as stack:
         if request.param == "over http":
-            found = Access(url=await stack.enter_async_context(serve(embedded_api)))
+            access = Access(url=await stack.enter_async_context(serve(embedded_api)))
         else:
-            found = Access(kubeconfig=request.getfixturevalue("own_api"))
+            access = Access(kubeconfig=request.getfixturevalue("own_api"))
         users = ("", TENANT, ACCOUNTS[0])
         apis = [
-            await stack.enter_async_context(connect(replace(found, impersonate=user)))
+            await stack.enter_async_context(connect(replace(access, impersonate=user)))
             for user in users
         ]
         namespace = await make_namespace(apis[0])
         made = Stage(*(Talk(api, namespace, lambda: None) for api in apis))
         await install(apis[0], manifests_folder(), lambda _: None)
-        for one in [*keep_gates(), *roles(TENANT, ALLOWED), *roles(ACCOUNTS[0], [*ALLOWED, MARKS])]:
-            await apply(apis[0], one)
+        for item in [
+            *keep_gates(),
+            *roles(TENANT, ALLOWED),
+            *roles(ACCOUNTS[0], [*ALLOWED, MARKS]),
+        ]:
+            await apply(apis[0], item)
         await eventually(lambda: probed(made), lambda done: done)
         yield made
 
@@ -109,8 +113,8 @@ def workload(name: str) -> Object:
 
 def condition(kind: str) -> Object:
     since = "2026-01-01T00:00:00Z"
-    told = {"type": kind, "status": "True", "reason": "a", "message": "forged/7"}
-    return {"status": {"conditions": [{**told, "lastTransitionTime": since}]}}
+    condition = {"type": kind, "status": "True", "reason": "a", "message": "forged/7"}
+    return {"status": {"conditions": [{**condition, "lastTransitionTime": since}]}}
 
 
 RESERVED = condition("QuotaReserved")
@@ -159,7 +163,7 @@ async def written(talk: Talk, stage: Stage, write: Write, name: str) -> tuple[in
     return await merged(talk, f"{path}/{name}{'/' + part if part else ''}", write.patch)
 
 
-async def test_nobody_but_the_actuator_writes_what_starts_something(stage: Stage) -> None:
+async def test_only_the_actuator_writes_what_starts_something(stage: Stage) -> None:
     for name, write in WRITES.items():
         status, answer = await written(stage.tenant, stage, write, f"by-tenant-{name.lower()}")
         assert (status, write.said in answer["message"]) == (422, True), (name, answer)
@@ -198,7 +202,7 @@ async def test_what_the_controller_of_a_job_kind_copies_is_left_alone(stage: Sta
     await stage.tenant.make(stage.tenant.jobs, body)
 
 
-async def test_without_the_policies_anybody_may(stage: Stage) -> None:
+async def test_without_the_policies_any_account_may(stage: Stage) -> None:
     await stage.admin.remove(f"{POLICIES}/tidegate-keep-marks")
     number = iter(range(10_000))
 

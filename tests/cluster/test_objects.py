@@ -30,7 +30,7 @@ async def test_a_dry_creation_is_checked_and_stores_nothing(kube: Talk) -> None:
 async def test_versions_are_numbers_that_grow(kube: Talk) -> None:
     made = await kube.make(kube.maps, {"metadata": {"name": "a"}})
     changed = await kube.merge(f"{kube.maps}/a", {"data": {"k": "v"}})
-    versions = [int(one["metadata"]["resourceVersion"]) for one in (made, changed)]
+    versions = [int(obj["metadata"]["resourceVersion"]) for obj in (made, changed)]
     listed = int((await kube.get(kube.maps))["metadata"]["resourceVersion"])
     assert versions[0] < versions[1] <= listed
 
@@ -163,7 +163,7 @@ async def test_a_namesake_is_not_written(kube: Talk) -> None:
     assert (put, answer["reason"]) == (409, "Conflict")
 
 
-async def test_a_stale_version_is_told_before_a_wrong_uid(kube: Talk) -> None:
+async def test_a_stale_version_is_reported_before_a_wrong_uid(kube: Talk) -> None:
     await kube.make(kube.jobs, job("a", suspend=True))
     both = {"metadata": {"uid": "somebody-else", "resourceVersion": "1"}}
     assert (await kube.send("PATCH", f"{kube.jobs}/a", both, MERGE_PATCH))[0] == 409
@@ -181,7 +181,7 @@ async def test_generation_counts_changes_of_the_spec_only(kube: Talk) -> None:
     await kube.make(kube.jobs, job("a", suspend=True))
     labelled = await kube.merge(f"{kube.jobs}/a", {"metadata": {"labels": {"k": "v"}}})
     widened = await kube.merge(f"{kube.jobs}/a", {"spec": {"parallelism": 2}})
-    assert [one["metadata"]["generation"] for one in (labelled, widened)] == [1, 2]
+    assert [obj["metadata"]["generation"] for obj in (labelled, widened)] == [1, 2]
 
 
 async def test_a_lease_is_made_by_putting_it(kube: Talk) -> None:

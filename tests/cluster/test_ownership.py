@@ -28,14 +28,14 @@ async def test_a_second_instance_refuses_and_names_the_first(embedded_api: Embed
 def test_another_cluster_s_ledger_is_set_aside_and_comes_back_with_its_cluster(
     tmp_path: Path,
 ) -> None:
-    said = list[str]()
-    belong_to("one", tmp_path, said.append)
+    names = list[str]()
+    belong_to("one", tmp_path, names.append)
     (tmp_path / "ledger.db").write_text("of one")
-    belong_to("one", tmp_path, said.append)
-    assert said == []
-    belong_to("two", tmp_path, said.append)
+    belong_to("one", tmp_path, names.append)
+    assert names == []
+    belong_to("two", tmp_path, names.append)
     assert not (tmp_path / "ledger.db").exists()
-    assert "another cluster" in said[0]
+    assert "another cluster" in names[0]
     (tmp_path / "ledger.db").write_text("of two")
-    belong_to("one", tmp_path, said.append)
+    belong_to("one", tmp_path, names.append)
     assert (tmp_path / "ledger.db").read_text() == "of one"

@@ -19,7 +19,7 @@ async def test_a_list_comes_in_pages_of_one_version(kube: Talk) -> None:
     assert names == [["paged-a", "paged-b"], ["paged-c", "paged-d"], ["paged-e"]]
 
 
-async def test_a_token_that_nobody_gave_is_refused(kube: Talk) -> None:
+async def test_a_token_that_was_never_issued_is_refused(kube: Talk) -> None:
     status, _ = await kube.send("GET", kube.maps, limit="2", **{"continue": "nonsense"})
     assert status in (400, 410)
 
@@ -27,4 +27,4 @@ async def test_a_token_that_nobody_gave_is_refused(kube: Talk) -> None:
 def _names(page: dict[str, object]) -> list[str]:
     items = page["items"]
     assert isinstance(items, list)
-    return [one["metadata"]["name"] for one in items]
+    return [obj["metadata"]["name"] for obj in items]

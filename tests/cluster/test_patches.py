@@ -26,9 +26,9 @@ async def test_a_merge_patch_adds_replaces_and_removes(kube: Talk, path: str) ->
 
 
 async def test_a_json_patch_tests_and_changes(kube: Talk, path: str) -> None:
-    found = await kube.get(path)
+    obj = await kube.get(path)
     operations = [
-        {"op": "test", "path": "/metadata/uid", "value": found["metadata"]["uid"]},
+        {"op": "test", "path": "/metadata/uid", "value": obj["metadata"]["uid"]},
         {"op": "replace", "path": "/data/k", "value": "x"},
         {"op": "remove", "path": "/data/l"},
         {"op": "add", "path": "/metadata/annotations", "value": {}},
@@ -68,7 +68,7 @@ async def test_a_strategic_patch_merges_lists_by_their_key(kube: Talk) -> None:
     status, changed = await kube.send("PATCH", f"{kube.jobs}/a", patch, STRATEGIC)
     assert status == 200, changed
     merged = changed["spec"]["template"]["spec"]["containers"]
-    assert [(one["image"], one["resources"]) for one in merged] == [
+    assert [(item["image"], item["resources"]) for item in merged] == [
         ("example.com/work:1", {"requests": {"cpu": "2"}})
     ]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.talking import Talk, job, told
+from tests.cluster.talking import Talk, condition_status, job
 from tests.parts.kubernetes import binaries, make_namespace
 from tidegate.cluster.go.building import build
 from tidegate.cluster.go.plane import ControlPlane, PlaneError
@@ -31,8 +31,8 @@ async def test_objects_outlive_the_death_of_a_part(own_plane: ControlPlane, comp
         assert not own_plane.is_up()
         own_plane.start(component)
         await eventually_up(own_plane)
-        found = await kube.until(f"{kube.maps}/a", lambda one: one)
-        assert found["metadata"]["uid"] == made["metadata"]["uid"]
+        obj = await kube.until(f"{kube.maps}/a", lambda item: item)
+        assert obj["metadata"]["uid"] == made["metadata"]["uid"]
 
 
 async def eventually_up(plane: ControlPlane) -> None:
@@ -54,8 +54,10 @@ async def test_a_dead_server_is_unreachable_and_its_history_is_gone(
             await kube.get(kube.leases)
         own_plane.start("kube-apiserver")
         async with kube.watch(kube.leases, resourceVersion="1") as events:
-            told = [event async for event in events]
-        assert [(one["type"], one["object"]["code"]) for one in told] == [("ERROR", 410)]
+            current_events = [event async for event in events]
+        assert [(item["type"], item["object"]["code"]) for item in current_events] == [
+            ("ERROR", 410)
+        ]
 
 
 @pytest.mark.slow
@@ -64,11 +66,11 @@ async def test_jobs_end_though_the_nodes_were_restarted(own_plane: ControlPlane)
         kube = Talk(api, await make_namespace(api), lambda: None)
         # Long enough to be seen running on a busy machine: a Job's status is written once a second.
         await kube.make(kube.jobs, job("a", seconds="12"))
-        await kube.until(f"{kube.jobs}/a", lambda one: one["status"].get("ready") == 1)
+        await kube.until(f"{kube.jobs}/a", lambda obj: obj["status"].get("ready") == 1)
         own_plane.kill("nodes")
         own_plane.start("nodes")
-        done = await kube.until(f"{kube.jobs}/a", lambda one: told(one, "Complete"))
-        assert (told(done, "Complete"), done["status"].get("failed")) == ("True", None)
+        done = await kube.until(f"{kube.jobs}/a", lambda item: condition_status(item, "Complete"))
+        assert (condition_status(done, "Complete"), done["status"].get("failed")) == ("True", None)
 
 
 def test_up_on_the_same_folder_has_the_same_objects_and_down_leaves_nothing_running(
@@ -87,7 +89,7 @@ def test_up_on_the_same_folder_has_the_same_objects_and_down_leaves_nothing_runn
     assert not tmp_path.exists()
 
 
-def test_a_part_that_ends_at_once_is_told_with_its_last_words(tmp_path: Path) -> None:
+def test_a_part_that_ends_at_once_is_reported_with_its_last_words(tmp_path: Path) -> None:
     binaries()
     (tmp_path / "bin").mkdir()
     for name in ("etcd", "kube-apiserver"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cluster.talking import Object, Talk, container, pod, told
+from tests.cluster.talking import Object, Talk, condition_status, container, pod
 from tidegate.kube.ports import MERGE_PATCH
 
 GATED: Object = {"schedulingGates": [{"name": "example.com/wait"}]}
@@ -20,7 +20,7 @@ async def test_a_pod_gets_its_defaults(kube: Talk) -> None:
     expected = {"restartPolicy": "Always", "priority": 0, "enableServiceLinks": True}
     expected |= {"preemptionPolicy": "PreemptLowerPriority", "dnsPolicy": "ClusterFirst"}
     assert {key: spec[key] for key in expected} == expected
-    assert [one["key"].rpartition("/")[2] for one in spec["tolerations"]] == [
+    assert [toleration["key"].rpartition("/")[2] for toleration in spec["tolerations"]] == [
         "not-ready",
         "unreachable",
     ]
@@ -43,27 +43,32 @@ async def test_a_pod_has_a_quality(kube: Talk, resources: Object, quality: str) 
 
 async def test_a_pod_runs_where_it_is_bound(kube: Talk) -> None:
     await kube.make(kube.pods, pod("a"))
-    running = await kube.until(f"{kube.pods}/a", lambda one: told(one, "Ready") == "True")
-    assert (running["status"]["phase"], told(running, "PodScheduled")) == ("Running", "True")
+    running = await kube.until(
+        f"{kube.pods}/a", lambda item: condition_status(item, "Ready") == "True"
+    )
+    assert (running["status"]["phase"], condition_status(running, "PodScheduled")) == (
+        "Running",
+        "True",
+    )
     assert running["spec"]["nodeName"] in ("node-0", "node-1", "node-2")
     assert running["status"]["containerStatuses"][0]["state"].keys() == {"running"}
 
 
 @pytest.mark.parametrize(("code", "phase"), [("0", "Succeeded"), ("3", "Failed")])
-async def test_a_pod_ends_as_it_is_told(kube: Talk, code: str, phase: str) -> None:
+async def test_a_pod_ends_as_its_annotation_says(kube: Talk, code: str, phase: str) -> None:
     body = pod("a", restartPolicy="Never")
     body["metadata"]["annotations"] = {"simulate/seconds": "0.1", "simulate/exit-code": code}
     await kube.make(kube.pods, body)
-    ended = await kube.until(f"{kube.pods}/a", lambda one: one["status"]["phase"] == phase)
+    ended = await kube.until(f"{kube.pods}/a", lambda obj: obj["status"]["phase"] == phase)
     state = ended["status"]["containerStatuses"][0]["state"]
     assert state["terminated"]["exitCode"] == int(code)
-    assert told(ended, "Ready") == "False"
+    assert condition_status(ended, "Ready") == "False"
 
 
 async def test_a_running_pod_that_is_deleted_ends_and_goes(kube: Talk) -> None:
     path = f"{kube.pods}/a"
     await kube.make(kube.pods, pod("a"))
-    await kube.until(path, lambda one: one["status"]["phase"] == "Running")
+    await kube.until(path, lambda obj: obj["status"]["phase"] == "Running")
     left = await kube.remove(path)
     assert (left["kind"], left["metadata"]["deletionGracePeriodSeconds"]) == ("Pod", 30)
     await kube.until_gone(path)
@@ -85,7 +90,7 @@ async def test_a_gated_pod_waits_until_its_gate_is_lifted(kube: Talk) -> None:
         "spec": {"schedulingGates": None, "nodeSelector": {"kubernetes.io/hostname": "node-1"}}
     }
     await kube.merge(path, patch)
-    running = await kube.until(path, lambda one: one["status"]["phase"] == "Running")
+    running = await kube.until(path, lambda obj: obj["status"]["phase"] == "Running")
     assert running["spec"]["nodeName"] == "node-1"
 
 
@@ -138,7 +143,9 @@ WAITING: list[tuple[str, Object]] = [
 @pytest.mark.parametrize("spec", [row[1] for row in WAITING], ids=[row[0] for row in WAITING])
 async def test_a_pod_that_fits_nowhere_waits_and_says_so(kube: Talk, spec: Object) -> None:
     await kube.make(kube.pods, pod("a", **spec))
-    waiting = await kube.until(f"{kube.pods}/a", lambda one: told(one, "PodScheduled"))
+    waiting = await kube.until(
+        f"{kube.pods}/a", lambda item: condition_status(item, "PodScheduled")
+    )
     (condition,) = waiting["status"]["conditions"]
     assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
     assert "nodeName" not in waiting["spec"]
@@ -171,13 +178,13 @@ async def test_only_a_pod_that_is_free_and_open_is_bound(kube: Talk) -> None:
     assert (await kube.send("POST", f"{kube.pods}/a/binding", binding))[0] == 201
     status, answer = await kube.send("POST", f"{kube.pods}/a/binding", binding)
     assert (status, answer["reason"]) == (409, "Conflict")
-    await kube.until(f"{kube.pods}/a", lambda one: one["status"]["phase"] == "Running")
+    await kube.until(f"{kube.pods}/a", lambda obj: obj["status"]["phase"] == "Running")
 
 
 async def test_nodes_have_what_their_pods_may_take(kube: Talk) -> None:
     nodes = (await kube.get("/api/v1/nodes"))["items"]
     assert len(nodes) >= 2
     for node in nodes:
-        assert told(node, "Ready") == "True"
+        assert condition_status(node, "Ready") == "True"
         assert node["status"]["allocatable"] == {"cpu": "8", "memory": "32Gi", "pods": "110"}
         assert node["metadata"]["labels"]["kubernetes.io/hostname"] == node["metadata"]["name"]

@@ -12,7 +12,7 @@ import pytest
 from apiserver.api import EmbeddedApi
 from apiserver.writes.admission import EQUIVALENTS
 from tests.cluster.conftest import SERVERS
-from tests.cluster.talking import Object, Talk, eventually, job, told
+from tests.cluster.talking import Object, Talk, condition_status, eventually, job
 from tests.parts.kubernetes import make_namespace
 from tidegate.cluster.install import install, manifests_folder, read_manifests
 from tidegate.kinds.names import (
@@ -72,7 +72,9 @@ async def make_queue(kube: Talk, name: str) -> None:
 async def test_a_queued_job_is_suspended_when_it_is_made(queued: Talk) -> None:
     made = await queued.make(queued.jobs, labelled("a", "some", suspend=False))
     assert made["spec"]["suspend"] is True
-    await queued.until(f"{queued.jobs}/a", lambda one: told(one, "Suspended") == "True")
+    await queued.until(
+        f"{queued.jobs}/a", lambda item: condition_status(item, "Suspended") == "True"
+    )
     assert (await queued.get(queued.pods))["items"] == []
 
 
@@ -98,7 +100,7 @@ async def test_a_job_gets_its_namespaces_default_queue(queued: Talk) -> None:
         return await queued.make(queued.jobs, body)
 
     # A real server learns of a policy's parameter a moment after it was made.
-    made = await eventually(attempt, lambda one: one["metadata"]["labels"].get(QUEUE_NAME))
+    made = await eventually(attempt, lambda obj: obj["metadata"]["labels"].get(QUEUE_NAME))
     assert made["metadata"]["labels"] == {"mine": "yes", QUEUE_NAME: "default"}
     assert made["spec"]["suspend"] is True
 
@@ -124,7 +126,7 @@ async def test_multikueue_runs_a_job_of_a_queue_that_leads_to_worker_clusters(
         body["metadata"] = {"generateName": "a-", "labels": body["metadata"]["labels"]}
         return await queued.make(queued.jobs, body)
 
-    made = await eventually(attempt, lambda one: one["spec"].get("managedBy") == MULTIKUEUE)
+    made = await eventually(attempt, lambda obj: obj["spec"].get("managedBy") == MULTIKUEUE)
     assert made["spec"]["suspend"] is True
     assert "managedBy" not in (await attempt("here"))["spec"]
     other = labelled("mine", "away", managedBy="example.com/mine")
@@ -137,7 +139,7 @@ async def test_a_queued_job_gets_the_default_priority(queued: Talk) -> None:
     await queued.make(path, body)
     try:
         made = await eventually(
-            lambda: probe(queued), lambda one: one["metadata"]["labels"].get(PRIORITY_CLASS)
+            lambda: probe(queued), lambda obj: obj["metadata"]["labels"].get(PRIORITY_CLASS)
         )
         assert made["metadata"]["labels"][PRIORITY_CLASS] == "default"
     finally:
@@ -183,6 +185,6 @@ def test_every_shipped_policy_about_new_jobs_has_an_equivalent_or_is_a_limit() -
     about_jobs = {
         name
         for name, rules in shipped.items()
-        if any(GROUP not in one["apiGroups"] for one in rules)
+        if any(GROUP not in rule["apiGroups"] for rule in rules)
     }
     assert about_jobs - {"tidegate-author-jobs"} <= set(EQUIVALENTS)

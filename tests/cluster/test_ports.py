@@ -24,7 +24,7 @@ def test_ports_are_different_and_can_be_listened_on() -> None:
             pass
 
 
-def test_a_port_that_was_given_out_is_given_to_nobody_else_for_hours(tmp_path: Path) -> None:
+def test_a_port_that_was_given_out_is_not_given_out_again_for_hours(tmp_path: Path) -> None:
     ours = free_ports(60)
     first = free_ports(20, tmp_path, ours)
     kept = {path.name for path in tmp_path.iterdir()}
@@ -50,7 +50,7 @@ def test_who_asks_listens_on_no_port_that_was_given_to_another(
     assert given not in tried
 
 
-def test_a_port_that_somebody_has_is_given_out_once_he_has_it_no_more(tmp_path: Path) -> None:
+def test_a_port_in_use_is_given_out_once_it_is_free(tmp_path: Path) -> None:
     ours = free_ports(1)
     with socket.create_server(("127.0.0.1", ours[0])), pytest.raises(OSError, match="Fewer"):
         free_ports(1, tmp_path, ours)
@@ -97,6 +97,6 @@ def test_no_outgoing_connection_is_given_one() -> None:
     ],
 )
 def test_what_is_outside_of_a_range(outgoing: str, holds: set[int], lacks: set[int]) -> None:
-    found = set(lasting_ports(outgoing))
-    assert holds <= found
-    assert not lacks & found
+    numbers = set(lasting_ports(outgoing))
+    assert holds <= numbers
+    assert not lacks & numbers

@@ -42,7 +42,7 @@ def test_a_process_has_the_environment_that_it_is_given(tmp_path: Path) -> None:
     assert last_lines(process) == "up 400"
 
 
-def test_only_the_api_server_collects_lazily_and_whoever_says_otherwise_has_his_way() -> None:
+def test_only_the_api_server_collects_lazily_unless_configured_otherwise() -> None:
     given = {"GOGC": "50", "GOMEMLIMIT": "1GiB", "HOME": "/home"}
     assert environment("kube-apiserver", given) == given
     assert environment("etcd", {"HOME": "/home"}) == {"HOME": "/home"}

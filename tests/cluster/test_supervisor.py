@@ -26,8 +26,8 @@ async def wait_for_lines(log: Path, count: int) -> None:
 
 
 async def test_a_child_that_is_killed_is_started_again(tmp_path: Path) -> None:
-    told: list[str] = []
-    supervisor, child = Supervisor(told.append), program(tmp_path, ENDLESS)
+    names: list[str] = []
+    supervisor, child = Supervisor(names.append), program(tmp_path, ENDLESS)
     await supervisor.start(child)
     await wait_for_lines(child.log, 1)
     first = supervisor.pid("child")
@@ -35,25 +35,25 @@ async def test_a_child_that_is_killed_is_started_again(tmp_path: Path) -> None:
     await wait_for_lines(child.log, 2)
     assert supervisor.pid("child") != first
     assert supervisor.restarts == {"child": 1}
-    assert "SIGKILL" in told[0]
+    assert "SIGKILL" in names[0]
     await supervisor.stop()
 
 
 async def test_stopping_leaves_nothing_running_and_restarts_nothing(tmp_path: Path) -> None:
-    told: list[str] = []
-    supervisor, child = Supervisor(told.append), program(tmp_path, ENDLESS)
+    names: list[str] = []
+    supervisor, child = Supervisor(names.append), program(tmp_path, ENDLESS)
     await supervisor.start(child)
     await wait_for_lines(child.log, 1)
     await supervisor.stop()
     assert not Path(f"/proc/{supervisor.pid('child')}").exists()
-    assert (told, supervisor.restarts) == ([], {"child": 0})
+    assert (names, supervisor.restarts) == ([], {"child": 0})
 
 
 async def test_who_does_not_drain_is_killed_and_named(tmp_path: Path) -> None:
-    told: list[str] = []
-    supervisor, child = Supervisor(told.append, patience_s=0.1), program(tmp_path, STUBBORN)
+    names: list[str] = []
+    supervisor, child = Supervisor(names.append, patience_s=0.1), program(tmp_path, STUBBORN)
     await supervisor.start(child)
     await wait_for_lines(child.log, 1)
     await supervisor.stop()
     assert not Path(f"/proc/{supervisor.pid('child')}").exists()
-    assert "did not drain" in told[0]
+    assert "did not drain" in names[0]

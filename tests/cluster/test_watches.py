@@ -22,8 +22,8 @@ async def take(events: AsyncIterator[Object], count: int) -> list[tuple[str, str
 
 
 async def version(kube: Talk, path: str) -> str:
-    found: str = (await kube.get(path))["metadata"]["resourceVersion"]
-    return found
+    resource_version: str = (await kube.get(path))["metadata"]["resourceVersion"]
+    return resource_version
 
 
 async def test_a_watch_tells_what_happens_after_a_version(kube: Talk) -> None:
@@ -89,18 +89,18 @@ async def test_a_watch_ends_at_its_timeout_with_a_bookmark_before(kube: Talk) ->
     query = {"resourceVersion": at, "allowWatchBookmarks": "true"}
     elsewhere = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
     await kube.make(elsewhere, {"metadata": {"name": kube.namespace}})
-    told = list[Object]()
+    documents = list[Object]()
     for lasts_s in WATCHES_S:
         async with kube.watch(kube.leases, **query, timeoutSeconds=str(lasts_s)) as events:
             moved = {"spec": {"holderIdentity": f"at-{lasts_s}"}}
             await kube.merge(f"{elsewhere}/{kube.namespace}", moved)  # the resource moves on
-            told = [event async for event in events]
-        if told:
+            documents = [event async for event in events]
+        if documents:
             break
     await kube.remove(f"{elsewhere}/{kube.namespace}")
-    assert {event["type"] for event in told} == {"BOOKMARK"}
-    assert int(told[-1]["object"]["metadata"]["resourceVersion"]) >= int(at)
-    assert told[0]["object"]["kind"] == "Lease"
+    assert {event["type"] for event in documents} == {"BOOKMARK"}
+    assert int(documents[-1]["object"]["metadata"]["resourceVersion"]) >= int(at)
+    assert documents[0]["object"]["kind"] == "Lease"
 
 
 async def test_a_watch_begins_with_a_list_if_asked_and_marks_its_end(kube: Talk) -> None:
@@ -118,9 +118,12 @@ async def test_a_version_that_is_forgotten_is_gone(kube: Talk, things: Things) -
     await kube.make(things.path, things.one("a", spec={"size": 1}))
     kube.compact()
     async with kube.watch(things.path, resourceVersion="1") as events:
-        told = [event async for event in events]
-    assert [event["type"] for event in told] == ["ERROR"]
-    assert (told[0]["object"]["code"], told[0]["object"]["reason"]) == (410, "Expired")
+        current_events = [event async for event in events]
+    assert [event["type"] for event in current_events] == ["ERROR"]
+    assert (current_events[0]["object"]["code"], current_events[0]["object"]["reason"]) == (
+        410,
+        "Expired",
+    )
 
 
 async def test_forgetting_does_not_end_a_watch_that_is_open(kube: Talk) -> None:

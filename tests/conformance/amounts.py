@@ -9,27 +9,27 @@ from tidegate.model.ids import FlavorResource
 UsageMap = dict[str, dict[str, int]]
 
 
-def flat(told: Mapping[str, Mapping[str, int]]) -> dict[FlavorResource, int]:
+def flat(obj: Mapping[str, Mapping[str, int]]) -> dict[FlavorResource, int]:
     """Return a usage map by flavor-resource."""
     return {
         FlavorResource(flavor, resource): units
-        for flavor, row in told.items()
+        for flavor, row in obj.items()
         for resource, units in row.items()
     }
 
 
-def nested(told: Mapping[FlavorResource, int]) -> UsageMap:
+def nested(obj: Mapping[FlavorResource, int]) -> UsageMap:
     """Return amounts by flavor and resource, zeros left out: a missing one means 0."""
     usage: UsageMap = {}
-    for fr, units in told.items():
+    for fr, units in obj.items():
         if units:
             usage.setdefault(fr.flavor, {})[fr.resource] = units
     return usage
 
 
-def without_zeros(told: Mapping[str, Mapping[str, int]]) -> UsageMap:
+def without_zeros(obj: Mapping[str, Mapping[str, int]]) -> UsageMap:
     """Return a usage map without its zeros, so that two of them compare."""
-    return nested(flat(told))
+    return nested(flat(obj))
 
 
 def at_each(

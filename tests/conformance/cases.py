@@ -45,15 +45,15 @@ def micros(text: str) -> int:
 
 def read(path: Path, suite: str) -> Case:
     """Read one file."""
-    told: Json = msgspec.json.decode(path.read_bytes())
+    document: Json = msgspec.json.decode(path.read_bytes())
     return Case(
         suite=suite,
         id=f"{suite}/{path.stem}",
-        gates=told.get("featureGates", {}),
-        now_us=micros(told.get("now", "")),
-        input=told["input"],
-        expected=told.get("expected", {}),
-        extra=told,
+        gates=document.get("featureGates", {}),
+        now_us=micros(document.get("now", "")),
+        input=document["input"],
+        expected=document.get("expected", {}),
+        extra=document,
     )
 
 

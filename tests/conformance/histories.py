@@ -30,54 +30,57 @@ from tidegate.model.quantity import amount
 _PREFIX = "kueue.x-k8s.io/"
 
 
-def key(told: Json) -> str:
+def key(document: Json) -> str:
     """Return a Workload's ``namespace/name``; the namespace may be empty."""
-    meta: Json = told.get("metadata", {})
+    meta: Json = document.get("metadata", {})
     return f"{meta.get('namespace', '')}/{meta.get('name', '')}"
 
 
-def conditions(told: Json) -> dict[str, Json]:
+def conditions(document: Json) -> dict[str, Json]:
     """Return a Workload's conditions by type."""
-    return {one["type"]: one for one in told.get("status", {}).get("conditions", ())}
+    return {
+        condition["type"]: condition
+        for condition in document.get("status", {}).get("conditions", ())
+    }
 
 
-def queue_of(told: Json) -> str:
+def queue_of(document: Json) -> str:
     """Return the ClusterQueue of a Workload's admission, "" if it has none."""
-    queue: str = told.get("status", {}).get("admission", {}).get("clusterQueue", "")
+    queue: str = document.get("status", {}).get("admission", {}).get("clusterQueue", "")
     return queue
 
 
-def holds_quota(told: Json) -> bool:
+def holds_quota(document: Json) -> bool:
     """Tell whether it counts against quota: reserved, with an admission, and not finished."""
-    found = conditions(told)
-    reserved = found.get("QuotaReserved", {}).get("status") == "True"
-    done = found.get("Finished", {}).get("status") == "True"
-    return reserved and not done and "admission" in told.get("status", {})
+    mapping = conditions(document)
+    reserved = mapping.get("QuotaReserved", {}).get("status") == "True"
+    done = mapping.get("Finished", {}).get("status") == "True"
+    return reserved and not done and "admission" in document.get("status", {})
 
 
-def history(told: Iterable[Json], *, admit: bool = False) -> list[FactEvent | DecisionEvent]:
+def history(documents: Iterable[Json], *, admit: bool = False) -> list[FactEvent | DecisionEvent]:
     """Return the workloads' events by time; arrivals first, by namespace and name.
 
     ``admit``: what holds quota and waits for no check is admitted, whether or not the recorded
     object says so; else the core would begin by making good for it.
     """
-    arriving = sorted(told, key=key)
-    events: list[FactEvent | DecisionEvent] = [submitted(one) for one in arriving]
-    later = [event for one in arriving for event in _decided(one, admit=admit)]
+    arriving = sorted(documents, key=key)
+    events: list[FactEvent | DecisionEvent] = [submitted(item) for item in arriving]
+    later = [event for item in arriving for event in _decided(item, admit=admit)]
     return events + sorted(later, key=lambda event: event.at_us)
 
 
-def submitted(told: Json) -> WorkloadSubmitted:
+def submitted(document: Json) -> WorkloadSubmitted:
     """Translate what a Workload asks for."""
-    meta: Json = told.get("metadata", {})
-    spec: Json = told["spec"]
+    meta: Json = document.get("metadata", {})
+    spec: Json = document["spec"]
     notes: dict[str, str] = meta.get("annotations", {})
     allowed = notes.get(_PREFIX + "workload-allowed-resource-flavors")
     gated = notes.get(_PREFIX + "admission-gated-by", "")
-    done = told.get("status", {}).get("reclaimablePods", ())
+    done = document.get("status", {}).get("reclaimablePods", ())
     return WorkloadSubmitted(
         at_us=0,
-        workload=key(told),
+        workload=key(document),
         uid=meta.get("uid", ""),
         job=ObjectRef(
             kind="workload",
@@ -88,44 +91,56 @@ def submitted(told: Json) -> WorkloadSubmitted:
         queue=spec.get("queueName", ""),
         priority=spec.get("priority", 0),
         created_us=micros(meta.get("creationTimestamp", "")),
-        podsets=tuple(podset(one) for one in spec.get("podSets", ())),
+        podsets=tuple(podset(candidate_podset) for candidate_podset in spec.get("podSets", ())),
         active=spec.get("active", True),
-        reclaimable={one["name"]: one["count"] for one in done},
+        reclaimable={item["name"]: item["count"] for item in done},
         priority_boost=_boost(notes.get(_PREFIX + "priority-boost", "0")),
         gates=tuple(name for name in gated.split(",") if name),
-        preemption_gates=tuple(one["name"] for one in spec.get("preemptionGates", ())),
+        preemption_gates=tuple(gate["name"] for gate in spec.get("preemptionGates", ())),
         allowed_flavors=None if allowed is None else tuple(allowed.split(",")),
         variant_of=_variant_of(meta),
-        elastic=_has_shrunk(told),
+        elastic=_has_shrunk(document),
         replaces=notes.get(_PREFIX + "workload-slice-replacement-for", ""),
     )
 
 
-def _has_shrunk(told: Json) -> bool:
+def _has_shrunk(document: Json) -> bool:
     """Tell whether more pods were admitted than it asks for now: those count that it asks for."""
-    given = told.get("status", {}).get("admission", {}).get("podSetAssignments", ())
-    podsets = told["spec"].get("podSets", ())
-    asked = {one.get("name", ""): one.get("count", 1) for one in podsets}
-    return any(one.get("count", 0) > asked.get(one["name"], 0) for one in given)
+    given = document.get("status", {}).get("admission", {}).get("podSetAssignments", ())
+    podsets = document["spec"].get("podSets", ())
+    asked = {
+        candidate_podset.get("name", ""): candidate_podset.get("count", 1)
+        for candidate_podset in podsets
+    }
+    return any(item.get("count", 0) > asked.get(item["name"], 0) for item in given)
 
 
 def _variant_of(meta: Json) -> str:
-    owners = (one["name"] for one in meta.get("ownerReferences", ()) if one["kind"] == "Workload")
+    owners = (
+        reference["name"]
+        for reference in meta.get("ownerReferences", ())
+        if reference["kind"] == "Workload"
+    )
     return next((f"{meta.get('namespace', '')}/{name}" for name in owners), "")
 
 
-def assignment(told: Json) -> tuple[PodSetAssignment, ...]:
+def assignment(document: Json) -> tuple[PodSetAssignment, ...]:
     """Translate ``status.admission``; amounts become base units."""
     return tuple(
         PodSetAssignment(
-            name=one.get("name", ""),
-            count=one.get("count", 0),
-            flavors=one.get("flavors", {}),
-            usage={name: amount(name, text) for name, text in one.get("resourceUsage", {}).items()},
-            topology=placement(one["topologyAssignment"]) if "topologyAssignment" in one else None,
-            delayed_topology=one.get("delayedTopologyRequest", ""),
+            name=candidate_assignment.get("name", ""),
+            count=candidate_assignment.get("count", 0),
+            flavors=candidate_assignment.get("flavors", {}),
+            usage={
+                name: amount(name, text)
+                for name, text in candidate_assignment.get("resourceUsage", {}).items()
+            },
+            topology=placement(candidate_assignment["topologyAssignment"])
+            if "topologyAssignment" in candidate_assignment
+            else None,
+            delayed_topology=candidate_assignment.get("delayedTopologyRequest", ""),
         )
-        for one in told.get("podSetAssignments", ())
+        for candidate_assignment in document.get("podSetAssignments", ())
     )
 
 
@@ -133,62 +148,62 @@ def _boost(text: str) -> int:
     return int(text) if text.lstrip("-").isdigit() else 0
 
 
-def _decided(told: Json, *, admit: bool) -> Iterator[FactEvent | DecisionEvent]:
-    workload, uid = key(told), told.get("metadata", {}).get("uid", "")
-    found = {name: one for name, one in conditions(told).items() if one["status"] == "True"}
-    at_us = {name: micros(one.get("lastTransitionTime", "")) for name, one in found.items()}
-    queue = queue_of(told)
-    if holds_quota(told):
+def _decided(document: Json, *, admit: bool) -> Iterator[FactEvent | DecisionEvent]:
+    workload, uid = key(document), document.get("metadata", {}).get("uid", "")
+    mapping = {name: obj for name, obj in conditions(document).items() if obj["status"] == "True"}
+    at_us = {name: micros(fields.get("lastTransitionTime", "")) for name, fields in mapping.items()}
+    queue = queue_of(document)
+    if holds_quota(document):
         yield QuotaReserved(
             at_us=at_us["QuotaReserved"],
             workload=workload,
             uid=uid,
             cluster_queue=queue,
-            assignment=assignment(told["status"]["admission"]),
+            assignment=assignment(document["status"]["admission"]),
         )
-    checks = told.get("status", {}).get("admissionChecks", ())
+    checks = document.get("status", {}).get("admissionChecks", ())
     for check in checks:
         yield CheckReported(
             at_us=0, workload=workload, uid=uid, check=check["name"], state=check["state"]
         )
-    if holds_quota(told) and ("Admitted" in found or (admit and not checks)):
+    if holds_quota(document) and ("Admitted" in mapping or (admit and not checks)):
         at = at_us.get("Admitted", at_us["QuotaReserved"])
         yield WorkloadAdmitted(at_us=at, workload=workload, uid=uid, cluster_queue=queue)
-    yield from _failed_nodes(told)
-    if "Preempted" in found:
+    yield from _failed_nodes(document)
+    if "Preempted" in mapping:
         yield WorkloadPreempted(
             at_us=at_us["Preempted"],
             workload=workload,
             uid=uid,
             cluster_queue=queue,
             by="",
-            reason=found["Preempted"]["reason"],
+            reason=mapping["Preempted"]["reason"],
         )
-        yield from _evicted(told, at_us["Preempted"], "Preempted")
-    elif "Evicted" in found:
-        yield from _evicted(told, at_us["Evicted"], found["Evicted"]["reason"])
-    if "Finished" in found:
+        yield from _evicted(document, at_us["Preempted"], "Preempted")
+    elif "Evicted" in mapping:
+        yield from _evicted(document, at_us["Evicted"], mapping["Evicted"]["reason"])
+    if "Finished" in mapping:
         yield WorkloadFinished(at_us=at_us["Finished"], workload=workload, uid=uid)
 
 
-def _failed_nodes(told: Json) -> Iterator[DecisionEvent]:
-    for node in told.get("status", {}).get("unhealthyNodes", ()):
+def _failed_nodes(document: Json) -> Iterator[DecisionEvent]:
+    for node in document.get("status", {}).get("unhealthyNodes", ()):
         yield NodeFailed(
             at_us=0,
-            workload=key(told),
-            uid=told.get("metadata", {}).get("uid", ""),
-            cluster_queue=queue_of(told),
+            workload=key(document),
+            uid=document.get("metadata", {}).get("uid", ""),
+            cluster_queue=queue_of(document),
             node=node["name"],
             reason="Gone",
         )
 
 
-def _evicted(told: Json, at_us: int, reason: str) -> Iterator[DecisionEvent]:
-    workload, uid = key(told), told.get("metadata", {}).get("uid", "")
-    queue = queue_of(told)
+def _evicted(document: Json, at_us: int, reason: str) -> Iterator[DecisionEvent]:
+    workload, uid = key(document), document.get("metadata", {}).get("uid", "")
+    queue = queue_of(document)
     yield WorkloadEvicted(
         at_us=at_us, workload=workload, uid=uid, cluster_queue=queue, reason=reason
     )
-    if not holds_quota(told):  # it has left already and waits again
+    if not holds_quota(document):  # it has left already and waits again
         yield QuotaReleased(at_us=at_us, workload=workload, uid=uid, cluster_queue=queue)
         yield WorkloadRequeued(at_us=at_us, workload=workload, uid=uid, cluster_queue=queue)

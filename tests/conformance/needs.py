@@ -1,4 +1,4 @@
-"""What a case asks for that is not built yet, told by the case itself and never by its name."""
+"""What a case asks for that is not built yet, reported by the case itself and never by its name."""
 
 from __future__ import annotations
 

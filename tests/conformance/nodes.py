@@ -11,9 +11,9 @@ from tidegate.model.ids import FlavorResource
 
 def cq(state: State, cluster_queue: str) -> ClusterQueueState:
     """Return a ClusterQueue's room, which must be there."""
-    found = forest.cq(state, cluster_queue)
-    assert found is not None
-    return found
+    actual_state = forest.cq(state, cluster_queue)
+    assert actual_state is not None
+    return actual_state
 
 
 def queue(state: State, name: str) -> Node:

@@ -47,9 +47,9 @@ class Suite(NamedTuple):
         """Return what is pinned of it."""
         total = self.passed + len(self.answers)
         lines = [f"{self.name}: {self.passed} of {total} as Kueue"]
-        for one in self.answers:
-            lines.append(f"{one.case}: {', '.join(one.rules)}")
-            lines += [f"  {line}" for line in one.differences]
+        for answer in self.answers:
+            lines.append(f"{answer.case}: {', '.join(answer.rules)}")
+            lines += [f"  {line}" for line in answer.differences]
         return "".join(f"{line}\n" for line in lines)
 
 
@@ -61,15 +61,15 @@ def answered() -> Iterator[Suite]:
         if not outcome.passed and not outcome.failed:
             continue
         by_id = {case.id: case for case in cases}
-        answers = (_answer(judged.run, by_id[told]) for told in outcome.failed)
+        answers = (_answer(judged.run, by_id[text]) for text in outcome.failed)
         yield Suite(name, len(outcome.passed), tuple(answers))
 
 
-def document(before: str, found: Iterable[Suite]) -> str:
+def document(before: str, actual_suites: Iterable[Suite]) -> str:
     """Return the page of differences with its table of suites made anew."""
     head, rest = before.split(_BEGIN)
     tail = rest.split(_END)[1]
-    rows = "\n".join(_row(suite) for suite in found if suite.answers)
+    rows = "\n".join(_row(suite) for suite in actual_suites if suite.answers)
     table = f"| suite | as Kueue | case: rule |\n| --- | --: | --- |\n{rows}\n"
     return f"{head}{_BEGIN}\n\n{table}\n{_END}{tail}"
 
@@ -93,11 +93,11 @@ def _remaining(differences: Collection[str]) -> str:
 
 def _row(suite: Suite) -> str:
     by_rule = dict[str, list[str]]()
-    for one in suite.answers:
-        number = one.case.rpartition("/")[2]
-        by_rule.setdefault(", ".join(one.rules), []).append(number)
-    told = "; ".join(f"{', '.join(ids)}: {rule}" for rule, ids in sorted(by_rule.items()))
-    return f"| {suite.name} | {suite.passed}/{suite.passed + len(suite.answers)} | {told} |"
+    for answer in suite.answers:
+        number = answer.case.rpartition("/")[2]
+        by_rule.setdefault(", ".join(answer.rules), []).append(number)
+    text = "; ".join(f"{', '.join(ids)}: {rule}" for rule, ids in sorted(by_rule.items()))
+    return f"| {suite.name} | {suite.passed}/{suite.passed + len(suite.answers)} | {text} |"
 
 
 if __name__ == "__main__":

@@ -21,15 +21,15 @@ from tidegate.model.podset import (
 _SHAPE = ("topologySpreadConstraints", "resourceClaims", "priority")
 
 
-def podset(told: Json) -> PodSet:
+def podset(document: Json) -> PodSet:
     """Translate a Workload's podset."""
-    spec: Json = told.get("template", {}).get("spec", {})
+    spec: Json = document.get("template", {}).get("spec", {})
     affinity: Json = spec.get("affinity", {}).get("nodeAffinity", {})
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution", {})
     return PodSet(
-        name=told.get("name", ""),
-        count=told.get("count", 1),
-        min_count=told.get("minCount"),
+        name=document.get("name", ""),
+        count=document.get("count", 1),
+        min_count=document.get("minCount"),
         containers=_containers(spec.get("containers", ())),
         init_containers=_containers(spec.get("initContainers", ())),
         pod_resources=_container(spec) if "resources" in spec else None,
@@ -40,81 +40,83 @@ def podset(told: Json) -> PodSet:
         tolerations=tolerations(spec.get("tolerations", ())),
         runtime_class=spec.get("runtimeClassName", ""),
         priority_class=spec.get("priorityClassName", ""),
-        topology=topology(told.get("topologyRequest")),
+        topology=topology(document.get("topologyRequest")),
         shape=_shape(spec),
     )
 
 
-def node_term(told: Json) -> NodeTerm:
+def node_term(document: Json) -> NodeTerm:
     """Translate a node selector term."""
     return NodeTerm(
-        expressions=requirements(told.get("matchExpressions", ())),
-        fields=requirements(told.get("matchFields", ())),
+        expressions=requirements(document.get("matchExpressions", ())),
+        fields=requirements(document.get("matchFields", ())),
     )
 
 
-def requirements(told: Iterable[Json]) -> tuple[Requirement, ...]:
+def requirements(documents: Iterable[Json]) -> tuple[Requirement, ...]:
     """Translate the expressions of a selector."""
     return tuple(
-        Requirement(key=one["key"], operator=one["operator"], values=tuple(one.get("values", ())))
-        for one in told
+        Requirement(
+            key=item["key"], operator=item["operator"], values=tuple(item.get("values", ()))
+        )
+        for item in documents
     )
 
 
-def tolerations(told: Iterable[Json]) -> tuple[Toleration, ...]:
+def tolerations(documents: Iterable[Json]) -> tuple[Toleration, ...]:
     """Translate a pod's or a flavor's tolerations."""
     return tuple(
         Toleration(
-            key=one.get("key", ""),
-            operator=one.get("operator", "Equal"),
-            value=one.get("value", ""),
-            effect=one.get("effect", ""),
-            seconds=one.get("tolerationSeconds"),
+            key=item.get("key", ""),
+            operator=item.get("operator", "Equal"),
+            value=item.get("value", ""),
+            effect=item.get("effect", ""),
+            seconds=item.get("tolerationSeconds"),
         )
-        for one in told
+        for item in documents
     )
 
 
-def _containers(told: Iterable[Json]) -> tuple[Container, ...]:
-    return tuple(_container(one) for one in told)
+def _containers(documents: Iterable[Json]) -> tuple[Container, ...]:
+    return tuple(_container(item) for item in documents)
 
 
-def _container(told: Json) -> Container:
-    resources: Json = told.get("resources", {})
+def _container(document: Json) -> Container:
+    resources: Json = document.get("resources", {})
     return Container(
         requests=resources.get("requests", {}),
         limits=resources.get("limits", {}),
-        sidecar=told.get("restartPolicy") == "Always",
+        sidecar=document.get("restartPolicy") == "Always",
     )
 
 
 def _preferred(affinity: Json) -> tuple[NodeTerm, ...]:
     return tuple(
-        msgspec.structs.replace(node_term(one.get("preference", {})), weight=one["weight"])
-        for one in affinity.get("preferredDuringSchedulingIgnoredDuringExecution", ())
+        msgspec.structs.replace(node_term(item.get("preference", {})), weight=item["weight"])
+        for item in affinity.get("preferredDuringSchedulingIgnoredDuringExecution", ())
     )
 
 
-def topology(told: Json | None) -> TopologyRequest | None:
-    if told is None:
+def topology(obj: Json | None) -> TopologyRequest | None:
+    if obj is None:
         return None
     return TopologyRequest(
-        required=told.get("required", ""),
-        preferred=told.get("preferred", ""),
-        unconstrained=told.get("unconstrained", False),
-        group=told.get("podSetGroupName", ""),
-        slice_required=told.get("podSetSliceRequiredTopology", ""),
-        slice_size=told.get("podSetSliceSize", 0),
+        required=obj.get("required", ""),
+        preferred=obj.get("preferred", ""),
+        unconstrained=obj.get("unconstrained", False),
+        group=obj.get("podSetGroupName", ""),
+        slice_required=obj.get("podSetSliceRequiredTopology", ""),
+        slice_size=obj.get("podSetSliceSize", 0),
         layers=tuple(
-            SliceLayer(level=one["topology"], size=one["size"])
-            for one in told.get("podsetSliceRequiredTopologyConstraints", ())
+            SliceLayer(level=constraint["topology"], size=constraint["size"])
+            for constraint in obj.get("podsetSliceRequiredTopologyConstraints", ())
         ),
-        index_label=told.get("podIndexLabel", ""),
+        index_label=obj.get("podIndexLabel", ""),
     )
 
 
 def _shape(spec: Json) -> str:
-    ports = [one["ports"] for one in spec.get("containers", ()) if "ports" in one]
+    ports = [container["ports"] for container in spec.get("containers", ()) if "ports" in container]
     rest = {name: spec[name] for name in _SHAPE if name in spec}
     if not ports and not rest:
         return ""

@@ -36,11 +36,14 @@ class Projection:
         self.preempted: dict[str, str] = {}
         self.evicted: dict[str, str] = {}
         self.replaced: set[str] = set()
-        self._gated = {key(one) for one in workloads if one["spec"].get("preemptionGates")}
-        for one in workloads:
-            found = conditions(one)
-            self.conditions[key(one)] = {
-                name: (told["status"], told.get("reason", "")) for name, told in found.items()
+        self._gated = {
+            key(workload) for workload in workloads if workload["spec"].get("preemptionGates")
+        }
+        for workload in workloads:
+            mapping = conditions(workload)
+            self.conditions[key(workload)] = {
+                name: (fields["status"], fields.get("reason", ""))
+                for name, fields in mapping.items()
             }
 
     def see(self, decisions: Iterable[DecisionEvent]) -> None:
@@ -51,8 +54,8 @@ class Projection:
     def see_refused(self, decisions: Iterable[DecisionEvent], status: int) -> None:
         """Project decisions that an API server refused to show, with this HTTP status."""
         for decision in decisions:
-            if isinstance(decision, WorkloadEvicted) and (told := unwritten(decision, status)):
-                self._tell(decision.workload, *told[:2])
+            if isinstance(decision, WorkloadEvicted) and (row := unwritten(decision, status)):
+                self._tell(decision.workload, *row[:2])
 
     def forget(self, workload: str) -> None:
         """Drop what an object that was deleted had."""

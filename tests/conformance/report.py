@@ -1,4 +1,4 @@
-"""What a run of recorded cases is told as: a line a suite, then what failed and how."""
+"""What a run of recorded cases is reported as: a line a suite, then what failed and how."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ class Judge(Generic[CaseT]):
         return outcome
 
     def _judge_one(self, outcome: Outcome, case: CaseT) -> None:
-        why, bug, told = self.needs(case), self.bug(case), self.id(case)
+        why, bug, text = self.needs(case), self.bug(case), self.id(case)
         if why is not None:
-            outcome.unsupported.setdefault(why, []).append(told)
+            outcome.unsupported.setdefault(why, []).append(text)
         elif differences := differences_of(self.run, case):
             if bug is None:
-                outcome.failed[told] = differences
+                outcome.failed[text] = differences
             else:
-                outcome.bugs.setdefault(bug, []).append(told)
+                outcome.bugs.setdefault(bug, []).append(text)
         else:
-            outcome.passed.append(told)
+            outcome.passed.append(text)
 
 
 def differences_of(run: Callable[[CaseT], Iterable[str]], case: CaseT) -> list[str]:
@@ -69,29 +69,29 @@ def differences_of(run: Callable[[CaseT], Iterable[str]], case: CaseT) -> list[s
 
 def tell(outcomes: Iterable[Outcome], *, verbose: bool) -> Iterator[str]:
     """Yield the report that follows the suites' lines: failures, then believed bugs."""
-    told = list(outcomes)
-    if any(outcome.failed for outcome in told):
+    items = list(outcomes)
+    if any(outcome.failed for outcome in items):
         yield ""
         yield "Failed:"
-    for outcome in told:
+    for outcome in items:
         for case, differences in outcome.failed.items():
             yield f"  {case}"
             shown = differences if verbose else differences[:LINES_MAX]
             yield from (f"    {line}" for line in shown)
             if len(shown) < len(differences):
                 yield f"    … {len(differences) - len(shown)} more (--verbose)"
-    if any(outcome.bugs for outcome in told):
+    if any(outcome.bugs for outcome in items):
         yield ""
         yield "Believed bugs of Kueue, which Tidegate does not share:"
-    for outcome in told:
+    for outcome in items:
         for why, ids in outcome.bugs.items():
             yield f"  {why}: {', '.join(ids)}"
 
 
-def compare(name: str, expected: object, found: object) -> Iterator[str]:
+def compare(name: str, expected: object, value: object) -> Iterator[str]:
     """Yield a line for each place where two values of plain data differ."""
-    if isinstance(expected, dict) and isinstance(found, dict):
-        for key in sorted({*expected, *found}, key=str):
-            yield from compare(f"{name}.{key}", expected.get(key), found.get(key))
-    elif expected != found:
-        yield f"{name}: expected {expected!r}, found {found!r}"
+    if isinstance(expected, dict) and isinstance(value, dict):
+        for key in sorted({*expected, *value}, key=str):
+            yield from compare(f"{name}.{key}", expected.get(key), value.get(key))
+    elif expected != value:
+        yield f"{name}: expected {expected!r}, found {value!r}"

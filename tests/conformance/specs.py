@@ -73,8 +73,8 @@ def cluster_queue(spec: Json, *, fair: bool) -> ClusterQueueSpec:
 
 
 def _migration(spec: Json) -> Json:
-    found: Json = spec.get("concurrentAdmissionPolicy", {}).get("migration", {})
-    return found
+    migration: Json = spec.get("concurrentAdmissionPolicy", {}).get("migration", {})
+    return migration
 
 
 def _checks(spec: Json) -> tuple[CheckRule, ...]:
@@ -89,36 +89,36 @@ def _weight(spec: Json) -> int:
     return int(parse(text) * WEIGHT_ONE)
 
 
-def _selector(told: Json | None) -> LabelSelector | None:
-    if told is None:
+def _selector(obj: Json | None) -> LabelSelector | None:
+    if obj is None:
         return None
     return LabelSelector(
-        labels=told.get("matchLabels", {}),
-        expressions=requirements(told.get("matchExpressions", ())),
+        labels=obj.get("matchLabels", {}),
+        expressions=requirements(obj.get("matchExpressions", ())),
     )
 
 
-def _fungibility(told: Json) -> FlavorFungibility:
+def _fungibility(document: Json) -> FlavorFungibility:
     return FlavorFungibility(
-        when_can_borrow=told.get("whenCanBorrow") or "MayStopSearch",
-        when_can_preempt=told.get("whenCanPreempt") or "TryNextFlavor",
-        preference=told.get("preference"),
+        when_can_borrow=document.get("whenCanBorrow") or "MayStopSearch",
+        when_can_preempt=document.get("whenCanPreempt") or "TryNextFlavor",
+        preference=document.get("preference"),
     )
 
 
-def _preemption(told: Json | None, *, fair: bool) -> Preemption:
-    if told is None:
+def _preemption(obj: Json | None, *, fair: bool) -> Preemption:
+    if obj is None:
         return Preemption()
-    borrow = told.get("borrowWithinCohort", {})
+    borrow = obj.get("borrowWithinCohort", {})
     policy = borrow.get("policy", "Never")
-    if fair and "reclaimWithinCohort" not in told:
+    if fair and "reclaimWithinCohort" not in obj:
         # A missing member counts as "not Never" where fair sharing asks whether a queue may preempt
         # while it borrows (schedule-fair/015). No API server stores such an object; told through
         # this policy, which fair sharing looks at nowhere else, it means the same.
         policy = "LowerPriority"
     return Preemption(
-        within_cluster_queue=told.get("withinClusterQueue", "Never"),
-        reclaim_within_cohort=told.get("reclaimWithinCohort", "Never"),
+        within_cluster_queue=obj.get("withinClusterQueue", "Never"),
+        reclaim_within_cohort=obj.get("reclaimWithinCohort", "Never"),
         borrow_within_cohort=policy,
         borrow_max_priority=borrow.get("maxPriorityThreshold"),
     )
@@ -127,23 +127,23 @@ def _preemption(told: Json | None, *, fair: bool) -> Preemption:
 def _groups(spec: Json) -> tuple[ResourceGroup, ...]:
     return tuple(
         ResourceGroup(
-            resources=tuple(told.get("coveredResources", ())),
-            flavors=tuple(_flavor_quotas(each) for each in told.get("flavors", ())),
+            resources=tuple(item.get("coveredResources", ())),
+            flavors=tuple(_flavor_quotas(each) for each in item.get("flavors", ())),
         )
-        for told in spec.get("resourceGroups", ())
+        for item in spec.get("resourceGroups", ())
     )
 
 
-def _flavor_quotas(told: Json) -> FlavorQuotas:
-    quotas = {row["name"]: _quota(row) for row in told.get("resources", ())}
-    return FlavorQuotas(flavor=told["name"], quotas=quotas)
+def _flavor_quotas(document: Json) -> FlavorQuotas:
+    quotas = {row["name"]: _quota(row) for row in document.get("resources", ())}
+    return FlavorQuotas(flavor=document["name"], quotas=quotas)
 
 
-def _quota(told: Json) -> Quota:
-    name = told["name"]
-    borrowing, lending = told.get("borrowingLimit"), told.get("lendingLimit")
+def _quota(document: Json) -> Quota:
+    name = document["name"]
+    borrowing, lending = document.get("borrowingLimit"), document.get("lendingLimit")
     return Quota(
-        nominal=amount(name, told.get("nominalQuota", "0")),
+        nominal=amount(name, document.get("nominalQuota", "0")),
         borrowing_limit=None if borrowing is None else amount(name, borrowing),
         lending_limit=None if lending is None else amount(name, lending),
     )

@@ -86,27 +86,31 @@ def definitions(given: Json) -> list[FactEvent]:
     fair = bool(given.get("fairSharing"))
     deleted = given.get("deletedFlavors", ())
     others = given.get("otherObjects", {})
-    told: list[FactEvent] = []
-    told += [_flavor(one) for one in given.get("resourceFlavors", ()) if _name(one) not in deleted]
-    told += nodes_of(given)
-    told += [_cohort(one) for one in given.get("cohorts", ())]
-    told += _checks(given)
-    told += [cluster_queue(one, fair=fair) for one in with_checks(given)]
-    told += [_local_queue(one) for one in given.get("localQueues", ())]
-    told += [_namespace(one) for one in given.get("namespaces", ())]
+    events: list[FactEvent] = []
+    events += [
+        _flavor(flavor)
+        for flavor in given.get("resourceFlavors", ())
+        if _name(flavor) not in deleted
+    ]
+    events += nodes_of(given)
+    events += [_cohort(cohort) for cohort in given.get("cohorts", ())]
+    events += _checks(given)
+    events += [cluster_queue(item, fair=fair) for item in with_checks(given)]
+    events += [_local_queue(queue) for queue in given.get("localQueues", ())]
+    events += [_namespace(namespace) for namespace in given.get("namespaces", ())]
     ranges = [*given.get("limitRanges", ()), *others.get("LimitRange", ())]
-    told += [_limit_range(one) for one in ranges]
+    events += [_limit_range(range_) for range_ in ranges]
     classes = [*given.get("runtimeClasses", ()), *others.get("RuntimeClass", ())]
-    return told + [_runtime_class(one) for one in classes]
+    return events + [_runtime_class(class_) for class_ in classes]
 
 
 def nodes_of(given: Json) -> Iterator[FactEvent]:
     """Return the facts about topologies, nodes and the pods on these."""
-    for one in given.get("topologies", ()):
-        levels = tuple(level["nodeLabel"] for level in one["spec"]["levels"])
-        yield facts.TopologyDefined(at_us=0, name=_name(one), levels=levels)
-    for one in given.get("nodes", ()):
-        yield facts.NodeDefined(at_us=0, name=_name(one), spec=node_spec(one))
+    for topology in given.get("topologies", ()):
+        levels = tuple(level["nodeLabel"] for level in topology["spec"]["levels"])
+        yield facts.TopologyDefined(at_us=0, name=_name(topology), levels=levels)
+    for topology in given.get("nodes", ()):
+        yield facts.NodeDefined(at_us=0, name=_name(topology), spec=node_spec(topology))
     for node, used in usage(given.get("pods", ())).items():
         yield facts.NodePodsReported(at_us=0, name=node, usage=used)
 
@@ -119,18 +123,20 @@ def with_checks(given: Json) -> list[Json]:
     """
     carried = {queue: names for queue, names in _carried_checks(given) if names}
     queues = []
-    for told in given.get("clusterQueues", ()):
-        rules = [{"name": name} for name in carried.get(_name(told), ())]
+    for queue in given.get("clusterQueues", ()):
+        rules = [{"name": name} for name in carried.get(_name(queue), ())]
         checks = {"admissionChecksStrategy": {"admissionChecks": rules}} if rules else {}
-        queues.append({**told, "spec": {**checks, **told["spec"]}})
+        queues.append({**queue, "spec": {**checks, **queue["spec"]}})
     return queues
 
 
 def _carried_checks(given: Json) -> Iterator[tuple[str, list[str]]]:
-    leads = {key(one): one["spec"].get("clusterQueue", "") for one in given.get("localQueues", ())}
-    for one in given.get("workloads", ()):
-        namespace, queue = key(one).partition("/")[0], one["spec"].get("queueName", "")
-        checks = one.get("status", {}).get("admissionChecks", ())
+    leads = {
+        key(queue): queue["spec"].get("clusterQueue", "") for queue in given.get("localQueues", ())
+    }
+    for workload in given.get("workloads", ()):
+        namespace, queue = key(workload).partition("/")[0], workload["spec"].get("queueName", "")
+        checks = workload.get("status", {}).get("admissionChecks", ())
         yield leads.get(f"{namespace}/{queue}", ""), [check["name"] for check in checks]
 
 
@@ -144,95 +150,104 @@ def _decimal(quantity: str) -> str:
     return str(Decimal(value.numerator) / Decimal(value.denominator))
 
 
-def _name(told: Json) -> str:
-    name: str = told["metadata"]["name"]
+def _name(document: Json) -> str:
+    name: str = document["metadata"]["name"]
     return name
 
 
-def _namespace_of(told: Json) -> str:
-    namespace: str = told["metadata"].get("namespace", "")
+def _namespace_of(document: Json) -> str:
+    namespace: str = document["metadata"].get("namespace", "")
     return namespace
 
 
-def _flavor(told: Json) -> facts.FlavorDefined:
-    return facts.FlavorDefined(at_us=0, name=_name(told), spec=specs.flavor(told.get("spec", {})))
+def _flavor(document: Json) -> facts.FlavorDefined:
+    return facts.FlavorDefined(
+        at_us=0, name=_name(document), spec=specs.flavor(document.get("spec", {}))
+    )
 
 
-def _cohort(told: Json) -> facts.CohortDefined:
-    return facts.CohortDefined(at_us=0, name=_name(told), spec=specs.cohort(told.get("spec", {})))
+def _cohort(document: Json) -> facts.CohortDefined:
+    return facts.CohortDefined(
+        at_us=0, name=_name(document), spec=specs.cohort(document.get("spec", {}))
+    )
 
 
 def _checks(given: Json) -> Iterator[facts.CheckDefined]:
-    known = [_check(one) for one in given.get("admissionChecks", ())]
+    known = [_check(item) for item in given.get("admissionChecks", ())]
     yield from known
     for name in sorted({name for _, names in _carried_checks(given) for name in names}):
-        if name not in {one.name for one in known}:
+        if name not in {event.name for event in known}:
             yield facts.CheckDefined(at_us=0, name=name, controller="", active=True)
 
 
-def _check(told: Json) -> facts.CheckDefined:
-    found = {one["type"]: one["status"] for one in told.get("status", {}).get("conditions", ())}
+def _check(document: Json) -> facts.CheckDefined:
+    mapping = {
+        condition["type"]: condition["status"]
+        for condition in document.get("status", {}).get("conditions", ())
+    }
     return facts.CheckDefined(
         at_us=0,
-        name=_name(told),
-        controller=told["spec"].get("controllerName", ""),
-        active=found.get("Active") == "True",
+        name=_name(document),
+        controller=document["spec"].get("controllerName", ""),
+        active=mapping.get("Active") == "True",
     )
 
 
-def cluster_queue(told: Json, *, fair: bool = False) -> facts.ClusterQueueDefined:
+def cluster_queue(document: Json, *, fair: bool = False) -> facts.ClusterQueueDefined:
     """Return the fact that defines a ClusterQueue."""
     return facts.ClusterQueueDefined(
         at_us=0,
-        name=_name(told),
-        spec=specs.cluster_queue(told["spec"], fair=fair),
-        created_us=micros(told["metadata"].get("creationTimestamp", "")),
+        name=_name(document),
+        spec=specs.cluster_queue(document["spec"], fair=fair),
+        created_us=micros(document["metadata"].get("creationTimestamp", "")),
     )
 
 
-def _local_queue(told: Json) -> facts.LocalQueueDefined:
+def _local_queue(document: Json) -> facts.LocalQueueDefined:
     return facts.LocalQueueDefined(
         at_us=0,
-        name=_name(told),
-        namespace=_namespace_of(told),
-        spec=specs.local_queue(told["spec"]),
+        name=_name(document),
+        namespace=_namespace_of(document),
+        spec=specs.local_queue(document["spec"]),
     )
 
 
-def _namespace(told: Json) -> facts.NamespaceDefined:
-    labels = told["metadata"].get("labels", {})
-    return facts.NamespaceDefined(at_us=0, name=_name(told), labels=labels)
+def _namespace(document: Json) -> facts.NamespaceDefined:
+    labels = document["metadata"].get("labels", {})
+    return facts.NamespaceDefined(at_us=0, name=_name(document), labels=labels)
 
 
-def _limit_range(told: Json) -> facts.LimitRangeDefined:
+def _limit_range(document: Json) -> facts.LimitRangeDefined:
     items = tuple(
         LimitRangeItem(
-            type=one["type"],
-            max=one.get("max", {}),
-            min=one.get("min", {}),
-            default=one.get("default", {}),
-            default_request=one.get("defaultRequest", {}),
-            max_ratio=one.get("maxLimitRequestRatio", {}),
+            type=limit["type"],
+            max=limit.get("max", {}),
+            min=limit.get("min", {}),
+            default=limit.get("default", {}),
+            default_request=limit.get("defaultRequest", {}),
+            max_ratio=limit.get("maxLimitRequestRatio", {}),
         )
-        for one in told["spec"].get("limits", ())
+        for limit in document["spec"].get("limits", ())
     )
     return facts.LimitRangeDefined(
-        at_us=0, name=_name(told), namespace=_namespace_of(told), items=items
+        at_us=0, name=_name(document), namespace=_namespace_of(document), items=items
     )
 
 
-def _runtime_class(told: Json) -> facts.RuntimeClassDefined:
-    overhead = told.get("overhead", {}).get("podFixed", {})
-    return facts.RuntimeClassDefined(at_us=0, name=_name(told), overhead=overhead)
+def _runtime_class(document: Json) -> facts.RuntimeClassDefined:
+    overhead = document.get("overhead", {}).get("podFixed", {})
+    return facts.RuntimeClassDefined(at_us=0, name=_name(document), overhead=overhead)
 
 
-def _admission_fair_sharing(told: Json | None) -> AdmissionFairSharing | None:
-    if not isinstance(told, dict):  # some suites only say whether it is on
+def _admission_fair_sharing(obj: Json | None) -> AdmissionFairSharing | None:
+    if not isinstance(obj, dict):  # some suites only say whether it is on
         return None
     return AdmissionFairSharing(
-        half_life_us=duration_us(told.get("usageHalfLifeTime", "0s")),
-        sampling_interval_us=duration_us(told.get("usageSamplingInterval", "0s")),
-        resource_weights={name: str(one) for name, one in told.get("resourceWeights", {}).items()},
+        half_life_us=duration_us(obj.get("usageHalfLifeTime", "0s")),
+        sampling_interval_us=duration_us(obj.get("usageSamplingInterval", "0s")),
+        resource_weights={
+            name: str(value) for name, value in obj.get("resourceWeights", {}).items()
+        },
     )
 
 
@@ -245,10 +260,10 @@ def _pods_ready(timestamp: str | None) -> PodsReady | None:
     )
 
 
-def _transformation(told: Json) -> Transformation:
+def _transformation(document: Json) -> Transformation:
     return Transformation(
-        input=told["input"],
-        strategy=told.get("strategy") or "Retain",
-        multiply_by=told.get("multiplyBy", ""),
-        outputs=told.get("outputs", {}),
+        input=document["input"],
+        strategy=document.get("strategy") or "Retain",
+        multiply_by=document.get("multiplyBy", ""),
+        outputs=document.get("outputs", {}),
     )

@@ -16,50 +16,55 @@ from tidegate.model.topology import (
 )
 
 
-def node_spec(told: Json) -> NodeSpec:
+def node_spec(document: Json) -> NodeSpec:
     """Translate what placement looks at in a Node."""
-    status, spec = told.get("status", {}), told.get("spec", {})
-    ready = [one for one in status.get("conditions", ()) if one["type"] == "Ready"]
+    status, spec = document.get("status", {}), document.get("spec", {})
+    ready = [
+        condition for condition in status.get("conditions", ()) if condition["type"] == "Ready"
+    ]
     return NodeSpec(
-        labels=told["metadata"].get("labels", {}),
+        labels=document["metadata"].get("labels", {}),
         allocatable=amounts(status.get("allocatable", {})),
         taints=tuple(
-            Taint(key=one["key"], value=one.get("value", ""), effect=one["effect"])
-            for one in spec.get("taints", ())
+            Taint(key=taint["key"], value=taint.get("value", ""), effect=taint["effect"])
+            for taint in spec.get("taints", ())
         ),
         ready=ready[0]["status"] == "True" if ready else None,
         unschedulable=spec.get("unschedulable", False),
     )
 
 
-def amounts(told: Json) -> dict[str, int]:
+def amounts(document: Json) -> dict[str, int]:
     """Translate quantities by resource."""
-    return {name: amount(name, str(text)) for name, text in told.items()}
+    return {name: amount(name, str(text)) for name, text in document.items()}
 
 
 def usage(pods: Iterable[Json]) -> dict[str, dict[str, int]]:
     """Return what pods that are not placed use, by node: what ingest adds up."""
-    found: dict[str, dict[str, int]] = {}
+    fields: dict[str, dict[str, int]] = {}
     for pod in pods:
         node = pod["spec"].get("nodeName", "")
         if not node or pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
             continue
-        total = found.setdefault(node, {})
+        total = fields.setdefault(node, {})
         for resource, units in (*_requests(pod), ("pods", 1)):
             total[resource] = total.get(resource, 0) + units
-    return found
+    return fields
 
 
-def placement(told: Json) -> TopologyAssignment:
+def placement(document: Json) -> TopologyAssignment:
     """Translate a packed assignment."""
     return TopologyAssignment(
-        levels=tuple(told["levels"]), slices=tuple(map(_slice, told.get("slices", ())))
+        levels=tuple(document["levels"]), slices=tuple(map(_slice, document.get("slices", ())))
     )
 
 
-def domains(told: TopologyAssignment) -> dict[str, int]:
+def domains(topology_assignment: TopologyAssignment) -> dict[str, int]:
     """Return an assignment as a map that compares whatever its order and its packing."""
-    return {"/".join(one.values): one.count for one in unpack(told)}
+    return {
+        "/".join(topology_domain.values): topology_domain.count
+        for topology_domain in unpack(topology_assignment)
+    }
 
 
 def _requests(pod: Json) -> Iterator[tuple[str, int]]:
@@ -67,20 +72,20 @@ def _requests(pod: Json) -> Iterator[tuple[str, int]]:
         yield from amounts(container.get("resources", {}).get("requests", {})).items()
 
 
-def _slice(told: Json) -> TopologySlice:
-    counts = told["podCounts"]
+def _slice(document: Json) -> TopologySlice:
+    counts = document["podCounts"]
     return TopologySlice(
-        domains=told["domainCount"],
-        values=tuple(map(_values, told["valuesPerLevel"])),
+        domains=document["domainCount"],
+        values=tuple(map(_values, document["valuesPerLevel"])),
         pods=counts.get("universal", 0),
         pods_each=tuple(counts.get("individual", ())),
     )
 
 
-def _values(told: Json) -> LevelValues:
-    if "universal" in told:
-        return LevelValues(universal=told["universal"])
-    each = told["individual"]
+def _values(document: Json) -> LevelValues:
+    if "universal" in document:
+        return LevelValues(universal=document["universal"])
+    each = document["individual"]
     return LevelValues(
         prefix=each.get("prefix", ""), suffix=each.get("suffix", ""), roots=tuple(each["roots"])
     )

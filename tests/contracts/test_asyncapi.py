@@ -31,8 +31,8 @@ DOCUMENT = asyncapi("1.2.3")
 EVENTS = (*facts(), *decisions())
 
 
-def references(found: Any) -> Iterator[str]:  # noqa: ANN401 - any part of a document
-    for key, value in found.items() if isinstance(found, dict) else enumerate(found):
+def references(result: Any) -> Iterator[str]:  # noqa: ANN401 - any part of a document
+    for key, value in result.items() if isinstance(result, dict) else enumerate(result):
         if key == "$ref":
             yield value
         elif isinstance(value, dict | list | tuple):
@@ -40,10 +40,10 @@ def references(found: Any) -> Iterator[str]:  # noqa: ANN401 - any part of a doc
 
 
 def at(document: dict[str, Any], reference: str) -> Any:  # noqa: ANN401 - any part of a document
-    found: Any = document
+    value: Any = document
     for step in reference.removeprefix("#/").split("/"):
-        found = found[step]
-    return found
+        value = value[step]
+    return value
 
 
 def test_every_reference_leads_somewhere() -> None:
@@ -51,8 +51,8 @@ def test_every_reference_leads_somewhere() -> None:
 
 
 def test_every_event_and_observation_has_a_message() -> None:
-    told = {message["name"] for message in DOCUMENT["components"]["messages"].values()}
-    assert told == {tag_of(one) for one in (*EVENTS, *observations())}
+    names = {message["name"] for message in DOCUMENT["components"]["messages"].values()}
+    assert names == {tag_of(type_) for type_ in (*EVENTS, *observations())}
 
 
 def kinds(root: type[Event]) -> Iterator[type[Event]]:
@@ -93,18 +93,18 @@ def test_the_comment_behind_a_field_describes_it() -> None:
 
 
 def test_comments_of_a_type_hold_those_of_what_it_extends() -> None:
-    told = field_comments(WorkloadPending)
-    assert told["workload"] == '"<namespace>/<name>"'
-    assert told["shape"] == "the scheduling shape that is parked as a whole"
-    assert "reason" not in told
+    row = field_comments(WorkloadPending)
+    assert row["workload"] == '"<namespace>/<name>"'
+    assert row["shape"] == "the scheduling shape that is parked as a whole"
+    assert "reason" not in row
     assert field_comments(Decision) == {"at_us": "UTC microseconds"}
 
 
 def smallest(event: type[Event], fields: dict[str, Any]) -> Event:
     """Return an event with nothing but what it cannot do without."""
-    needed = [one for one in msgspec.structs.fields(event) if one.required]
+    needed = [field for field in msgspec.structs.fields(event) if field.required]
     made: Any = event
-    return cast("Event", made(**{one.name: fields.get(one.name) for one in needed} | fields))
+    return cast("Event", made(**{field.name: fields.get(field.name) for field in needed} | fields))
 
 
 def test_the_document_names_the_streams_and_headers_that_the_bus_has() -> None:
@@ -114,9 +114,9 @@ def test_the_document_names_the_streams_and_headers_that_the_bus_has() -> None:
         assert stream in {names.events, names.observations, names.resyncs}
     entry = Entry(0, 7, 1, 1, 0, "local", "TimePassed", "a.b.c", "{}", bytes(32))
     written = event_headers("ledger", entry, Position(0, 3))
-    told = DOCUMENT["components"]["schemas"]["EventHeaders"]["properties"]
-    assert set(told) - set(written) == {"traceparent"}
-    assert set(written) <= set(told)
+    properties = DOCUMENT["components"]["schemas"]["EventHeaders"]["properties"]
+    assert set(properties) - set(written) == {"traceparent"}
+    assert set(written) <= set(properties)
     assert written["Nats-Msg-Id"] == "ledger/7@3"
     assert EVENTS_STREAM["maxBytes"] == limits.events_bytes
     assert EVENTS_STREAM["maxAgeSeconds"] == limits.events_age_s

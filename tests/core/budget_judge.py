@@ -39,12 +39,12 @@ def ends(period: str, at_us: int) -> int:
 
 @dataclass
 class Line:
-    """One budget, what is spent of it in this period, and what was told of that."""
+    """One budget, what is spent of it in this period, and what was reported of that."""
 
     budget: Budget
     until_us: int
     spent: Fraction = Fraction(0)  # base units times hours
-    told: int = 0
+    warned: int = 0
     before: Fraction | None = None  # what was spent in a period that ended and was not told
 
 
@@ -74,7 +74,7 @@ class Judge:
             for key, line in self.lines.items()
             if line.before is not None
             or any(
-                line.spent * 100 >= line.budget.hours * percent > line.budget.hours * line.told
+                line.spent * 100 >= line.budget.hours * percent > line.budget.hours * line.warned
                 for percent in (80, 100)
             )
         ]
@@ -126,17 +126,17 @@ class Judge:
                 ("ClusterQueue", objects.cluster_queues),
                 ("Cohort", objects.cohorts),
             )
-            for name, one in defined.items()
-            for budget in one.spec.budgets
+            for name, event in defined.items()
+            for budget in event.spec.budgets
         }
-        for key in [one for one in self.lines if one not in wanted]:
+        for key in [line for line in self.lines if line not in wanted]:
             del self.lines[key]
         for key, budget in wanted.items():
             line = self.lines.get(key)
             if line is None or line.budget.period != budget.period:
                 self.lines[key] = Line(budget, ends(budget.period, now_us))
             elif line.budget != budget:
-                line.budget, line.told = budget, 0
+                line.budget, line.warned = budget, 0
 
     def _hear(self, event: BudgetReached | BudgetRenewed) -> None:
         owner = (
@@ -150,13 +150,13 @@ class Judge:
         if isinstance(event, BudgetRenewed):
             assert line.before is not None
             assert event.spent == int(line.before)
-            line.before, line.told = None, 0
+            line.before, line.warned = None, 0
         else:
             assert line.before is None
             assert event.spent == int(line.spent)
-            assert event.percent > line.told
+            assert event.percent > line.warned
             assert line.spent * 100 >= line.budget.hours * event.percent
-            line.told = event.percent
+            line.warned = event.percent
 
 
 __all__ = ["Judge", "TimePassed", "ends"]

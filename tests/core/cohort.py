@@ -32,7 +32,7 @@ class Cluster:
     """A cohort of queues drawn from a seed, and everything decided about it."""
 
     def __init__(self, seed: int, *, fair: bool) -> None:
-        self.state, self.told = State(), list[DecisionEvent]()
+        self.state, self.decided = State(), list[DecisionEvent]()
         self.rng, self.now_us, self.count = Random(seed), 0, 0
         self.running: dict[str, None] = {}
         self.changes = 0  # submissions and ends
@@ -66,21 +66,21 @@ class Cluster:
     def _decide(self) -> None:
         most = self.rng.choice((5, 1_000))
         while True:
-            told = decide(self.state, decisions_max=most)
-            if not told:
+            decisions = decide(self.state, decisions_max=most)
+            if not decisions:
                 return
-            self.told += told
-            for one in told:
-                self._obey(one)
+            self.decided += decisions
+            for decision in decisions:
+                self._obey(decision)
 
-    def _obey(self, one: DecisionEvent) -> None:
-        match one:
+    def _obey(self, decision: DecisionEvent) -> None:
+        match decision:
             case StartOrdered():
-                self.running[one.workload] = None
+                self.running[decision.workload] = None
             case StopOrdered():
-                self.running.pop(one.workload, None)
+                self.running.pop(decision.workload, None)
                 stopped = facts.WorkloadStopped(
-                    at_us=self.now_us, workload=one.workload, uid=one.workload
+                    at_us=self.now_us, workload=decision.workload, uid=decision.workload
                 )
                 self.fold(stopped)
             case _:

@@ -46,23 +46,23 @@ MACHINE, GPU = ("cpu", "memory"), "gpu"
 
 def fast(state: State) -> tuple[State, list[DecisionEvent]]:
     """Decide in one turn."""
-    told = decide(state)
-    if state.policy.compatibility == "kueue" and len(told) >= _DECISIONS_KUEUE_MAX:
+    decisions = decide(state)
+    if state.policy.compatibility == "kueue" and len(decisions) >= _DECISIONS_KUEUE_MAX:
         raise _CircleError
-    return state, told
+    return state, decisions
 
 
 def in_turns(decisions_max: int) -> Way:
     """Decide in turns of a size, each by a leader that read the state back."""
 
     def way(state: State) -> tuple[State, list[DecisionEvent]]:
-        told: list[DecisionEvent] = []
+        decisions: list[DecisionEvent] = []
         for _ in range(_TURNS_MAX):
             state = decode(encode(state))
-            if not (found := decide(state, decisions_max=decisions_max)):
-                return state, told
-            told += found
-            if state.policy.compatibility == "kueue" and len(told) >= _DECISIONS_KUEUE_MAX:
+            if not (actual_decisions := decide(state, decisions_max=decisions_max)):
+                return state, decisions
+            decisions += actual_decisions
+            if state.policy.compatibility == "kueue" and len(decisions) >= _DECISIONS_KUEUE_MAX:
                 raise _CircleError
         raise AssertionError("it never settles")
 
@@ -71,13 +71,13 @@ def in_turns(decisions_max: int) -> Way:
 
 def slow(state: State) -> tuple[State, list[DecisionEvent]]:
     """Decide cycle by cycle, with every head looked at in each."""
-    told: list[DecisionEvent] = []
+    decisions: list[DecisionEvent] = []
     with _exhaustive():
         for _ in range(_TURNS_MAX):
             state = decode(encode(state))
-            if not (found := decide(state, cycles_max=1)):
-                return state, told
-            told += found
+            if not (actual_decisions := decide(state, cycles_max=1)):
+                return state, decisions
+            decisions += actual_decisions
     raise AssertionError("it never settles")
 
 
@@ -86,22 +86,24 @@ def journal(seed: int, way: Way, mode: str = "tidegate") -> list[bytes]:
     return played(seed, wide(seed) if seed % 2 else scenario(seed), way, mode)
 
 
-def played(seed: int, told: Scenario, way: Way, mode: str) -> list[bytes]:
+def played(seed: int, actual_scenario: Scenario, way: Way, mode: str) -> list[bytes]:
     """Play a scenario with actions drawn from a seed; return all that was folded."""
-    world, rng = World(told, mode), Random(f"{seed}/judged")
-    fresh = [one["name"] for one in told.input["workloads"]]
+    world, rng = World(actual_scenario, mode), Random(f"{seed}/judged")
+    fresh = [
+        candidate_workload["name"] for candidate_workload in actual_scenario.input["workloads"]
+    ]
     rounds_max = _ROUNDS_KUEUE_MAX if mode == "kueue" else _TURNS_MAX
     with suppress(_CircleError):
         for number in range(rng.randint(3, 6)):
             world.begin(number, actions(rng, world, fresh))
             _settle(world, way, rounds_max)
-    return [encode_event(one) for one in world.journal]
+    return [encode_event(event) for event in world.journal]
 
 
 def wide(seed: int) -> Scenario:
     """Draw a scenario of two levels of cohorts, two resource groups and three resources."""
     rng = Random(f"{seed}/wide")
-    told = scenario(seed)
+    actual_scenario = scenario(seed)
     names = [f"cq-{index}" for index in range(rng.randint(4, 9))]
     pools = ["org", *(f"org-{index}" for index in range(rng.randint(1, 3)))]
     tall = [
@@ -116,14 +118,14 @@ def wide(seed: int) -> Scenario:
     ]
     queues = [{"name": name, "spec": _wide_queue(rng, rng.choice(pools))} for name in names]
     asked = (rng.choice((MACHINE, MACHINE, (*MACHINE, GPU))) for _ in range(rng.randint(12, 36)))
-    told.input.update(
+    actual_scenario.input.update(
         resourceFlavors=[{"name": name, "spec": {}} for name in ("on-demand", "spot", "a100")],
         cohorts=tall,
         clusterQueues=queues,
         localQueues=[{"name": f"lq-{name}", "clusterQueue": name} for name in names],
         workloads=[workload(rng, at, names, list(of)) for at, of in enumerate(asked)],
     )
-    return told
+    return actual_scenario
 
 
 def _wide_queue(rng: Random, cohort: str) -> Json:
@@ -141,14 +143,14 @@ def _settle(world: World, way: Way, rounds_max: int) -> None:
         world.fold([facts.TimePassed(at_us=world.now_us)])
         world.state, decisions = way(world.state)
         world.journal += decisions
-        leaving += (one for one in decisions if isinstance(one, StopOrdered))
+        leaving += (decision for decision in decisions if isinstance(decision, StopOrdered))
         if not decisions and not leaving:
             return
-        gone = [one for one in leaving if rng.random() < 0.5]
-        leaving = [one for one in leaving if one not in gone]
+        gone = [decision for decision in leaving if rng.random() < 0.5]
+        leaving = [decision for decision in leaving if decision not in gone]
         stopped = (
-            facts.WorkloadStopped(at_us=world.now_us, workload=one.workload, uid=one.uid)
-            for one in gone
+            facts.WorkloadStopped(at_us=world.now_us, workload=decision.workload, uid=decision.uid)
+            for decision in gone
         )
         world.fold(stopped)
 
@@ -165,7 +167,7 @@ def _exhaustive() -> Generator[None]:
 
 
 def _everybody(asking: Preemptor, _: object) -> set[str]:
-    return {one.name for one in asking.cq.tree.cluster_queues}
+    return {state.name for state in asking.cq.tree.cluster_queues}
 
 
 def main(arguments: Sequence[str]) -> int:

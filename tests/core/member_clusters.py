@@ -27,18 +27,18 @@ class Stream(Bus):
     """A stream of a member cluster, into the state of its hub."""
 
     cluster: str = ""
-    resource: str = JOBS  # of the jobs that are told
+    resource: str = JOBS  # of the jobs that are reported
 
-    def message(self, told: observations.Observation) -> Message:
+    def message(self, observation: observations.Observation) -> Message:
         """Store an observation under the resource that the stream's jobs are of."""
-        message = super().message(told)
-        if not isinstance(told, observations.JobObserved):
+        message = super().message(observation)
+        if not isinstance(observation, observations.JobObserved):
             return message
-        subject = observed(self.cluster, self.resource, told.namespace, told.name)
+        subject = observed(self.cluster, self.resource, observation.namespace, observation.name)
         return replace(message, subject=subject)
 
-    def tell(self, *told: observations.Observation) -> list[FactEvent]:
-        messages = [self.message(each) for each in told]
+    def tell(self, *actual_observations: observations.Observation) -> list[FactEvent]:
+        messages = [self.message(each) for each in actual_observations]
         facts, self.position = accept(self.state, self.position, messages, cluster=self.cluster)
         return facts
 

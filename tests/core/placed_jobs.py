@@ -1,4 +1,4 @@
-"""A hub with two members whose LocalQueue places jobs, and what is told of their copies."""
+"""A hub with two members whose LocalQueue places jobs, and what is reported of their copies."""
 
 from __future__ import annotations
 
@@ -57,26 +57,26 @@ class Placing:
         )
         self.hub.members[cluster].tell(space)
 
-    def submit(self, cluster: str = "east", name: str = "train", **told: object) -> Workload:
+    def submit(self, cluster: str = "east", name: str = "train", **obj: object) -> Workload:
         """Let a placed job be observed at home; return its workload."""
-        self.home(cluster, name, **told)
+        self.home(cluster, name, **obj)
         uid = f"uid-{name}"
         return self.hub.bus.state.workloads[f"team/job-{uid}{f'@{cluster}' if cluster else ''}"]
 
-    def home(self, cluster: str = "east", name: str = "train", **told: object) -> list[FactEvent]:
+    def home(self, cluster: str = "east", name: str = "train", **obj: object) -> list[FactEvent]:
         """Let a placed job be observed at home."""
         stream = self.hub.members[cluster] if cluster else self.hub.bus
-        return stream.tell(job(name, **{"body": BODY, **told}))
+        return stream.tell(job(name, **{"body": BODY, **obj}))
 
-    def copy(self, cluster: str, name: str = "train", **told: object) -> list[FactEvent]:
+    def copy(self, cluster: str, name: str = "train", **obj: object) -> list[FactEvent]:
         """Let a copy be observed."""
         self.version += 1
-        origin = str(told.pop("origin", f"uid-{name}@east"))
-        status = str(told.pop("status", ""))
+        origin = str(obj.pop("origin", f"uid-{name}@east"))
+        status = str(obj.pop("status", ""))
         seen: JobObserved = replace(
             job(name, uid=f"copy-{name}", version=self.version),
             copy=CopySeen(origin=origin, status=status),
-            **{"state": SUSPENDED, **told},
+            **{"state": SUSPENDED, **obj},
         )
         return self.hub.members[cluster].tell(seen)
 

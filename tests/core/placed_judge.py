@@ -40,7 +40,7 @@ STRATEGIES: tuple[tuple[Strategy, ...], ...] = ((), ("LessThanOrEqualToFinalShar
 
 @dataclass
 class Told:
-    """A job as its own cluster last told it, or a copy."""
+    """A job as its own cluster last reported it, or a copy."""
 
     seen: JobObserved
     stream: Bus
@@ -76,9 +76,9 @@ class World:
         self.version += 1
         return self.version
 
-    def tell(self, stream: Bus, *told: observations.Observation) -> None:
+    def tell(self, stream: Bus, *actual_observations: observations.Observation) -> None:
         """Let a stream say something."""
-        self.journal += map(encode, stream.tell(*told))
+        self.journal += map(encode, stream.tell(*actual_observations))
 
     def define(self, name: str) -> None:
         """Draw a ClusterQueue and its LocalQueue."""
@@ -136,15 +136,15 @@ class World:
         self.jobs[uid] = Told(seen, self.stream(home))
         self.tell(self.stream(home), seen)
 
-    def again(self, told: Told, **changes: object) -> None:
-        """Let a job or a copy be told as it is now."""
-        told.seen = replace(told.seen, version=self.next(), **changes)
-        self.tell(told.stream, told.seen)
+    def again(self, record: Told, **changes: object) -> None:
+        """Let a job or a copy be reported as it is now."""
+        record.seen = replace(record.seen, version=self.next(), **changes)
+        self.tell(record.stream, record.seen)
 
     def remove(self, known: dict[str, Told], uid: str) -> None:
         """Let a job or a copy be gone."""
-        told = known.pop(uid)
-        self.tell(told.stream, gone(told.seen.name, self.next(), uid=told.seen.uid))
+        record = known.pop(uid)
+        self.tell(record.stream, gone(record.seen.name, self.next(), uid=record.seen.uid))
 
     def obey(self, order: Order) -> None:
         """Do what was ordered, as the actuator of its cluster, and let that be observed."""
@@ -155,15 +155,15 @@ class World:
                 if order.copy.uid in self.copies:
                     self.remove(self.copies, order.copy.uid)
             case StartOrdered() | StopOrdered():
-                told = self.copies.get(order.job.uid) or self.jobs.get(order.job.uid)
-                if told is not None and not told.seen.finished:
+                record = self.copies.get(order.job.uid) or self.jobs.get(order.job.uid)
+                if record is not None and not record.seen.finished:
                     starts = isinstance(order, StartOrdered)
-                    self.again(told, state=RUNNING if starts else JobState())
+                    self.again(record, state=RUNNING if starts else JobState())
 
     def _copy(self, order: CopyOrdered) -> None:
         cluster, name = order.copy.cluster, order.copy.name
         state, stream = self.hub.bus.state, self.hub.members[cluster]
-        there = [one for one, told in self.copies.items() if told.seen.name == name]
+        there = [text for text, record in self.copies.items() if record.seen.name == name]
         if any(cluster_of(uid) == cluster for uid in there):
             return
         own = state.workloads.get(order.workload)
@@ -202,11 +202,11 @@ class World:
         """Decide and obey, some orders later than others, until nothing follows."""
         for _ in range(ROUNDS_MAX):
             decisions = self.decide()
-            self.due += (one for one in decisions if isinstance(one, Order))
+            self.due += (decision for decision in decisions if isinstance(decision, Order))
             if not decisions and not self.due:
                 return
-            now = [one for one in self.due if self.rng.random() < 0.7]
-            self.due = [one for one in self.due if one not in now]
+            now = [decision for decision in self.due if self.rng.random() < 0.7]
+            self.due = [decision for decision in self.due if decision not in now]
             for order in now:
                 self.obey(order)
         raise AssertionError("it never settles")
@@ -215,7 +215,7 @@ class World:
         """Let something happen, and time pass."""
         for index in range(self.rng.randint(2, 6)):
             self.submit(10 * number + index)
-        running = [uid for uid, told in self.copies.items() if told.seen.state.active]
+        running = [uid for uid, record in self.copies.items() if record.seen.state.active]
         for uid in self.rng.sample(running, self.rng.randint(0, min(1, len(running)))):
             self.again(self.copies[uid], finished="Succeeded", state=JobState())
         if self.jobs and self.rng.random() < 0.3:
@@ -229,9 +229,9 @@ class World:
         self._show_ends()
 
     def _show_ends(self) -> None:
-        for told in list(self.copies.values()):
-            origin = self.jobs.get(told.seen.copy.origin if told.seen.copy else "")
-            if told.seen.finished and origin is not None and not origin.seen.finished:
+        for copy in list(self.copies.values()):
+            origin = self.jobs.get(copy.seen.copy.origin if copy.seen.copy else "")
+            if copy.seen.finished and origin is not None and not origin.seen.finished:
                 self.again(origin, finished="Succeeded")
 
 

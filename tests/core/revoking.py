@@ -57,18 +57,22 @@ class Scene:
         *,
         deleting: bool = False,
         cpu: int = 4,
-        **told: Any,  # noqa: ANN401
+        **value: Any,  # noqa: ANN401
     ) -> list[observations.Observation]:
         """Return the ClusterQueue, with something otherwise than usual."""
-        found = self.stage.cluster_queue("cq", {"cpu": cpu})
-        assert isinstance(found, observations.ClusterQueueObserved)
-        fields = {"namespace_selector": TRUSTED, "preemption": PREEMPTS, **self.usual, **told}
+        observation = self.stage.cluster_queue("cq", {"cpu": cpu})
+        assert isinstance(observation, observations.ClusterQueueObserved)
+        fields = {"namespace_selector": TRUSTED, "preemption": PREEMPTS, **self.usual, **value}
         made = convert({"groups": (), **fields}, ClusterQueueSpec)
-        return [replace(found, spec=replace(made, groups=found.spec.groups), deleting=deleting)]
+        return [
+            replace(
+                observation, spec=replace(made, groups=observation.spec.groups), deleting=deleting
+            )
+        ]
 
-    def local(self, **told: Any) -> list[observations.Observation]:  # noqa: ANN401
+    def local(self, **value: Any) -> list[observations.Observation]:  # noqa: ANN401
         """Return the LocalQueue, with something otherwise than usual."""
-        return [self.stage.local_queue("main", {"cluster_queue": "cq", **told})]
+        return [self.stage.local_queue("main", {"cluster_queue": "cq", **value})]
 
     def flavor(self, *taints: Fields) -> list[observations.Observation]:
         """Return the ResourceFlavor."""
@@ -114,14 +118,14 @@ class Scene:
             )
         ]
 
-    def big(self, **told: Any) -> list[observations.Observation]:  # noqa: ANN401
+    def big(self, **value: Any) -> list[observations.Observation]:  # noqa: ANN401
         """Return the workload, changed."""
-        return [self.stage.change("big", **told)]
+        return [self.stage.change("big", **value)]
 
     def placed(self, required: str) -> list[observations.Observation]:
         """Return the workload, asking for a topology."""
         asked = TopologyRequest(required=required) if required else None
-        podsets = (replace(one, topology=asked) for one in self.stage.jobs["big"].podsets)
+        podsets = (replace(podset, topology=asked) for podset in self.stage.jobs["big"].podsets)
         return self.big(podsets=tuple(podsets))
 
     def version(self) -> int:

@@ -48,11 +48,14 @@ class Bus:
         apply(self.state, LedgerOpened(at_us=0, ledger_id=LEDGER))
         return self
 
-    def message(self, told: observations.Observation) -> Message:
+    def message(self, observation: observations.Observation) -> Message:
         """Store an observation in the stream."""
         self.seq += 1
         return Message(
-            Position(self.incarnation, self.seq), self.at_us, subject(told), encode(told)
+            Position(self.incarnation, self.seq),
+            self.at_us,
+            subject(observation),
+            encode(observation),
         )
 
     def take(self, messages: Iterable[Message]) -> list[FactEvent]:
@@ -60,9 +63,9 @@ class Bus:
         facts, self.position = accept(self.state, self.position, messages)
         return facts
 
-    def tell(self, *told: observations.Observation) -> list[FactEvent]:
+    def tell(self, *actual_observations: observations.Observation) -> list[FactEvent]:
         """Store observations and accept them."""
-        return self.take([self.message(each) for each in told])
+        return self.take([self.message(each) for each in actual_observations])
 
     def only(self) -> Workload:
         """Return the one workload."""
@@ -70,9 +73,9 @@ class Bus:
         return workload
 
 
-def subject(told: observations.Observation) -> str:
-    resource = JOBS if isinstance(told, observations.JobObserved) else "other"
-    name = told.name if isinstance(told, observations.Observed) else "_"
+def subject(observation: observations.Observation) -> str:
+    resource = JOBS if isinstance(observation, observations.JobObserved) else "other"
+    name = observation.name if isinstance(observation, observations.Observed) else "_"
     return observed("local", resource, "team", name)
 
 
@@ -80,8 +83,8 @@ def types(facts: Sequence[FactEvent | DecisionEvent]) -> list[str]:
     return [type_name(fact) for fact in facts]
 
 
-def job(name: str = "train", **told: object) -> observations.JobObserved:
-    uid = str(told.get("uid", f"uid-{name}"))
+def job(name: str = "train", **obj: object) -> observations.JobObserved:
+    uid = str(obj.get("uid", f"uid-{name}"))
     asked = observations.JobObserved(
         namespace="team",
         name=name,
@@ -93,24 +96,24 @@ def job(name: str = "train", **told: object) -> observations.JobObserved:
         queue="main",
         podsets=PODSETS,
     )
-    return replace(asked, **told)
+    return replace(asked, **obj)
 
 
 def gone(
-    name: str = "train", version: int = 20, resource: str = JOBS, **told: str
+    name: str = "train", version: int = 20, resource: str = JOBS, **obj: str
 ) -> observations.ObjectGone:
     namespace = "team" if resource == JOBS else ""
-    uid = told.get("uid", f"uid-{name}")
+    uid = obj.get("uid", f"uid-{name}")
     return observations.ObjectGone(
         namespace=namespace, name=name, uid=uid, version=version, session="a", resource=resource
     )
 
 
-def flavor(name: str = "default", **told: object) -> observations.FlavorObserved:
+def flavor(name: str = "default", **obj: object) -> observations.FlavorObserved:
     made = observations.FlavorObserved(
         name=name, uid=f"uid-{name}", version=10, session="a", spec=FlavorSpec()
     )
-    return replace(made, **told)
+    return replace(made, **obj)
 
 
 def queues(version: int = 1) -> list[observations.Observation]:

@@ -39,14 +39,14 @@ def bus() -> Bus:
     return Bus().opened()
 
 
-def listing(bus: Bus, *told: observations.JobObserved) -> list[str]:
+def listing(bus: Bus, *actual_observations: observations.JobObserved) -> list[str]:
     """Tell queues and jobs as running clusters have them, and complete the first round."""
-    bus.tell(beat(1, JOBS), TEAM, *queues(), started(), *told)
-    return types(bus.tell(completed(50, *(each.uid for each in told))))
+    bus.tell(beat(1, JOBS), TEAM, *queues(), started(), *actual_observations)
+    return types(bus.tell(completed(50, *(each.uid for each in actual_observations))))
 
 
 @pytest.mark.parametrize(
-    "told",
+    "fields",
     [
         {"state": RUNNING},
         {"held_quota": True},
@@ -54,9 +54,9 @@ def listing(bus: Bus, *told: observations.JobObserved) -> list[str]:
     ],
 )
 def test_what_runs_or_holds_quota_when_the_first_rounds_end_is_adopted(
-    bus: Bus, told: Fields
+    bus: Bus, fields: Fields
 ) -> None:
-    assert listing(bus, job("idle"), job(**told)) == ["SyncCompleted", "WorkloadAdopted"]
+    assert listing(bus, job("idle"), job(**fields)) == ["SyncCompleted", "WorkloadAdopted"]
     adopted = bus.state.workloads["team/job-uid-train"]
     assert (adopted.phase, adopted.cluster_queue) == ("admitted", "cq")
     [given] = adopted.assignment
@@ -66,8 +66,8 @@ def test_what_runs_or_holds_quota_when_the_first_rounds_end_is_adopted(
 def test_quota_that_another_held_counts_until_the_first_rounds_end(bus: Bus) -> None:
     bus.tell(beat(1, JOBS), TEAM, *queues(), started(), job(), job("late"))
     assert types(bus.tell(job(held_quota=True))) == ["WorkloadChanged"]
-    told = bus.tell(completed(50, "uid-train", "uid-late"))
-    assert types(told) == ["SyncCompleted", "WorkloadAdopted"]
+    events = bus.tell(completed(50, "uid-train", "uid-late"))
+    assert types(events) == ["SyncCompleted", "WorkloadAdopted"]
     assert bus.tell(job("late", held_quota=True), job(held_quota=True)) == []
 
 
@@ -105,7 +105,7 @@ def test_what_another_controller_placed_is_charged_where_it_stands(
     bus.tell(beat(1, JOBS), TEAM, *queues(), racks, on_nodes, node, started(), kept)
     bus.tell(completed(50, "uid-train"))
     held = topologies(bus.state).placed.get("team/job-uid-train", ())
-    assert {one.values[-1]: one.pods for one in held} == charged
+    assert {placed_pods.values[-1]: placed_pods.pods for placed_pods in held} == charged
     assert bus.state.workloads["team/job-uid-train"].phase == "admitted"
 
 
@@ -120,8 +120,8 @@ def test_adoption_waits_for_the_last_of_the_expected_resources(bus: Bus) -> None
     bus.tell(beat(1, JOBS, FLAVORS))
     assert listing(bus, job(state=RUNNING)) == ["SyncCompleted"]
     flavors = completed(60, "uid-big", "uid-small", resource=FLAVORS)
-    told = types(bus.tell(started(FLAVORS), flavors))
-    assert told == ["SyncStarted", "SyncCompleted", "WorkloadAdopted"]
+    names = types(bus.tell(started(FLAVORS), flavors))
+    assert names == ["SyncStarted", "SyncCompleted", "WorkloadAdopted"]
 
 
 def test_adoption_happens_when_the_heartbeat_comes_last(bus: Bus) -> None:

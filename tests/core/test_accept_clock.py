@@ -46,7 +46,7 @@ def test_after_a_quiet_hour_time_is_where_the_heartbeats_are() -> None:
     assert defined.at_us == BEGIN + HOUR + SECOND
 
 
-def test_what_is_watched_is_told_when_it_is_new() -> None:
+def test_what_is_watched_is_reported_when_it_is_new() -> None:
     bus = Bus().opened()
     [expected] = bus.tell(beat(1, "pods", "jobs.batch"))
     assert expected == WatchesExpected(at_us=BEGIN, resources=("jobs.batch", "pods"))
@@ -57,12 +57,12 @@ def test_what_is_watched_is_told_when_it_is_new() -> None:
 
 def test_of_two_sessions_that_watch_other_things_the_later_one_counts() -> None:
     bus = Bus().opened()
-    told = [
+    events = [
         *bus.tell(beat(1, "pods", session="a")),
         *bus.tell(beat(1, "jobs.batch", session="b")),
         *bus.tell(beat(2, "pods", session="a"), beat(2, "jobs.batch", session="b")),
     ]
-    assert types(told) == ["WatchesExpected", "WatchesExpected"]
+    assert types(events) == ["WatchesExpected", "WatchesExpected"]
     assert bus.state.expected == ("jobs.batch",)
 
 

@@ -58,15 +58,15 @@ def test_a_job_is_submitted_once_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "fields",
     [
         {"queue": ""},
         {"finished": "Succeeded"},
         {"state": observations.JobState(deleting=True)},
     ],
 )
-def test_a_job_that_asks_for_nothing_is_not_submitted(told: Fields) -> None:
-    assert Bus().opened().tell(job(**told)) == []
+def test_a_job_that_asks_for_nothing_is_not_submitted(fields: Fields) -> None:
+    assert Bus().opened().tell(job(**fields)) == []
 
 
 def test_a_job_without_a_queue_is_submitted_where_all_jobs_are_managed() -> None:
@@ -117,10 +117,10 @@ def test_who_wrote_a_job_is_no_news_by_itself(bus: Bus) -> None:
 def test_a_running_job_carries_what_its_start_put_in(bus: Bus) -> None:
     admit(bus)
     injected = (replace(PODSETS[0], count=1, node_selector={"size": "big"}),)
-    told: Fields = {"podsets": injected, "queue": "other"}
-    assert types(bus.tell(job(version=11, state=RUNNING, **told))) == ["JobStateReported"]
+    fields: Fields = {"podsets": injected, "queue": "other"}
+    assert types(bus.tell(job(version=11, state=RUNNING, **fields))) == ["JobStateReported"]
     leaving = observations.JobState(started=True)
-    assert types(bus.tell(job(version=12, state=leaving, **told))) == ["JobStateReported"]
+    assert types(bus.tell(job(version=12, state=leaving, **fields))) == ["JobStateReported"]
     restored = bus.tell(job(version=13, queue="other"))
     assert types(restored) == ["WorkloadChanged", "JobStateReported"]
 
@@ -180,8 +180,8 @@ def test_a_stop_is_proven_by_nothing_less_than_all_of_it(bus: Bus, flaw: Fields)
     shown = proof(bus)
     flawed = replace(shown, **flaw)
     assert "WorkloadStopped" not in types(bus.tell(job(version=12, state=flawed)))
-    told = types(bus.tell(job(version=13, state=shown)))
-    assert told == ["JobStateReported", "WorkloadStopped"]
+    names = types(bus.tell(job(version=13, state=shown)))
+    assert names == ["JobStateReported", "WorkloadStopped"]
     again = replace(shown, generation=4)
     assert types(bus.tell(job(version=14, state=again))) == ["JobStateReported"], "proven once"
 
@@ -203,28 +203,28 @@ def test_what_is_charged_stays_until_the_stop_is_proven(bus: Bus) -> None:
     idle = observations.JobState(decision=f"{LEDGER}/1")  # an older start may still be on its way
     assert types(bus.tell(job(version=11, podsets=fewer, state=idle))) == ["JobStateReported"]
     assert bus.only().podsets == PODSETS
-    told = types(bus.tell(job(version=12, podsets=fewer, state=proof(bus))))
-    assert told == ["WorkloadChanged", "JobStateReported", "WorkloadStopped"]
+    names = types(bus.tell(job(version=12, podsets=fewer, state=proof(bus))))
+    assert names == ["WorkloadChanged", "JobStateReported", "WorkloadStopped"]
     assert bus.only().podsets == fewer
 
 
 def test_all_pods_ready_and_no_longer(bus: Bus) -> None:
     admit(bus)
     ready = replace(RUNNING, ready=1)
-    told = bus.tell(job(version=11, state=ready))
-    assert types(told) == ["JobStateReported", "PodsReadyReported"]
+    events = bus.tell(job(version=11, state=ready))
+    assert types(events) == ["JobStateReported", "PodsReadyReported"]
     assert types(bus.tell(job(version=12, state=RUNNING))) == ["PodsReadyReported"]
     done = replace(RUNNING, succeeded=1)
     assert types(bus.tell(job(version=13, state=done))) == ["PodsReadyReported"]
 
 
-def test_pods_that_are_done_for_good_are_told_once(bus: Bus) -> None:
-    told: Fields = {"reclaimable": {"main": 1}}
-    assert types(bus.tell(job(version=11, **told))) == ["PodsReclaimed"]
-    assert bus.tell(job(version=12, **told)) == []
+def test_pods_that_are_done_for_good_are_reported_once(bus: Bus) -> None:
+    fields: Fields = {"reclaimable": {"main": 1}}
+    assert types(bus.tell(job(version=11, **fields))) == ["PodsReclaimed"]
+    assert bus.tell(job(version=12, **fields)) == []
 
 
-def test_a_finish_is_told_once_and_ends_the_story(bus: Bus) -> None:
+def test_a_finish_is_reported_once_and_ends_the_story(bus: Bus) -> None:
     [finished] = bus.tell(job(version=11, finished="Failed", message="no luck"))
     assert isinstance(finished, WorkloadFinished)
     assert (finished.reason, finished.message) == ("Failed", "no luck")
@@ -250,8 +250,8 @@ def test_a_label_that_goes_while_the_job_runs_counts_once_it_has_stopped(bus: Bu
     admit(bus)
     assert types(bus.tell(job(version=11, queue="", state=RUNNING))) == ["JobStateReported"]
     evict(bus)
-    told = bus.tell(job(version=12, queue="", state=proof(bus)))
-    assert types(told) == ["JobStateReported", "WorkloadStopped", "WorkloadRemoved"]
+    events = bus.tell(job(version=12, queue="", state=proof(bus)))
+    assert types(events) == ["JobStateReported", "WorkloadStopped", "WorkloadRemoved"]
 
 
 def test_a_namesake_replaces_the_older_one_and_the_past_does_not(bus: Bus) -> None:
@@ -262,7 +262,7 @@ def test_a_namesake_replaces_the_older_one_and_the_past_does_not(bus: Bus) -> No
     assert bus.only().uid == "uid-2"
 
 
-def test_an_older_namesake_never_told_before_is_the_past() -> None:
+def test_an_older_namesake_never_observed_before_is_the_past() -> None:
     bus = Bus().opened()
     bus.tell(job(uid="uid-2", version=30))
     assert bus.tell(job(version=12, round=3)) == []

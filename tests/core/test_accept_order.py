@@ -19,7 +19,7 @@ from tidegate.core.state.dedup import Dedup
 NAMES = [f"f{number}" for number in range(12)]
 
 
-def test_a_hole_is_told_and_what_follows_counts() -> None:
+def test_a_hole_is_reported_and_what_follows_counts() -> None:
     bus = Bus()
     first, _, third = (bus.message(flavor(name)) for name in ("a", "b", "c"))
     facts = bus.take([first, third])
@@ -42,7 +42,7 @@ def test_what_came_before_gives_nothing() -> None:
     assert bus.position == message.at
 
 
-def test_another_stream_is_told_but_not_the_very_first() -> None:
+def test_another_stream_is_reported_but_not_the_very_first() -> None:
     bus = Bus()
     old = bus.message(flavor("a"))
     assert types(bus.take([old])) == ["FlavorDefined"]
@@ -61,7 +61,7 @@ def test_a_stream_made_anew_with_an_earlier_creation_time_is_heard() -> None:
     assert bus.position == Position(3, 1)
 
 
-def test_of_two_streams_told_at_once_the_known_one_counts_first() -> None:
+def test_of_two_streams_observed_at_once_the_known_one_counts_first() -> None:
     bus = Bus(incarnation=9)
     bus.tell(flavor("a"))
     old = bus.message(flavor("b"))
@@ -98,10 +98,10 @@ def test_what_could_not_be_recorded_is_refused() -> None:
 def test_an_object_that_ingest_could_not_read_names_its_workload() -> None:
     bus = Bus().opened()
     bus.tell(job())
-    told = observations.ObjectRefused(
+    observation = observations.ObjectRefused(
         name="train", uid="uid-train", version=11, session="a", resource=JOBS, error="no podsets"
     )
-    [refused] = bus.tell(told)
+    [refused] = bus.tell(observation)
     assert isinstance(refused, ObservationRefused)
     assert (refused.workload, refused.error) == ("team/job-uid-train", "no podsets")
 

@@ -30,8 +30,8 @@ def test_a_job_that_had_ended_and_runs_in_the_restored_cluster_is_submitted_agai
     bus.tell(job(version=20, state=RUNNING, finished="Succeeded"))
     bus.tell(started(number=2))
     bus.tell(job(version=8, state=RUNNING, round=2))
-    found = bus.tell(completed(9, job().uid, number=2))
-    assert [one for one in types(found) if one.startswith("Workload")] == [
+    events = bus.tell(completed(9, job().uid, number=2))
+    assert [text for text in types(events) if text.startswith("Workload")] == [
         "WorkloadRemoved",
         "WorkloadSubmitted",
     ]
@@ -43,8 +43,8 @@ def test_a_job_that_had_ended_is_submitted_again_if_no_older_version_runs(versio
     bus = Bus().opened()
     bus.tell(*queues(), started(), completed(3), job(version=8, state=RUNNING))
     bus.tell(job(version=20, state=RUNNING, finished="Succeeded"))
-    found = bus.tell(started(number=2), job(version=version, state=RUNNING, round=2))
-    assert [one for one in types(found) if one.startswith("Workload")] == [
+    events = bus.tell(started(number=2), job(version=version, state=RUNNING, round=2))
+    assert [text for text in types(events) if text.startswith("Workload")] == [
         "WorkloadRemoved",
         "WorkloadSubmitted",
     ]
@@ -63,15 +63,15 @@ def test_a_group_of_pods_that_had_ended_and_is_whole_again_is_submitted_again(
     bus.tell(*queues(), started(), completed(3), job(kind=GROUP, version=8, state=RUNNING))
     ended = observations.JobState(succeeded=2)
     bus.tell(job(kind=GROUP, version=20, state=ended, finished="Succeeded"))
-    found = bus.tell(started(number=2), job(kind=GROUP, version=30, state=state, round=2))
-    assert [one for one in types(found) if one.startswith("Workload")] == [
+    events = bus.tell(started(number=2), job(kind=GROUP, version=30, state=state, round=2))
+    assert [text for text in types(events) if text.startswith("Workload")] == [
         "WorkloadRemoved",
         "WorkloadSubmitted",
     ]
 
 
 @pytest.mark.parametrize(
-    "told",
+    "fields",
     [
         {"state": observations.JobState(succeeded=1)},
         {"gates": (INCOMPLETE,)},
@@ -79,15 +79,15 @@ def test_a_group_of_pods_that_had_ended_and_is_whole_again_is_submitted_again(
     ],
     ids=["one that succeeded is left", "not whole", "its node is lost"],
 )
-def test_a_group_of_pods_that_had_ended_stays_so_with_fewer_or_further_pods(told: Fields) -> None:
+def test_a_group_of_pods_that_had_ended_stays_so_with_fewer_or_further_pods(fields: Fields) -> None:
     bus = Bus().opened()
     bus.tell(*queues(), started(), completed(3), job(kind=GROUP, version=8, state=RUNNING))
     bus.tell(job(kind=GROUP, version=20, finished="Succeeded"))
-    bus.tell(job(kind=GROUP, version=30, **told))
+    bus.tell(job(kind=GROUP, version=30, **fields))
     assert bus.only().phase == "finished"
 
 
-def test_an_ended_job_stays_so_after_a_start_whoever_tells_of_it_late() -> None:
+def test_an_ended_job_stays_so_after_a_start_whichever_session_reports_it_late() -> None:
     bus = Bus().opened()
     bus.tell(*queues(), started(), completed(3), job(version=8, state=RUNNING))
     bus.tell(job(version=20, state=RUNNING, finished="Succeeded"))
@@ -100,8 +100,8 @@ def test_a_namesake_that_the_restored_cluster_brought_back_is_submitted() -> Non
     bus = Bus().opened()
     bus.tell(*queues(), started(), completed(3), job(version=30, uid="later"))
     again = job(version=8, uid="former", round=2)
-    found = bus.tell(started(number=2), again, completed(9, "former", number=2))
-    assert [one for one in types(found) if one.startswith("Workload")] == [
+    events = bus.tell(started(number=2), again, completed(9, "former", number=2))
+    assert [text for text in types(events) if text.startswith("Workload")] == [
         "WorkloadRemoved",
         "WorkloadSubmitted",
     ]
@@ -113,18 +113,18 @@ def test_what_a_late_message_hid_of_a_restored_cluster_is_asked_for(listed: int)
     bus = Bus().opened()
     bus.tell(*queues(), started(), completed(3), job(version=8))
     bus.tell(started(number=2), job(version=20, finished="Succeeded"), job(version=8, round=2))
-    told = bus.tell(completed(9, job().uid, number=2))
-    assert types(told) == ["GapObserved", "SyncCompleted"], "only a later list can tell"
+    events = bus.tell(completed(9, job().uid, number=2))
+    assert types(events) == ["GapObserved", "SyncCompleted"], "only a later list can tell"
     bus.tell(started(number=3), job(version=8, round=3), completed(listed, job().uid, number=3))
     assert bus.only().phase == "pending"
     assert not bus.tell(started(number=4), completed(listed, job().uid, number=4))
 
 
-def test_what_an_earlier_list_told_of_a_restored_cluster_is_asked_for() -> None:
+def test_what_an_earlier_list_reported_a_restored_cluster_is_asked_for() -> None:
     bus = Bus().opened()
     bus.tell(*queues(), started(), completed(3), job(version=8), job(version=20))
-    told = bus.tell(started(number=2), completed(9, job().uid, number=2))
-    assert types(told) == ["GapObserved", "SyncCompleted"]
+    events = bus.tell(started(number=2), completed(9, job().uid, number=2))
+    assert types(events) == ["GapObserved", "SyncCompleted"]
     assert not bus.tell(started(number=3), job(version=8, round=3))
     assert not bus.tell(completed(9, job().uid, number=3)), "once is enough"
 
@@ -134,9 +134,11 @@ def test_a_ledger_under_a_new_name_adopts_what_its_lost_tail_had_started() -> No
     bus.tell(beat(1, JOBS), *queues(), job(), started(), completed(20, "uid-train"))
     bus.opened()
     running = job(version=30, state=observations.JobState(suspended=False, decision="lost/9"))
-    told = bus.tell(beat(2, JOBS), started(number=2), running, completed(40, "uid-train", number=2))
-    assert isinstance(told[-1], WorkloadAdopted)
-    assert any(isinstance(fact, RoundCompleted) for fact in told)
+    events = bus.tell(
+        beat(2, JOBS), started(number=2), running, completed(40, "uid-train", number=2)
+    )
+    assert isinstance(events[-1], WorkloadAdopted)
+    assert any(isinstance(fact, RoundCompleted) for fact in events)
 
 
 def test_a_ledger_under_a_new_name_tells_each_reservation_again_that_it_kept() -> None:
@@ -144,11 +146,13 @@ def test_a_ledger_under_a_new_name_tells_each_reservation_again_that_it_kept() -
     bus = Bus().opened()
     space = observations.NamespaceObserved(name="team", uid="ns", version=1, session="a", labels={})
     bus.tell(beat(1, JOBS), space, *queues(), job(), started(), completed(20, "uid-train"))
-    assert any(isinstance(one, WorkloadAdmitted) for one in decide(bus.state))
+    assert any(isinstance(decision, WorkloadAdmitted) for decision in decide(bus.state))
     bus.opened()
     assert decide(bus.state) == [], "not before everything was told"
     bus.tell(beat(2, JOBS), started(number=2), job(), completed(40, "uid-train", number=2))
-    [again] = [one for one in decide(bus.state) if isinstance(one, ReservationRepeated)]
+    [again] = [
+        decision for decision in decide(bus.state) if isinstance(decision, ReservationRepeated)
+    ]
     assert (again.workload, again.admitted) == ("team/job-uid-train", True)
     assert again.assignment == bus.only().assignment
     assert decide(bus.state) == [], "once is enough"
@@ -158,7 +162,7 @@ def test_a_job_that_is_over_is_submitted_if_its_workload_does_not_say_so() -> No
     """A lost ledger knew it, and what that had shown would stand for ever."""
     bus = Bus().opened()
     assert bus.tell(job(finished="Succeeded")) == []
-    told = bus.tell(job(finished="Succeeded", left_open=True, version=11))
-    assert types(told) == ["WorkloadSubmitted", "WorkloadFinished"]
+    events = bus.tell(job(finished="Succeeded", left_open=True, version=11))
+    assert types(events) == ["WorkloadSubmitted", "WorkloadFinished"]
     assert bus.only().phase == "finished"
     assert bus.tell(job(finished="Succeeded", version=12)) == []

@@ -38,13 +38,13 @@ def flavors(
     return types(bus.tell(begun, ended))
 
 
-def test_the_first_round_of_a_resource_is_told_and_later_ones_are_not(bus: Bus) -> None:
+def test_the_first_round_of_a_resource_is_reported_and_later_ones_are_not(bus: Bus) -> None:
     assert flavors(bus, 10) == ["SyncStarted", "SyncCompleted"]
     assert flavors(bus, 20, number=2) == []
     assert flavors(bus, 20, session="b") == []
 
 
-def test_after_a_loss_a_round_is_told_again(bus: Bus) -> None:
+def test_after_a_loss_a_round_is_reported_again(bus: Bus) -> None:
     flavors(bus, 10)
     bus.seq += 1
     assert types(bus.tell(started(FLAVORS, 2))) == ["GapObserved", "SyncStarted"]
@@ -60,8 +60,8 @@ def test_who_is_not_present_is_gone_whatever_came_between_the_brackets(bus: Bus)
 
 def test_jobs_that_are_not_present_are_gone_and_other_resources_untouched(bus: Bus) -> None:
     bus.tell(job("kept"), job("lost"), flavor())
-    told = bus.tell(started(), completed(15, "uid-kept"))
-    assert types(told) == ["SyncStarted", "WorkloadRemoved", "SyncCompleted"]
+    events = bus.tell(started(), completed(15, "uid-kept"))
+    assert types(events) == ["SyncStarted", "WorkloadRemoved", "SyncCompleted"]
     assert (list(bus.state.workloads), len(bus.state.objects.flavors)) == (["team/job-uid-kept"], 1)
 
 
@@ -91,7 +91,7 @@ def test_presence_comes_in_pieces_and_counts_when_all_are_there(bus: Bus) -> Non
 
 
 @pytest.mark.parametrize("loss", ["restart", "hole"])
-def test_a_round_that_lost_something_removes_nobody_and_asks_for_another(
+def test_a_round_that_lost_something_removes_no_job_and_asks_for_another(
     bus: Bus, loss: str
 ) -> None:
     bus.tell(flavor("x"), started(FLAVORS))
@@ -136,7 +136,7 @@ def test_a_lagging_watch_does_not_bring_back_what_a_list_did_not_have(bus: Bus) 
     assert types(bus.tell(flavor(version=31, session="b"))) == ["FlavorDefined"]
 
 
-def test_a_job_that_ended_and_is_told_late_makes_no_list_look_like_a_restored_cluster(
+def test_a_job_that_ended_and_is_reported_late_makes_no_list_look_like_a_restored_cluster(
     bus: Bus,
 ) -> None:
     bus.tell(started(), completed(30))
@@ -164,17 +164,17 @@ def test_what_a_list_tells_counts_though_it_is_older_than_the_newest_list(bus: B
     assert types(bus.tell(started(FLAVORS, 2), flavor(version=25, round=2)))[-1] == "FlavorDefined"
 
 
-def test_a_list_whose_beginning_was_lost_brings_nobody_back(bus: Bus) -> None:
+def test_a_list_whose_beginning_was_lost_brings_no_job_back(bus: Bus) -> None:
     bus.tell(flavor(version=10), started(FLAVORS, session="b"), gone("default", 20, FLAVORS))
     bus.seq += 1
     for version in (30, 40, 50):
         flavors(bus, version, number=version)
     assert bus.tell(flavor(version=10, session="b", round=1)) == []
     late = completed(15, "uid-default", resource=FLAVORS, session="b")
-    assert types(bus.tell(late)) == ["GapObserved"]  # all is told again
+    assert types(bus.tell(late)) == ["GapObserved"]  # all is reported again
 
 
-def test_a_list_that_later_ones_have_overtaken_brings_nobody_back(bus: Bus) -> None:
+def test_a_list_that_later_ones_have_overtaken_brings_no_job_back(bus: Bus) -> None:
     """Who was removed is remembered until the second list after it, and one lags behind that."""
     bus.tell(flavor(version=10), started(FLAVORS, session="b"), gone("default", 20, FLAVORS))
     for version in (30, 40, 50):
@@ -185,7 +185,7 @@ def test_a_list_that_later_ones_have_overtaken_brings_nobody_back(bus: Bus) -> N
     assert list(bus.state.objects.flavors) == []
 
 
-def test_what_an_overtaken_list_told_and_a_later_one_has_is_asked_for(bus: Bus) -> None:
+def test_what_an_overtaken_list_reported_and_a_later_one_has_is_asked_for(bus: Bus) -> None:
     bus.tell(started(FLAVORS, session="b"))
     flavors(bus, 30)
     assert bus.tell(flavor(version=25, session="b", round=1)) == []
@@ -208,7 +208,7 @@ def test_a_removed_uid_does_not_come_back(bus: Bus, round_: int) -> None:
     assert bus.tell(job(version=19, session="b", round=round_)) == []
 
 
-def test_the_end_of_an_object_never_told_is_remembered(bus: Bus) -> None:
+def test_the_end_of_an_object_never_reported_is_remembered(bus: Bus) -> None:
     assert bus.tell(gone("default", 20, FLAVORS)) == []
     assert bus.tell(flavor(version=19, round=3)) == []
 
@@ -223,13 +223,13 @@ def test_a_lagging_round_removes_nothing_that_it_cannot_know_of(bus: Bus) -> Non
 
 def test_a_namesake_of_a_definition_is_a_removal_and_a_new_one(bus: Bus) -> None:
     bus.tell(flavor())
-    told = bus.tell(flavor(uid="uid-2", version=20))
-    assert types(told) == ["FlavorRemoved", "FlavorDefined"]
+    events = bus.tell(flavor(uid="uid-2", version=20))
+    assert types(events) == ["FlavorRemoved", "FlavorDefined"]
     assert bus.tell(flavor(version=15), gone("default", 21, FLAVORS)) == []
     assert bus.state.objects.flavors["default"].uid == "uid-2"
 
 
-def test_an_older_namesake_of_a_definition_never_told_before_is_the_past(bus: Bus) -> None:
+def test_an_older_namesake_of_a_definition_never_observed_before_is_the_past(bus: Bus) -> None:
     bus.tell(flavor(uid="uid-2", version=20))
     assert bus.tell(flavor(version=15, round=3)) == []
 
@@ -237,7 +237,7 @@ def test_an_older_namesake_of_a_definition_never_told_before_is_the_past(bus: Bu
 def test_who_ended_unheard_before_a_list_makes_no_namesake_of_it_the_past(bus: Bus) -> None:
     """Only that it is absent is known, and not since when: its namesake may be older than that."""
     bus.tell(flavor(version=10))
-    flavors(bus, 30, "new")  # of what was told of it nothing came
+    flavors(bus, 30, "new")  # of what was reported of it nothing came
     again = flavor(uid="uid-new", version=20, round=2)
     ended = completed(40, "uid-new", resource=FLAVORS, number=2)
     assert types(bus.tell(started(FLAVORS, 2), again)) == ["FlavorDefined"]

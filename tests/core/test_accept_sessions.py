@@ -1,4 +1,4 @@
-"""Any history of a cluster, told by two sessions that lag as they like, ends at the truth.
+"""Any history of a cluster, reported by two sessions that lag as they like, ends at the truth.
 
 The cluster is a log of versions; a session follows it by watch and lists it now and then, and says
 nothing twice, as ingest does. Messages may be lost, the scheduler may start again, and the cluster
@@ -80,7 +80,7 @@ class Session:
         """Tell the objects listed and who is present."""
         assert self.listed is not None
         there, self.listed = self.listed, None
-        told = [each for change in there.values() for each in self.say(change, self.round)]
+        observed = [each for change in there.values() for each in self.say(change, self.round)]
         uids = tuple(change[2] for change in there.values())
         ended = observations.SyncCompleted(
             resource=self.resource,
@@ -89,7 +89,7 @@ class Session:
             list_version=self.seen_until,
             present=uids,
         )
-        return [*told, ended]
+        return [*observed, ended]
 
     def watch(self, count: int) -> list[observations.Observation]:
         """Tell the next changes."""
@@ -104,14 +104,14 @@ class Session:
         if not says:
             self.last.pop(uid, None)
             return [replace(gone(name, version, self.resource, uid=uid), session=self.name)]
-        told: Fields = {"uid": uid, "version": version, "session": self.name, "round": number}
+        fields: Fields = {"uid": uid, "version": version, "session": self.name, "round": number}
         if self.resource == JOBS:
             podsets = (PodSet(containers=(Container(requests={"cpu": str(says)}),)),)
             observation: observations.JobObserved | observations.FlavorObserved = job(
-                name, podsets=podsets, **told
+                name, podsets=podsets, **fields
             )
         else:
-            observation = flavor(name, spec=FlavorSpec(topology=str(says)), **told)
+            observation = flavor(name, spec=FlavorSpec(topology=str(says)), **fields)
         content = replace(observation, version=0, round=0)
         if self.last.get(uid) == content:
             return []
@@ -127,21 +127,21 @@ class Listener:
     dead: set[str] = field(default_factory=set)
     listed: int = 0
 
-    def hear(self, told: observations.Observation) -> None:
-        if isinstance(told, observations.ObjectGone):
-            self.dead.add(told.uid)
-        elif isinstance(told, observations.SyncCompleted):
-            self.listed = max(self.listed, told.list_version)
-            told_of = [uid for uid, (at, _, _) in self.newest.items() if at <= told.list_version]
-            self.dead |= set(told_of) - set(told.present)
-        elif isinstance(told, observations.JobObserved | observations.FlavorObserved):
-            self.object(told)
+    def hear(self, obs: observations.Observation) -> None:
+        if isinstance(obs, observations.ObjectGone):
+            self.dead.add(obs.uid)
+        elif isinstance(obs, observations.SyncCompleted):
+            self.listed = max(self.listed, obs.list_version)
+            told_of = [uid for uid, (at, _, _) in self.newest.items() if at <= obs.list_version]
+            self.dead |= set(told_of) - set(obs.present)
+        elif isinstance(obs, observations.JobObserved | observations.FlavorObserved):
+            self.object(obs)
 
-    def object(self, told: observations.JobObserved | observations.FlavorObserved) -> None:
-        if told.round == 0 and told.version <= self.listed and told.uid not in self.newest:
-            self.dead.add(told.uid)  # a list that came after it did not have it
-        if told.version >= self.newest.get(told.uid, (0,))[0]:
-            self.newest[told.uid] = told.version, told.name, content(told)
+    def object(self, obs: observations.JobObserved | observations.FlavorObserved) -> None:
+        if obs.round == 0 and obs.version <= self.listed and obs.uid not in self.newest:
+            self.dead.add(obs.uid)  # a list that came after it did not have it
+        if obs.version >= self.newest.get(obs.uid, (0,))[0]:
+            self.newest[obs.uid] = obs.version, obs.name, content(obs)
 
     def knows(self) -> dict[str, str]:
         """Return what must be known, by uid."""
@@ -150,10 +150,10 @@ class Listener:
         return {uid: self.newest[uid][2] for uid in last.values() if uid not in self.dead}
 
 
-def content(told: observations.JobObserved | observations.FlavorObserved) -> str:
-    if isinstance(told, observations.FlavorObserved):
-        return told.spec.topology
-    return told.podsets[0].containers[0].requests["cpu"]
+def content(obs: observations.JobObserved | observations.FlavorObserved) -> str:
+    if isinstance(obs, observations.FlavorObserved):
+        return obs.spec.topology
+    return obs.podsets[0].containers[0].requests["cpu"]
 
 
 def truth(cluster: Cluster) -> dict[str, str]:
@@ -169,9 +169,9 @@ def known(bus: Bus, resource: str) -> dict[str, str]:
     }
 
 
-def tell(bus: Bus, sessions: list[Session], told: list[observations.Observation]) -> None:
+def tell(bus: Bus, sessions: list[Session], observed: list[observations.Observation]) -> None:
     """Accept what is said; after a loss every session tells everything again, when it can."""
-    if "GapObserved" in types(bus.tell(*told)):
+    if "GapObserved" in types(bus.tell(*observed)):
         for session in sessions:
             session.last.clear()
             session.round += session.listed is not None
@@ -255,7 +255,7 @@ def test_two_sessions_that_lag_end_at_the_truth(resource: str, steps: list[Step]
 @given(st.sampled_from((JOBS, FLAVORS)), st.lists(st.one_of(writes, watches, lists), max_size=40))
 @example(JOBS, PREDECESSOR)
 @example(FLAVORS, PREDECESSOR)
-def test_at_every_moment_the_newest_that_was_told_is_known(
+def test_at_every_moment_the_newest_that_was_reported_is_known(
     resource: str, steps: list[Step]
 ) -> None:
     bus, cluster, listener = Bus().opened(), Cluster(), Listener()
@@ -264,9 +264,9 @@ def test_at_every_moment_the_newest_that_was_told_is_known(
         if what == "write":
             cluster.write(who, number)
             continue
-        for told in spoken(sessions[who], what, number):
-            bus.tell(told)
-            listener.hear(told)
+        for obs in spoken(sessions[who], what, number):
+            bus.tell(obs)
+            listener.hear(obs)
             assert known(bus, resource) == listener.knows()
 
 

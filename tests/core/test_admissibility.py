@@ -16,7 +16,7 @@ from tidegate.core.accepting.jobs.adoption import adopt
 from tidegate.model.quota import FlavorSpec
 
 each_change = pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
-FREEING = {name: one for name, one in CHANGES.items() if one.frees}
+FREEING = {name: change for name, change in CHANGES.items() if change.frees}
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def intended() -> Scene:
     stage.turn(stage.submit("small", {"cpu": 4}))
     stage.deaf.add("small")
     big = stage.submit("big", {"cpu": 4, "priority": 9})
-    podsets = tuple(replace(one, runtime_class="r") for one in big.podsets)
+    podsets = tuple(replace(podset, runtime_class="r") for podset in big.podsets)
     stage.jobs["big"] = replace(big, podsets=podsets)
     stage.turn(stage.jobs["big"])
     assert "PreemptionIntended big" in stage.decided
@@ -82,7 +82,7 @@ def test_what_kueue_reserved_quota_for_is_not_adopted_against_the_rules(change: 
     stage = scene.stage
     stage.bus.tell(stage.submit("big", {"cpu": 4, "held_quota": True}))
     state = stage.bus.state
-    assert [one.workload for one in adopt(state, state.now_us)] == ["team/big"]
+    assert [event.workload for event in adopt(state, state.now_us)] == ["team/big"]
     stage.bus.tell(*change.do(scene))
     assert list(adopt(state, state.now_us)) == []
 
@@ -95,7 +95,7 @@ def test_what_waits_for_a_check_of_kueues_is_not_adopted_as_admitted() -> None:
     assert list(adopt(stage.bus.state, stage.bus.state.now_us)) == []
     ready = (observations.CheckSeen(name="c", state="Ready"),)
     stage.bus.tell(stage.change("big", checks=ready))
-    assert [one.workload for one in adopt(stage.bus.state, 0)] == ["team/big"]
+    assert [event.workload for event in adopt(stage.bus.state, 0)] == ["team/big"]
 
 
 def test_a_device_class_that_no_quota_counts_is_named() -> None:
@@ -105,7 +105,7 @@ def test_a_device_class_that_no_quota_counts_is_named() -> None:
     assert "device class gpus.example.com is in no resources.deviceClassMappings" in scene.said()
 
 
-def test_a_queue_with_a_flavor_that_has_a_topology_admits_nobody_and_says_so() -> None:
+def test_a_queue_with_a_flavor_that_has_a_topology_admits_none_and_says_so() -> None:
     scene = Scene().open()
     stage = scene.stage
     stage.turn(

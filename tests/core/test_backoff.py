@@ -23,7 +23,7 @@ def backing_off() -> State:
     for fact in (*beginning("tidegate", fair=False), *queue(0, cohort=""), JOB):
         apply(state, fact)
     decide(state)
-    for told in (
+    for event in (
         decisions.WorkloadEvicted(at_us=SECOND, reason="PodsReadyTimeout", **ABOUT),
         decisions.StopOrdered(at_us=SECOND, job=JOB.job, reason="PodsReadyTimeout", **ABOUT),
         facts.WorkloadStopped(at_us=SECOND, **ABOUT),
@@ -32,7 +32,7 @@ def backing_off() -> State:
             at_us=SECOND, reason="PodsReadyTimeout", after_us=5 * SECOND, attempts=1, **ABOUT
         ),
     ):
-        apply(state, told)
+        apply(state, event)
     return state
 
 
@@ -43,14 +43,14 @@ def changed() -> facts.WorkloadChanged:
     )
 
 
-def test_a_backoff_ends_by_its_event_whoever_was_asked_before() -> None:
+def test_a_backoff_ends_by_its_event_whichever_check_was_asked_before() -> None:
     state = backing_off()
     apply(state, changed())
     begun = decode(encode(state))  # as a scheduler that begins here
-    for one in (state, begun):
-        assert decide(one) == []
-        apply(one, facts.TimePassed(at_us=7 * SECOND))
-        assert [type_name(told) for told in decide(one)][:2] == [
+    for candidate_state in (state, begun):
+        assert decide(candidate_state) == []
+        apply(candidate_state, facts.TimePassed(at_us=7 * SECOND))
+        assert [type_name(decision) for decision in decide(candidate_state)][:2] == [
             "WorkloadRequeued",
             "QuotaReserved",
         ]

@@ -18,17 +18,17 @@ class Slow(Cluster):
         self.stopping = list[StopOrdered]()
         super().__init__(seed, fair=seed % 2 == 0)
 
-    def _obey(self, one: DecisionEvent) -> None:
-        if isinstance(one, StopOrdered):
-            self.stopping.append(one)
+    def _obey(self, decision: DecisionEvent) -> None:
+        if isinstance(decision, StopOrdered):
+            self.stopping.append(decision)
         else:
-            super()._obey(one)
+            super()._obey(decision)
 
     def go_on(self) -> list[DecisionEvent]:
         """Play a step; return what somebody decides who begins to lead a little later."""
-        for one in [one for one in self.stopping if self.rng.random() < 0.3]:
-            self.stopping.remove(one)
-            super()._obey(one)
+        for decision in [decision for decision in self.stopping if self.rng.random() < 0.3]:
+            self.stopping.remove(decision)
+            super()._obey(decision)
         self.step()
         self.now_us += self.rng.randint(1, 4) * STEP_US
         self.fold(facts.RoundStarted(at_us=self.now_us, resource="jobs", session="s", round=1))

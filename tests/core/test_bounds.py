@@ -38,7 +38,7 @@ def may_start(cluster: Cluster) -> bool:
 
 
 @pytest.mark.parametrize(("small", "starts"), [(0, True), (9, False)])
-def test_nobody_counts_behind_a_lower_priority_that_would_leave_a_gap(
+def test_no_workload_counts_behind_a_lower_priority_that_would_leave_a_gap(
     small: int,
     starts: bool,  # noqa: FBT001
 ) -> None:

@@ -52,13 +52,13 @@ def pooled(world: World, *budgets: Budget) -> observations.Observation:
 
 
 def running(world: World, queue: str, cpus: int) -> list[DecisionEvent]:
-    told = world.turn(world.submit(queue, cpus, 0))
+    decisions = world.turn(world.submit(queue, cpus, 0))
     world.all_obey()
-    return told
+    return decisions
 
 
-def told(decided: list[DecisionEvent], kind: type) -> list[DecisionEvent]:
-    return [one for one in decided if isinstance(one, kind)]
+def of_kind(decided: list[DecisionEvent], kind: type) -> list[DecisionEvent]:
+    return [decision for decision in decided if isinstance(decision, kind)]
 
 
 def spent(state: State, owner: str) -> int:
@@ -70,17 +70,17 @@ def world() -> World:
     return World().open()
 
 
-def test_a_soft_budget_warns_at_80_and_at_100_and_stops_nobody(world: World) -> None:
+def test_a_soft_budget_warns_at_80_and_at_100_and_stops_no_workload(world: World) -> None:
     world.turn(budgeted(world, "c", hours(10, hard=False)))
     running(world, "c", 2)
-    assert told(world.turn(world.wait(4 * HOUR - 1)), BudgetReached) == []
-    (first,) = told(world.turn(world.wait(1)), BudgetReached)
+    assert of_kind(world.turn(world.wait(4 * HOUR - 1)), BudgetReached) == []
+    (first,) = of_kind(world.turn(world.wait(1)), BudgetReached)
     assert isinstance(first, BudgetReached)
     assert (first.percent, first.spent, first.hours, first.hard) == (80, 8_000, 10_000, False)
-    (second,) = told(world.turn(world.wait(HOUR)), BudgetReached)
+    (second,) = of_kind(world.turn(world.wait(HOUR)), BudgetReached)
     assert isinstance(second, BudgetReached)
     assert (second.percent, second.cluster_queue, second.cohort) == (100, "c", "")
-    assert told(running(world, "c", 1), QuotaReserved)
+    assert of_kind(running(world, "c", 1), QuotaReserved)
 
 
 def test_a_hard_budget_that_is_spent_keeps_new_workloads_waiting_until_its_period_ends(
@@ -89,27 +89,27 @@ def test_a_hard_budget_that_is_spent_keeps_new_workloads_waiting_until_its_perio
     world.turn(budgeted(world, "c", hours(4)))
     running(world, "c", 2)
     decided = world.turn(world.wait(2 * HOUR))
-    (changed,) = told(decided, ClusterQueueReadinessChanged)
+    (changed,) = of_kind(decided, ClusterQueueReadinessChanged)
     assert isinstance(changed, ClusterQueueReadinessChanged)
     until = "1970-01-02T00:00:00Z"
-    said = f"udget of ClusterQueue c for cpu is spent until {until}"
-    assert (changed.active, changed.reason, said in changed.message) == (
+    text = f"udget of ClusterQueue c for cpu is spent until {until}"
+    assert (changed.active, changed.reason, text in changed.message) == (
         False, "BudgetExhausted", True,
     )  # fmt: skip
-    assert told(decided, StopOrdered) == []  # what runs goes on
+    assert of_kind(decided, StopOrdered) == []  # what runs goes on
     decided = running(world, "c", 1)
-    assert told(decided, QuotaReserved) == []
-    (held,) = told(decided, WorkloadPending)
+    assert of_kind(decided, QuotaReserved) == []
+    (held,) = of_kind(decided, WorkloadPending)
     assert isinstance(held, WorkloadPending)
     assert (held.reason, until in held.message) == ("BudgetExhausted", True)
     left = ends("day", world.bus.at_us) - world.bus.at_us
-    assert told(world.turn(world.wait(left // SECOND - 1)), WorkloadAdmitted) == []
+    assert of_kind(world.turn(world.wait(left // SECOND - 1)), WorkloadAdmitted) == []
     decided = world.turn(world.wait(1))
-    (renewed,) = told(decided, BudgetRenewed)
+    (renewed,) = of_kind(decided, BudgetRenewed)
     assert isinstance(renewed, BudgetRenewed)
     assert renewed.spent == (DAY - 1_000) * 2_000 // HOUR
     assert (renewed.since_us, renewed.until_us) == (BEGIN, 2 * DAY * SECOND)
-    assert len(told(decided, WorkloadAdmitted)) == 1
+    assert len(of_kind(decided, WorkloadAdmitted)) == 1
 
 
 def test_a_cohorts_budget_is_spent_by_all_below_it(world: World) -> None:
@@ -118,35 +118,38 @@ def test_a_cohorts_budget_is_spent_by_all_below_it(world: World) -> None:
     running(world, "b", 2)
     running(world, "c", 4)  # in no cohort
     decided = world.turn(world.wait(2 * HOUR))
-    (reached,) = told(decided, BudgetReached)
+    (reached,) = of_kind(decided, BudgetReached)
     assert isinstance(reached, BudgetReached)
     assert (reached.cohort, reached.cluster_queue, reached.spent) == ("all", "", 6_000)
     names = {
-        getattr(one, "cluster_queue", "") for one in told(decided, ClusterQueueReadinessChanged)
+        getattr(decision, "cluster_queue", "")
+        for decision in of_kind(decided, ClusterQueueReadinessChanged)
     }
     assert names == {"a", "b"}
-    assert told(running(world, "a", 1), QuotaReserved) == []
-    assert told(running(world, "c", 1), QuotaReserved)
+    assert of_kind(running(world, "a", 1), QuotaReserved) == []
+    assert of_kind(running(world, "c", 1), QuotaReserved)
 
 
 def test_a_budget_that_is_raised_lets_them_in_at_once(world: World) -> None:
     world.turn(budgeted(world, "c", hours(4)))
     running(world, "c", 2)
     world.turn(world.wait(2 * HOUR))
-    assert told(running(world, "c", 1), QuotaReserved) == []
-    assert told(world.turn(budgeted(world, "c", hours(40))), QuotaReserved)
+    assert of_kind(running(world, "c", 1), QuotaReserved) == []
+    assert of_kind(world.turn(budgeted(world, "c", hours(40))), QuotaReserved)
     assert spent(world.bus.state, "ClusterQueue/c") == 4_000
     world.turn(world.wait(HOUR))
     assert spent(world.bus.state, "ClusterQueue/c") == 7_000
     decided = world.turn(budgeted(world, "c", hours(7)))
-    assert [one.percent for one in decided if isinstance(one, BudgetReached)] == [100]
+    assert [decision.percent for decision in decided if isinstance(decision, BudgetReached)] == [
+        100
+    ]
     world.turn(budgeted(world, "c"))
     assert "ClusterQueue/c" not in world.bus.state.budgets
 
 
-def test_a_budget_of_nothing_lets_nobody_in(world: World) -> None:
+def test_a_budget_of_zero_admits_no_workload(world: World) -> None:
     world.turn(budgeted(world, "c", hours(0)))
-    assert told(running(world, "c", 1), QuotaReserved) == []
+    assert of_kind(running(world, "c", 1), QuotaReserved) == []
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -163,11 +166,13 @@ def test_what_is_counted_is_what_the_raw_events_give(seed: int) -> None:
         known = len(world.entries)
         assert judge.overdue() == []
         meters = world.bus.state.budgets
-        assert {(owner, name) for owner, one in meters.items() for name in one} == set(judge.lines)
+        assert {(owner, name) for owner, mapping in meters.items() for name in mapping} == set(
+            judge.lines
+        )
         for (owner, resource), line in judge.lines.items():
             meter = counted(meters[owner][resource], world.bus.state.now_us)
             assert (meter.hours, meter.reported_percent, meter.until_us) == (
-                int(line.spent), line.told, line.until_us,
+                int(line.spent), line.warned, line.until_us,
             )  # fmt: skip
         if rng.random() < 0.3:
             world.bus.state = decode(encode(world.bus.state))

@@ -77,7 +77,7 @@ def test_a_borrower_waits_too_if_the_owner_that_started_had_preempted(fair: bool
 
 
 @pytest.mark.parametrize("fair", [False, True])
-def test_whoever_could_not_act_is_looked_at_again_once_somebody_left(fair: bool) -> None:  # noqa: FBT001
+def test_a_workload_that_could_not_act_is_looked_at_again_once_another_left(fair: bool) -> None:  # noqa: FBT001
     cluster = cohort(fair=fair)
     for name in ("first", "second"):
         arrive(cluster, name, int(name == "second"), 20)
@@ -89,7 +89,7 @@ def test_whoever_could_not_act_is_looked_at_again_once_somebody_left(fair: bool)
 
 
 @pytest.mark.parametrize("fair", [False, True])
-def test_whoever_waits_is_woken_when_the_priority_of_one_that_runs_falls(fair: bool) -> None:  # noqa: FBT001
+def test_a_waiting_workload_is_woken_when_the_priority_of_one_that_runs_falls(fair: bool) -> None:  # noqa: FBT001
     cluster = cohort(fair=fair)
     arrive(cluster, "other", 1, 20, priority=9)
     arrive(cluster, "runs", 0, 20, priority=9)
@@ -110,7 +110,7 @@ def test_whoever_waits_is_woken_when_the_priority_of_one_that_runs_falls(fair: b
     assert running(cluster) == {"other", "waits"}
 
 
-def test_nobody_else_is_looked_at_to_know_whose_pods_are_waited_for() -> None:
+def test_no_other_workload_is_looked_at_to_know_whose_pods_are_waited_for() -> None:
     cluster = cohort()
     policy = Policy(
         rules=VERSION, pods_ready=PodsReady(block_admission=True), repair_after_us=10**15
@@ -119,7 +119,7 @@ def test_nobody_else_is_looked_at_to_know_whose_pods_are_waited_for() -> None:
     for number in range(3):
         arrive(cluster, f"job-{number}", 0, 5)
         assert cluster.decide(100)
-        assert running(cluster) == {f"job-{one}" for one in range(number + 1)}
+        assert running(cluster) == {f"job-{number}" for number in range(number + 1)}
         assert admission_blocked(cluster.state)
         ready = facts.PodsReadyReported(
             at_us=cluster.now_us,
@@ -139,4 +139,4 @@ def test_no_deadline_of_a_workload_that_is_gone_is_left() -> None:
     for family in deadlines.OF_WORKLOADS:
         deadlines.set(cluster.state, f"{family}/{key}", 10**12)
     cluster.fold([facts.WorkloadRemoved(at_us=cluster.now_us, workload=key, uid="gone")])
-    assert [one for one in cluster.state.deadlines.at if one.endswith(key)] == []
+    assert [text for text in cluster.state.deadlines.at if text.endswith(key)] == []

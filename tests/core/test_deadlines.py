@@ -23,9 +23,9 @@ steps = st.lists(
 
 @drawn(100)
 @given(steps)
-def test_each_key_is_due_once_its_last_deadline_has_come(told: list[tuple[str, str, int]]) -> None:
+def test_each_key_is_due_once_its_last_deadline_has_come(steps: list[tuple[str, str, int]]) -> None:
     state, waiting, due = State(), dict[str, int](), dict[str, None]()
-    for what, key, at_us in told:
+    for what, key, at_us in steps:
         if what == "time":
             state.now_us += at_us
             fired = sorted((at, key) for key, at in waiting.items() if at <= state.now_us)

@@ -39,14 +39,14 @@ def waiting() -> State:
 def later(state: State) -> list[DecisionEvent]:
     """Return what is decided when the one that runs tells something, after its time."""
     key = f"{NAMESPACE}/small"
-    told = facts.PodsReadyReported(at_us=20 * SECOND_US, workload=key, uid="small", ready=True)
-    apply(state, told)
+    event = facts.PodsReadyReported(at_us=20 * SECOND_US, workload=key, uid="small", ready=True)
+    apply(state, event)
     assert decide(state) == []
     return decide(decode(encode(state)))
 
 
-def test_it_is_not_over_before_that_is_told() -> None:
+def test_it_is_not_over_before_that_is_reported() -> None:
     state = waiting()
     assert later(state) == []
     apply(state, facts.TimePassed(at_us=21 * SECOND_US))
-    assert any(isinstance(one, StopOrdered) for one in decide(state))
+    assert any(isinstance(decision, StopOrdered) for decision in decide(state))

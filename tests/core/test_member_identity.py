@@ -32,8 +32,8 @@ def joined() -> Hub:
 
 
 def changes(facts: list[FactEvent]) -> list[tuple[bool, str, str]]:
-    found = (each for each in facts if isinstance(each, RemoteClusterChanged))
-    return [(each.connected, each.reason, each.cluster_uid) for each in found]
+    events = (each for each in facts if isinstance(each, RemoteClusterChanged))
+    return [(each.connected, each.reason, each.cluster_uid) for each in events]
 
 
 def bound_by(facts: list[FactEvent]) -> list[str]:
@@ -93,7 +93,7 @@ def test_the_uid_stands_in_a_member_s_first_list_alone() -> None:
     assert hub.bus.state.member_uids == {"west": OTHER}
 
 
-def test_another_cluster_s_list_releases_nothing_and_is_told_once() -> None:
+def test_another_cluster_s_list_releases_nothing_and_is_reported_once() -> None:
     hub = joined()
     assert changes(listed_by_another(hub)) == [(False, "Replaced", "")]
     assert changes(listed_by_another(hub, 2)) == []

@@ -83,10 +83,10 @@ def test_a_member_that_was_restored_from_a_backup_makes_nothing_anew_elsewhere()
     east = hub.members["east"]
     east.tell(job(version=500))
     east.tell(started(number=2))
-    told = east.tell(job(version=20, round=2), completed(30, "uid-train", number=2))
-    restored = [fact for fact in told if isinstance(fact, RoundCompleted)]
+    events = east.tell(job(version=20, round=2), completed(30, "uid-train", number=2))
+    restored = [fact for fact in events if isinstance(fact, RoundCompleted)]
     assert [(fact.resource, fact.restored) for fact in restored] == [("jobs.batch@east", True)]
-    versions = {key: one.version for key, one in hub.bus.state.workloads.items()}
+    versions = {key: workload.version for key, workload in hub.bus.state.workloads.items()}
     assert versions["team/job-uid-train"] == 900
 
 
@@ -139,7 +139,7 @@ def test_a_cluster_that_is_heard_again_gets_what_it_missed() -> None:
     assert "team/job-uid-first@east" in evicted
 
 
-def test_nobody_in_a_silent_cluster_is_preempted() -> None:
+def test_no_workload_of_a_silent_cluster_is_preempted() -> None:
     hub = Hub().open(preemption=Preemption(within_cluster_queue="LowerPriority"))
     east = hub.members["east"]
     for number in range(2):
@@ -175,7 +175,7 @@ def test_heartbeats_of_a_member_move_no_clock_and_release_nothing_elsewhere() ->
 
 
 @pytest.mark.parametrize(
-    "told",
+    "observation",
     [
         job(kind="apps/statefulset"),
         job(elastic=True),
@@ -185,9 +185,9 @@ def test_heartbeats_of_a_member_move_no_clock_and_release_nothing_elsewhere() ->
         job(session="a@west"),
     ],
 )
-def test_what_a_member_may_not_say_is_refused(told: observations.JobObserved) -> None:
+def test_what_a_member_may_not_say_is_refused(observation: observations.JobObserved) -> None:
     hub = Hub().open()
-    [refused] = hub.members["east"].tell(told)
+    [refused] = hub.members["east"].tell(observation)
     assert isinstance(refused, ObservationRefused)
     assert hub.bus.state.workloads == {}
 
@@ -251,7 +251,7 @@ def test_a_cordoned_cluster_gets_nothing_new_and_a_drained_one_is_emptied(policy
         (CheckRule(name="far", on_flavors=("own",)), ""),
     ],
 )
-def test_a_check_that_nobody_answers_for_members_admits_none_there(
+def test_a_check_without_an_answer_for_members_admits_none_there(
     rule: CheckRule, reason: str
 ) -> None:
     hub = Hub().open()
@@ -269,8 +269,8 @@ def test_a_check_that_nobody_answers_for_members_admits_none_there(
     hub.bus.tell(check, active, queue)
     hub.decide()
     hub.members["east"].tell(job())
-    told = {d.workload: d.reason for d in hub.decide() if isinstance(d, WorkloadPending)}
-    assert told.get("team/job-uid-train@east", "") == reason
+    mapping = {d.workload: d.reason for d in hub.decide() if isinstance(d, WorkloadPending)}
+    assert mapping.get("team/job-uid-train@east", "") == reason
 
 
 def test_what_waits_in_a_member_starts_after_a_recovery_only_once_all_there_is_listed() -> None:

@@ -61,7 +61,7 @@ class Queues:
 
 @pytest.mark.parametrize("fair", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_whoever_has_room_starts_at_once(seed: int, fair: bool) -> None:  # noqa: FBT001 - a case
+def test_a_workload_with_room_starts_at_once(seed: int, fair: bool) -> None:  # noqa: FBT001 - a case
     world = Queues(seed, fair=fair)
     world.preempt()
     before = world.cluster.tally.preemptions

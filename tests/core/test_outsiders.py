@@ -32,8 +32,8 @@ def test_a_copy_without_its_marks_is_still_one_and_differs() -> None:
     world.hub.decide()
     world.copy("west", origin=workload.uid)
     unmarked = job("train", uid="copy-train", version=90, state=RUNNING)
-    said = types(world.hub.members["west"].tell(unmarked))
-    assert said == ["CopyReported", "WorkloadMismatched"]
+    names = types(world.hub.members["west"].tell(unmarked))
+    assert names == ["CopyReported", "WorkloadMismatched"]
     assert world.hub.bus.only() is workload
 
 
@@ -41,8 +41,8 @@ def test_a_copy_without_its_marks_is_still_one_and_differs() -> None:
 def test_what_is_marked_as_the_copy_of_another_s_job_does_not_end_it(name: str, body: str) -> None:
     world = Placing()
     workload = world.submit("east", body=body)
-    told = world.copy("west", name, origin=workload.uid, finished="Succeeded")
-    assert (types(told), workload.phase) == (["CopyReported"], "pending")
+    events = world.copy("west", name, origin=workload.uid, finished="Succeeded")
+    assert (types(events), workload.phase) == (["CopyReported"], "pending")
     assert ("CopyRemovalOrdered", "west") in world.orders()
 
 
@@ -91,13 +91,15 @@ def test_what_is_marked_as_the_copy_of_a_job_of_no_member_is_ordered_away(origin
 LISTED: tuple[Observation, ...] = (started(number=2), completed(90, number=2))
 
 
-@pytest.mark.parametrize("told", [(gone("own", 90, uid="copy-own"),), LISTED])
-def test_a_job_that_was_marked_as_a_copy_later_goes_as_both(told: tuple[Observation, ...]) -> None:
+@pytest.mark.parametrize("observations", [(gone("own", 90, uid="copy-own"),), LISTED])
+def test_a_job_that_was_marked_as_a_copy_later_goes_as_both(
+    observations: tuple[Observation, ...],
+) -> None:
     world = Placing()
     west = world.hub.members["west"]
     west.tell(job("own", uid="copy-own"))
     world.copy("west", "own")
-    west.tell(*told)
+    west.tell(*observations)
     state = world.hub.bus.state
     assert (state.copies, state.workloads) == ({}, {})
 

@@ -58,8 +58,8 @@ def test_a_job_of_the_hub_is_placed_in_a_member() -> None:
 def test_the_end_of_the_copy_is_the_job_s_and_the_copy_goes_once_home_shows_it() -> None:
     world = Placing()
     workload = world.started()
-    told = world.copy("west", origin=workload.uid, finished="Succeeded", status='{"succeeded":1}')
-    assert types(told) == ["CopyReported", "WorkloadFinished"]
+    events = world.copy("west", origin=workload.uid, finished="Succeeded", status='{"succeeded":1}')
+    assert types(events) == ["CopyReported", "WorkloadFinished"]
     assert (workload.phase, world.orders()) == ("finished", [])
     assert types(world.home("east", version=11, finished="Succeeded")) == ["EndShown"]
     assert world.orders() == [("CopyRemovalOrdered", "west")]
@@ -96,13 +96,13 @@ def test_a_list_without_the_copy_says_that_it_is_gone() -> None:
     world = Placing()
     workload = world.started()
     west = world.hub.members["west"]
-    told = west.tell(
+    events = west.tell(
         observations.SyncStarted(resource="jobs.batch", session="a", round=9),
         observations.SyncCompleted(
             resource="jobs.batch", session="a", round=9, list_version=90, present=()
         ),
     )
-    assert "CopyRemoved" in types(told)
+    assert "CopyRemoved" in types(events)
     assert (workload.state, workload.phase) == (JobState(), "admitted")
 
 
@@ -152,16 +152,16 @@ def test_a_silent_cluster_gets_none_and_keeps_what_runs_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("obj", "words"),
     [
         ({"body": ""}, "made without spec.managedBy"),
         ({"body": "", "kind": "pod"}, "a pod cannot run as a copy"),
     ],
 )
-def test_what_cannot_be_placed_waits_and_says_why(told: dict[str, str], words: str) -> None:
+def test_what_cannot_be_placed_waits_and_says_why(obj: dict[str, str], words: str) -> None:
     world = Placing()
-    world.submit("east", **told)
-    [held] = [one for one in world.hub.decide() if isinstance(one, WorkloadPending)]
+    world.submit("east", **obj)
+    [held] = [decision for decision in world.hub.decide() if isinstance(decision, WorkloadPending)]
     assert (held.reason, words in held.message) == ("Misconfigured", True)
 
 
@@ -169,7 +169,7 @@ def test_a_placed_job_in_a_queue_that_places_none_waits() -> None:
     world = Placing()
     world.place("stay")
     world.submit("east")
-    [held] = [one for one in world.hub.decide() if isinstance(one, WorkloadPending)]
+    [held] = [decision for decision in world.hub.decide() if isinstance(decision, WorkloadPending)]
     assert held.reason == "Misconfigured"
     world.place("any")
     assert world.orders() == [("CopyOrdered", "west")]
@@ -178,12 +178,12 @@ def test_a_placed_job_in_a_queue_that_places_none_waits() -> None:
 def test_all_podsets_are_in_one_cluster() -> None:
     """One of four CPUs is free in each cluster: one podset fits in each, and both in none."""
     world = Placing()
-    most, one = (PodSet(containers=(Container(requests={"cpu": n}),)) for n in ("3", "1"))
+    most, podset = (PodSet(containers=(Container(requests={"cpu": n}),)) for n in ("3", "1"))
     homes = [world.submit("", name, podsets=(most,)) for name in ("a", "b")]
     world.hub.decide()
     assert [each.cluster for each in homes] == ["east", "west"]
-    world.submit("", podsets=(replace(one, name="x"), replace(one, name="y")))
-    [held] = [one for one in world.hub.decide() if isinstance(one, WorkloadPending)]
+    world.submit("", podsets=(replace(podset, name="x"), replace(podset, name="y")))
+    [held] = [decision for decision in world.hub.decide() if isinstance(decision, WorkloadPending)]
     assert held.reason == "WaitingForQuota"
 
 

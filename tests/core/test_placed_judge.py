@@ -21,10 +21,10 @@ def test_the_size_of_a_turn_and_a_new_leader_change_no_decision(seed: int) -> No
 
 
 def test_copies_are_made_and_removed_and_jobs_preempted_for_others() -> None:
-    told = b"".join(part for seed in SEEDS for part in journal(seed, fast))
+    text = b"".join(part for seed in SEEDS for part in journal(seed, fast))
     for kind in ("CopyOrdered", "CopyRemovalOrdered", "WorkloadPreempted", "HomeGone"):
-        assert b'"type":"%s/1"' % kind.encode() in told
-    assert b'"reason":"NameTaken"' in told
+        assert b'"type":"%s/1"' % kind.encode() in text
+    assert b'"reason":"NameTaken"' in text
 
 
 @pytest.mark.slow

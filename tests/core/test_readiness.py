@@ -43,12 +43,14 @@ def queue(*checks: CheckRule, flavor: str = "spot") -> FactEvent:
 
 
 def tell(state: State, *facts: FactEvent) -> tuple[str, str]:
-    """Fold facts and return the reason and message that are told then; empty: nothing is."""
+    """Fold facts and return the reason and message that are reported then; empty: nothing is."""
     for fact in facts:
         apply(state, fact)
-    told = [one for one in decide(state) if isinstance(one, ClusterQueueReadinessChanged)]
-    assert all(one.active == (one.reason == "Ready") for one in told)
-    return (told[0].reason, told[0].message) if told else ("", "")
+    decisions = [
+        decision for decision in decide(state) if isinstance(decision, ClusterQueueReadinessChanged)
+    ]
+    assert all(decision.active == (decision.reason == "Ready") for decision in decisions)
+    return (decisions[0].reason, decisions[0].message) if decisions else ("", "")
 
 
 @pytest.fixture
@@ -66,9 +68,9 @@ def state() -> State:
 
 def test_a_queue_with_a_multikueue_check_is_inactive_and_says_why(state: State) -> None:
     # Another controller may have left the check with Active=True.
-    told = tell(state, check("far", MULTIKUEUE), queue(CheckRule(name="far")))
-    said = "AdmissionCheck far needs multiKueue in the configuration."
-    assert told == ("AdmissionCheckInactive", said)
+    row = tell(state, check("far", MULTIKUEUE), queue(CheckRule(name="far")))
+    text = "AdmissionCheck far needs multiKueue in the configuration."
+    assert row == ("AdmissionCheckInactive", text)
 
 
 def test_a_queue_admits_once_its_multikueue_check_is_taken_away(state: State) -> None:
@@ -77,7 +79,7 @@ def test_a_queue_admits_once_its_multikueue_check_is_taken_away(state: State) ->
 
 
 @pytest.mark.parametrize(
-    ("checks", "rules", "said"),
+    ("checks", "rules", "text"),
     [
         ((("a", MULTIKUEUE), ("b", MULTIKUEUE)), {"a": (), "b": ()}, "Only one check"),
         ((("a", MULTIKUEUE),), {"a": ("other",)}, "take its onFlavors away"),
@@ -88,27 +90,27 @@ def test_what_else_is_wrong_with_multikueue_checks_is_said_too(
     state: State,
     checks: tuple[tuple[str, str], ...],
     rules: dict[str, tuple[str, ...]],
-    said: str,
+    text: str,
 ) -> None:
     named = [CheckRule(name=name, on_flavors=flavors) for name, flavors in rules.items()]
     _, message = tell(state, *(check(*each) for each in checks), queue(*named))
-    assert said in message
+    assert text in message
 
 
 def test_a_queue_with_an_unknown_check_is_inactive_until_it_comes(state: State) -> None:
-    told = tell(state, queue(CheckRule(name="budget")))
-    assert told == ("AdmissionCheckNotFound", "There is no AdmissionCheck budget.")
-    told = tell(state, check("budget", active=False))
-    assert told == ("AdmissionCheckInactive", "AdmissionCheck budget is not active.")
+    row = tell(state, queue(CheckRule(name="budget")))
+    assert row == ("AdmissionCheckNotFound", "There is no AdmissionCheck budget.")
+    row = tell(state, check("budget", active=False))
+    assert row == ("AdmissionCheckInactive", "AdmissionCheck budget is not active.")
     assert tell(state, check("budget"))[0] == "Ready"
     assert tell(state, CheckRemoved(at_us=1, name="budget"))[0] == "AdmissionCheckNotFound"
 
 
-def test_the_message_is_told_again_when_only_it_changes(state: State) -> None:
+def test_the_message_is_reported_again_when_only_it_changes(state: State) -> None:
     rules = CheckRule(name="a"), CheckRule(name="b")
     assert tell(state, queue(*rules))[1] == "There is no AdmissionCheck a, b."
-    told = tell(state, check("a"))
-    assert told == ("AdmissionCheckNotFound", "There is no AdmissionCheck b.")
+    row = tell(state, check("a"))
+    assert row == ("AdmissionCheckNotFound", "There is no AdmissionCheck b.")
     assert tell(state, queue(*rules)) == ("", "")
 
 
@@ -120,7 +122,7 @@ def test_everything_that_is_wrong_is_in_the_message_and_the_first_is_the_reason(
     assert message == "There is no ResourceFlavor gone. There is no AdmissionCheck budget."
 
 
-def test_a_stopped_queue_says_who_stopped_it_whoever_changes_it_later() -> None:
+def test_a_stopped_queue_says_which_user_stopped_it_though_another_changes_it_later() -> None:
     state = State()
     apply(state, LedgerOpened(at_us=0, ledger_id="l"))
     held = ClusterQueueSpec(stop_policy="Hold")

@@ -62,8 +62,8 @@ def recovered(states: Mapping[str, observations.JobState]) -> Bus:
     bus.tell(beat(1, JOBS), *definitions(), *waiting, started(), listing(20, 1, PRIORITIES))
     assert starts(decide(bus.state)) == ["team/b", "team/a"]
     bus.opened()
-    told = [one(name, 30, state) for name, state in states.items()]
-    bus.tell(beat(2, JOBS), started(number=2), *told, listing(40, 2, states))
+    observed = [one(name, 30, state) for name, state in states.items()]
+    bus.tell(beat(2, JOBS), started(number=2), *observed, listing(40, 2, states))
     return bus
 
 

@@ -65,7 +65,7 @@ def opened() -> State:
     return state
 
 
-def test_who_waits_for_a_resource_that_its_queue_has_no_more_stops_nobody() -> None:
+def test_a_workload_whose_resource_its_queue_has_no_more_stops_no_other() -> None:
     state = opened()
     apply(state, submitted("runs", "10", "20Gi"))
     decide(state)

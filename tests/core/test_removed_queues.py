@@ -55,10 +55,10 @@ def test_what_runs_in_a_queue_that_is_gone_is_charged_until_it_ends(world: World
     assert (left(world), world.bus.state.objects.removed_queues) == (4_000, {})
 
 
-def test_nobody_is_admitted_to_a_queue_that_is_gone(world: World) -> None:
+def test_no_workload_is_admitted_to_a_queue_that_is_gone(world: World) -> None:
     world.turn(removed(world))
     decided = world.turn(world.submit("a", 1, 0))
-    [pending] = [one for one in decided if isinstance(one, WorkloadPending)]
+    [pending] = [decision for decision in decided if isinstance(decision, WorkloadPending)]
     assert pending.reason == "Misconfigured"
     assert "there is no ClusterQueue a" in pending.message
 
@@ -93,7 +93,7 @@ def seen_again(world: World) -> observations.Observation:
     )
 
 
-def test_a_queue_that_nobody_uses_is_gone_at_once() -> None:
+def test_an_unused_queue_is_gone_at_once() -> None:
     world = World().open()
     decided = world.turn(removed(world))
     assert "ClusterQueueReleased" not in names(decided)
@@ -114,7 +114,9 @@ def test_what_runs_on_a_flavor_that_is_gone_is_charged_until_it_ends(world: Worl
     assert "ClusterQueueReadinessChanged" in names(decided)
     assert left(world) == 1_000
     world.turn(world.submit("b", 1, 0))
-    assert len([one for one in world.bus.state.workloads.values() if one.charges]) == 1
+    assert (
+        len([workload for workload in world.bus.state.workloads.values() if workload.charges]) == 1
+    )
     world.turn(world.finish(min(world.jobs)))
     assert left(world) == 8_000
     world.turn(flavor("f", version=world.version + 1, uid="another"))

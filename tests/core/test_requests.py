@@ -33,84 +33,84 @@ NONE = Objects()
 @pytest.mark.parametrize("path", ADJUSTED, ids=lambda path: path.stem)
 def test_defaults_and_overhead_are_filled_in_as_recorded(path: Path) -> None:
     case = read(path, "adjust-resources")
-    told = case.input["workload"]["spec"]["podSets"]
+    pod_sets = case.input["workload"]["spec"]["podSets"]
     wanted = case.expected["workload"]["spec"]["podSets"]
-    for before, after in zip(told, wanted, strict=True):
-        found = adjusted(objects(case.input), "", podset(before))
-        assert amounts(found) == amounts(podset(after)), before["name"]
+    for before, after in zip(pod_sets, wanted, strict=True):
+        actual_podset = adjusted(objects(case.input), "", podset(before))
+        assert amounts(actual_podset) == amounts(podset(after)), before["name"]
 
 
 @pytest.mark.parametrize("path", PENDING, ids=lambda path: path.stem)
 def test_a_pending_workload_is_charged_as_recorded(path: Path) -> None:
     case = read(path, "workload-info")
-    for told, one in zip(
+    for value, result in zip(
         case.expected["totalRequests"], case.input["workload"]["spec"]["podSets"], strict=True
     ):
-        each = pod_requests(NONE, "", podset(one), policy(case.input))
-        total = {name: min(UNLIMITED, units * told["count"]) for name, units in each.items()}
-        assert total == told.get("requests", {})
+        each = pod_requests(NONE, "", podset(result), policy(case.input))
+        total = {name: min(UNLIMITED, units * value["count"]) for name, units in each.items()}
+        assert total == value.get("requests", {})
 
 
-def objects(told: Json) -> Objects:
+def objects(document: Json) -> Objects:
     ranges = {
-        f"/{one['metadata']['name']}": LimitRangeDefined(
-            at_us=0, name=one["metadata"]["name"], items=tuple(map(item, one["spec"]["limits"]))
+        f"/{obj['metadata']['name']}": LimitRangeDefined(
+            at_us=0, name=obj["metadata"]["name"], items=tuple(map(item, obj["spec"]["limits"]))
         )
-        for one in told.get("limitRanges", ())
+        for obj in document.get("limitRanges", ())
     }
     classes = {
-        one["metadata"]["name"]: RuntimeClassDefined(
+        obj["metadata"]["name"]: RuntimeClassDefined(
             at_us=0,
-            name=one["metadata"]["name"],
-            overhead=one.get("overhead", {}).get("podFixed", {}),
+            name=obj["metadata"]["name"],
+            overhead=obj.get("overhead", {}).get("podFixed", {}),
         )
-        for one in told.get("runtimeClasses", ())
+        for obj in document.get("runtimeClasses", ())
     }
     return Objects(limit_ranges=ranges, runtime_classes=classes)
 
 
-def item(told: Json) -> LimitRangeItem:
+def item(document: Json) -> LimitRangeItem:
     return LimitRangeItem(
-        type=told["type"],
-        default=told.get("default", {}),
-        default_request=told.get("defaultRequest", {}),
-        max=told.get("max", {}),
-        min=told.get("min", {}),
+        type=document["type"],
+        default=document.get("default", {}),
+        default_request=document.get("defaultRequest", {}),
+        max=document.get("max", {}),
+        min=document.get("min", {}),
     )
 
 
-def policy(told: Json) -> Policy:
+def policy(document: Json) -> Policy:
     return Policy(
-        exclude_resource_prefixes=tuple(told.get("excludedResourcePrefixes", ())),
+        exclude_resource_prefixes=tuple(document.get("excludedResourcePrefixes", ())),
         transformations=tuple(
             Transformation(
-                input=one["input"],
-                strategy=one.get("strategy", "Retain"),
-                multiply_by=one.get("multiplyBy", ""),
-                outputs=one.get("outputs", {}),
+                input=transformation["input"],
+                strategy=transformation.get("strategy", "Retain"),
+                multiply_by=transformation.get("multiplyBy", ""),
+                outputs=transformation.get("outputs", {}),
             )
-            for one in told.get("resourceTransformations", ())
+            for transformation in document.get("resourceTransformations", ())
         ),
     )
 
 
-def amounts(one: PodSet) -> Json:
-    pod = () if one.pod_resources is None else (one.pod_resources,)
-    each = (*one.containers, *one.init_containers, *pod)
+def amounts(actual_podset: PodSet) -> Json:
+    pod = () if actual_podset.pod_resources is None else (actual_podset.pod_resources,)
+    each = (*actual_podset.containers, *actual_podset.init_containers, *pod)
     values = [(by_value(container.requests), by_value(container.limits)) for container in each]
-    return {"containers": values, "overhead": by_value(one.overhead)}
+    return {"containers": values, "overhead": by_value(actual_podset.overhead)}
 
 
-def by_value(told: dict[str, str]) -> dict[str, Fraction]:
-    return {name: parse(text) for name, text in told.items()}
+def by_value(obj: dict[str, str]) -> dict[str, Fraction]:
+    return {name: parse(text) for name, text in obj.items()}
 
 
 def asks(*cpus: str, sidecar: bool = False) -> tuple[Container, ...]:
     return tuple(Container(requests={"cpu": cpu}, sidecar=sidecar) for cpu in cpus)
 
 
-def charged(one: PodSet, within: Objects = NONE) -> int:
-    return pod_requests(within, "team", one, ONE)["cpu"]
+def charged(actual_podset: PodSet, within: Objects = NONE) -> int:
+    return pod_requests(within, "team", actual_podset, ONE)["cpu"]
 
 
 def test_containers_add_up_and_the_largest_init_container_counts_alone() -> None:
@@ -127,8 +127,8 @@ def test_a_sidecar_runs_beside_what_comes_after_it() -> None:
 
 def test_pod_level_requests_replace_the_sum_and_overhead_comes_on_top() -> None:
     pod = Container(requests={"cpu": "4", "gpu": "9"})
-    one = PodSet(containers=asks("1"), pod_resources=pod, overhead={"cpu": "250m"})
-    assert pod_requests(NONE, "team", one, ONE) == {"cpu": 4_250}
+    actual_podset = PodSet(containers=asks("1"), pod_resources=pod, overhead={"cpu": "250m"})
+    assert pod_requests(NONE, "team", actual_podset, ONE) == {"cpu": 4_250}
 
 
 def test_fractions_are_added_before_they_are_rounded_up() -> None:
@@ -145,11 +145,11 @@ def test_a_limit_range_of_another_namespace_adds_nothing() -> None:
 
 
 def test_placement_knows_no_exclusions_and_no_transformations() -> None:
-    one = PodSet(containers=(Container(requests={"gpu": "2", "net/vpc": "1"}),))
+    actual_podset = PodSet(containers=(Container(requests={"gpu": "2", "net/vpc": "1"}),))
     rule = Transformation(input="gpu", strategy="Replace", outputs={"credit": "3"})
-    told = Policy(exclude_resource_prefixes=("net/",), transformations=(rule,))
-    assert pod_requests(NONE, "team", one, told) == {"credit": 6}
-    assert placement_requests(NONE, "team", one) == {"gpu": 2, "net/vpc": 1}
+    actual_policy = Policy(exclude_resource_prefixes=("net/",), transformations=(rule,))
+    assert pod_requests(NONE, "team", actual_podset, actual_policy) == {"credit": 6}
+    assert placement_requests(NONE, "team", actual_podset) == {"gpu": 2, "net/vpc": 1}
 
 
 def limit_range(namespace: str, kind: str = "Container", **bounds: dict[str, str]) -> Objects:
@@ -159,7 +159,7 @@ def limit_range(namespace: str, kind: str = "Container", **bounds: dict[str, str
 
 
 @pytest.mark.parametrize(
-    ("bounds", "kind", "said"),
+    ("bounds", "kind", "text"),
     [
         ({"max": {"cpu": "1"}}, "Container", "maximum for containers"),
         ({"min": {"cpu": "3"}}, "Container", "minimum for containers"),
@@ -170,10 +170,12 @@ def limit_range(namespace: str, kind: str = "Container", **bounds: dict[str, str
     ],
 )
 def test_a_limit_range_bounds_containers_and_pods(
-    bounds: dict[str, dict[str, str]], kind: str, said: str
+    bounds: dict[str, dict[str, str]], kind: str, text: str
 ) -> None:
-    told = validate(limit_range("team", kind, **bounds), "team", PodSet(containers=asks("2", "2")))
-    assert (said in told) if said else (told == "")
+    message = validate(
+        limit_range("team", kind, **bounds), "team", PodSet(containers=asks("2", "2"))
+    )
+    assert (text in message) if text else (message == "")
 
 
 def test_no_container_may_request_more_than_its_limit() -> None:
@@ -182,9 +184,9 @@ def test_no_container_may_request_more_than_its_limit() -> None:
 
 
 def test_what_is_no_quantity_is_named_and_counts_nothing() -> None:
-    one = PodSet(containers=asks("1", "two"))
-    assert "'two'" in validate(NONE, "team", one)
-    assert charged(one) == 1_000
+    actual_podset = PodSet(containers=asks("1", "two"))
+    assert "'two'" in validate(NONE, "team", actual_podset)
+    assert charged(actual_podset) == 1_000
 
 
 @drawn(100)
@@ -192,10 +194,10 @@ def test_what_is_no_quantity_is_named_and_counts_nothing() -> None:
 def test_a_pod_is_charged_its_sum_or_its_largest_init_container(
     containers: list[int], inits: list[int]
 ) -> None:
-    one = PodSet(
+    actual_podset = PodSet(
         containers=asks(*(f"{nano}n" for nano in containers)),
         init_containers=asks(*(f"{nano}n" for nano in inits)),
     )
     highest = max(sum(containers), *inits, 0)
-    found = pod_requests(NONE, "team", one, ONE).get("cpu", 0)
-    assert found == -(-highest // 1_000_000)
+    cpu = pod_requests(NONE, "team", actual_podset, ONE).get("cpu", 0)
+    assert cpu == -(-highest // 1_000_000)

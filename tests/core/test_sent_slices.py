@@ -16,18 +16,18 @@ from tidegate.core.state.desired_state import wanted
 ONE, TWO = "team/one", "team/two"
 
 
-def copy(name: str, pods: int, **told: str) -> JobObserved:
+def copy(name: str, pods: int, **obj: str) -> JobObserved:
     """Return the Workload of a slice as its manager sent it."""
     podsets = sized(pods, 1).podsets
-    direct = job(name, kind="workload", workload=f"team/{name}", version=5, elastic=True, **told)
+    direct = job(name, kind="workload", workload=f"team/{name}", version=5, elastic=True, **obj)
     return replace(direct, podsets=podsets)
 
 
 def sent(pods: int, version: int, slice_: str, name: str = "train", *, active: int) -> JobObserved:
     """Return a job that is one with a slice; ``pods``: as that asks for."""
-    told = sized(pods, version, active=active)
+    observation = sized(pods, version, active=active)
     named = job(name, version=version, elastic=True, prebuilt=slice_, workload=f"team/{slice_}")
-    return replace(named, podsets=told.podsets, state=told.state)
+    return replace(named, podsets=observation.podsets, state=observation.state)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def bus() -> Bus:
     of: Fields = {"at_us": BEGIN, "workload": ONE, "uid": "uid-train", "cluster_queue": "cq"}
     apply(bus.state, QuotaReleased(reason="WorkloadSliceReplaced", **of))
     admit(bus, TWO, "uid-two", 4)
-    assert {key: one.phase for key, one in bus.state.workloads.items()} == {
+    assert {key: workload.phase for key, workload in bus.state.workloads.items()} == {
         ONE: "finished",
         TWO: "admitted",
     }
@@ -52,13 +52,15 @@ def test_a_job_that_grows_before_its_manager_made_it_one_with_the_newer_slice_is
     bus: Bus,
 ) -> None:
     grown = replace(sent(2, 12, "one", active=100), active=False)  # as ingest tells what differs
-    [told] = bus.tell(grown)
-    assert isinstance(told, WorkloadFinished)
-    assert told.reason == "OutOfSync"
+    [event] = bus.tell(grown)
+    assert isinstance(event, WorkloadFinished)
+    assert event.reason == "OutOfSync"
     assert wanted(bus.state.workloads[ONE]) == "stop"
     assert bus.tell(replace(grown, version=13)) == []
     bus.tell(sent(4, 15, "two", active=0))
-    assert {key: one.phase for key, one in bus.state.workloads.items()} == {TWO: "admitted"}
+    assert {key: workload.phase for key, workload in bus.state.workloads.items()} == {
+        TWO: "admitted"
+    }
     assert wanted(bus.state.workloads[TWO]) == "start"
 
 

@@ -33,7 +33,7 @@ STEPS = 60
 QUEUES, QUEUED, PAUSE_US = 5, 84, 20_000_000
 
 
-def test_a_difference_of_shares_smaller_than_what_moves_moves_nobody() -> None:
+def test_a_difference_of_shares_smaller_than_what_moves_moves_no_workload() -> None:
     cluster = cohort(fair=True, queues=3)
     for name, queue, cpu in (("large", 0, 20), ("lent", 0, 12), ("own", 1, 20)):
         arrive(cluster, name, queue, cpu)
@@ -69,7 +69,7 @@ def test_a_greater_difference_moves_what_is_borrowed() -> None:
 
 
 @pytest.mark.parametrize(("ended", "may"), [("own", False), ("large", True)])
-def test_who_was_displaced_displaces_nobody_for_shares_before_its_own_queue_changed(
+def test_a_displaced_workload_displaces_none_for_shares_before_its_own_queue_changed(
     ended: str,
     may: bool,  # noqa: FBT001 - a case
 ) -> None:
@@ -95,7 +95,9 @@ def test_there_are_no_more_moves_for_shares_than_changes_from_outside(seed: int)
     for _ in range(STEPS):
         cluster.step()
         moves = [
-            one for one in cluster.told if isinstance(one, PreemptionIntended) and _for_shares(one)
+            decision
+            for decision in cluster.decided
+            if isinstance(decision, PreemptionIntended) and _for_shares(decision)
         ]
         assert len(moves) <= cluster.changes
 
@@ -105,18 +107,18 @@ class Observed(RealCluster):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[DecisionEvent] = []
+        self.decided: list[DecisionEvent] = []
         self.displaced: set[str] = set()
         self.moves: list[list[tuple[str, str]]] = []
 
     def step(self, arriving: Job | None = None) -> None:
         """Let one change happen, and decide."""
         super().step(arriving)
-        self.moves.append(_movers(self.told, self.displaced))
-        self.told.clear()
+        self.moves.append(_movers(self.decided, self.displaced))
+        self.decided.clear()
 
     def _obey(self, decision: DecisionEvent) -> None:
-        self.told.append(decision)
+        self.decided.append(decision)
         super()._obey(decision)
 
 
@@ -139,18 +141,18 @@ def test_one_change_moves_each_fresh_workload_once_and_one_displaced_of_each_que
         assert len(queues) == len(set(queues))
 
 
-def _movers(told: list[DecisionEvent], displaced: set[str]) -> list[tuple[str, str]]:
+def _movers(decisions: list[DecisionEvent], displaced: set[str]) -> list[tuple[str, str]]:
     """Return who displaced others for shares, with its queue if it had been displaced itself."""
     movers = list[tuple[str, str]]()
-    for one in told:
-        match one:
+    for decision in decisions:
+        match decision:
             case WorkloadPreempted():
-                displaced.add(one.workload)
+                displaced.add(decision.workload)
             case QuotaReserved():
-                displaced.discard(one.workload)
-            case PreemptionIntended() if _for_shares(one):
-                queue = one.cluster_queue if one.workload in displaced else ""
-                movers.append((one.workload, queue))
+                displaced.discard(decision.workload)
+            case PreemptionIntended() if _for_shares(decision):
+                queue = decision.cluster_queue if decision.workload in displaced else ""
+                movers.append((decision.workload, queue))
             case _:
                 pass
     return movers

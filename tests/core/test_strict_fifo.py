@@ -78,8 +78,8 @@ def submit(
 
 def started(decisions: list[DecisionEvent]) -> list[str]:
     """Return the names of the workloads whose jobs are started."""
-    starts = (one for one in decisions if isinstance(one, StartOrdered))
-    return [one.workload.rpartition("/")[2] for one in starts]
+    starts = (decision for decision in decisions if isinstance(decision, StartOrdered))
+    return [decision.workload.rpartition("/")[2] for decision in starts]
 
 
 def stop(state: State, name: str) -> list[str]:
@@ -108,7 +108,7 @@ def test_a_head_that_lacks_quota_is_not_overtaken() -> None:
     assert submit(state, "behind", {"memory": "1Gi"}, 5) == []
 
 
-def test_a_head_whose_namespace_may_not_use_the_queue_holds_nobody_up() -> None:
+def test_a_head_whose_namespace_may_not_use_the_queue_delays_no_other() -> None:
     state = State()
     strict(state, LabelSelector(labels={"team": "a"}))
     named = facts.NamespaceDefined(at_us=0, name=NAMESPACE, labels={"team": "a"})

@@ -24,8 +24,8 @@ def test_a_copy_that_asks_for_more_than_is_charged_goes_and_its_job_is_queued_ag
     workload = world.started()
     world.copy("west", origin=workload.uid, state=RUNNING, podsets=PODSETS)
     assert world.hub.decide() == []
-    told = world.copy("west", origin=workload.uid, state=RUNNING, podsets=podsets)
-    assert types(told) == ["WorkloadMismatched"]
+    events = world.copy("west", origin=workload.uid, state=RUNNING, podsets=podsets)
+    assert types(events) == ["WorkloadMismatched"]
     assert types(world.home("east", version=40, body="c" * 64)) == ["WorkloadChanged"]
     assert types(world.hub.decide()) == ["WorkloadEvicted", "CopyRemovalOrdered"]
     assert workload.evicted_reason == "NoMatchingWorkload"
@@ -56,21 +56,21 @@ def test_a_copy_of_a_job_that_was_admitted_in_part_has_all_its_pods_until_its_st
     workload = world.submit("east", podsets=whole)
     world.hub.decide()
     assert workload.assignment[0].count < 6, "there is no room for all"
-    told = replace(whole[0], min_count=None)
-    assert types(world.copy("west", origin=workload.uid, podsets=(told,))) == ["CopyReported"]
-    started = replace(told, count=workload.assignment[0].count)
+    podset = replace(whole[0], min_count=None)
+    assert types(world.copy("west", origin=workload.uid, podsets=(podset,))) == ["CopyReported"]
+    started = replace(podset, count=workload.assignment[0].count)
     world.copy("west", origin=workload.uid, state=RUNNING, podsets=(started,))
     assert not workload.mismatch
-    world.copy("west", origin=workload.uid, state=RUNNING, podsets=(told,))
+    world.copy("west", origin=workload.uid, state=RUNNING, podsets=(podset,))
     assert workload.mismatch
 
 
-def test_a_copy_that_is_changed_back_before_anybody_decides_stays() -> None:
+def test_a_copy_that_is_changed_back_before_a_decision_stays() -> None:
     world = Placing()
     workload = world.started()
     world.copy("west", origin=workload.uid, state=RUNNING, podsets=LARGER)
-    told = world.copy("west", origin=workload.uid, state=RUNNING, podsets=PODSETS)
-    assert types(told) == ["WorkloadMismatched"]
+    events = world.copy("west", origin=workload.uid, state=RUNNING, podsets=PODSETS)
+    assert types(events) == ["WorkloadMismatched"]
     assert world.hub.decide() == []
 
 
@@ -99,7 +99,7 @@ def test_what_is_marked_as_a_copy_in_the_ledger_s_own_cluster_is_queued_nowhere(
 
 
 def test_a_job_that_runs_and_is_marked_as_a_copy_is_stopped() -> None:
-    """Else its size would be told no more, and it could grow."""
+    """Else its size would be reported no more, and it could grow."""
     bus = Bus().opened()
     bus.tell(job("train", version=10, state=RUNNING))
     bus.only().phase = "admitted"

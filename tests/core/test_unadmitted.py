@@ -95,8 +95,11 @@ def test_what_quota_does_not_depend_on_may_change(world: World, changed: Changes
 def test_a_job_that_is_changed_back_before_it_was_stopped_is_charged_as_it_was(
     world: World,
 ) -> None:
-    told = [world.tell(only(world), **pods(count=12)), world.tell(only(world), **pods())]
-    assert world.turn(*told) == []
+    observed = [
+        world.tell(only(world), **pods(count=12)),
+        world.tell(only(world), **pods()),
+    ]
+    assert world.turn(*observed) == []
 
 
 @pytest.mark.parametrize(
@@ -131,7 +134,7 @@ FORGED = [f"{LEDGER}/{number}" for number in (10**6, 10**18)]
 
 
 @pytest.mark.parametrize("decision", FORGED)
-def test_a_forged_decision_is_told_and_undone(world: World, decision: str) -> None:
+def test_a_forged_decision_is_reported_and_undone(world: World, decision: str) -> None:
     state = replace(world.jobs[only(world)].state, decision=decision)
     world.turn(world.tell(only(world), state=state))
     assert "ActuationFailed" in [entry.type for entry in world.entries]
@@ -151,7 +154,7 @@ def test_a_forged_decision_proves_no_stop(world: World, decision: str) -> None:
 def refused(world: World, name: str, state: observations.JobState) -> observations.ObjectRefused:
     """Return that a job cannot be read any more, and how it stands."""
     known = world.tell(name, state=state)
-    told = replace(known, queue="", podsets=(), stray="Unreadable", message="nonsense")
+    observation = replace(known, queue="", podsets=(), stray="Unreadable", message="nonsense")
     return observations.ObjectRefused(
         namespace=known.namespace,
         name=name,
@@ -160,11 +163,11 @@ def refused(world: World, name: str, state: observations.JobState) -> observatio
         session="a",
         resource=JOBS,
         error="nonsense",
-        job=told,
+        job=observation,
     )
 
 
-def test_a_running_job_that_nobody_can_read_is_stopped_and_forgotten(world: World) -> None:
+def test_an_unreadable_running_job_is_stopped_and_forgotten(world: World) -> None:
     name = only(world)
     decided = world.turn(refused(world, name, world.jobs[name].state))
     assert names(decided) == ["WorkloadEvicted", "StopOrdered"]
@@ -174,17 +177,17 @@ def test_a_running_job_that_nobody_can_read_is_stopped_and_forgotten(world: Worl
     assert (world.bus.state.workloads, world.bus.state.strays) == ({}, {})
 
 
-def test_a_job_that_nobody_can_read_gives_its_quota_back_once_it_is_over(world: World) -> None:
+def test_an_unreadable_job_gives_its_quota_back_once_it_is_over(world: World) -> None:
     name = only(world)
-    told = refused(world, name, world.jobs[name].state)
-    assert told.job is not None
-    over = replace(told, job=replace(told.job, stray=None, finished="Succeeded"))
+    observation = refused(world, name, world.jobs[name].state)
+    assert observation.job is not None
+    over = replace(observation, job=replace(observation.job, stray=None, finished="Succeeded"))
     assert "StopOrdered" not in names(world.turn(over))
     assert [entry.type for entry in world.entries][-1] == "WorkloadFinished"
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_a_job_that_nobody_can_read_is_stopped_whenever_it_runs(*, known: bool) -> None:
+def test_an_unreadable_job_is_stopped_whenever_it_runs(*, known: bool) -> None:
     world = World().open()
     submitted = world.submit("a", 99, 0)
     if known:

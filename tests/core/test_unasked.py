@@ -24,9 +24,11 @@ SEEDS = range(1, 60, 2)
 
 def waiting(seed: int) -> Iterator[tuple[State, ClusterQueueState, Workload]]:
     """Yield who waits in a tree with three flavors drawn from a seed, all quota in use."""
-    told, rng = wide(seed), Random(seed)
-    world = World(told, "tidegate")
-    world.begin(0, actions(rng, world, [one["name"] for one in told.input["workloads"]]))
+    scenario, rng = wide(seed), Random(seed)
+    world = World(scenario, "tidegate")
+    world.begin(
+        0, actions(rng, world, [workload["name"] for workload in scenario.input["workloads"]])
+    )
     queues = forest(world.state).cluster_queues
     for cq in queues.values():
         add(cq.node, [(fr, cell.nominal) for fr, cell in cq.node.cells.items()])
@@ -52,13 +54,13 @@ def counts(seed: int) -> tuple[int, int]:
     """Compare all assignments of a seed; return how often the oracle was asked, spared and not."""
     spared, asked = list[FlavorResource](), list[FlavorResource]()
     for state, cq, workload in waiting(seed):
-        found = list[Assignment]()
+        assignments = list[Assignment]()
         for spares, questions in ((True, spared), (False, asked)):
             oracle = drawn(cq, seed, questions)
-            found.append(assign(state, workload, oracle=oracle, cq=cq, spares=spares))
-        if found[0].mode == "Preempt":  # as where somebody was found to preempt for all of it
-            ask_unasked(drawn(cq, seed, []), found[0])
-        assert found[0] == found[1]
+            assignments.append(assign(state, workload, oracle=oracle, cq=cq, spares=spares))
+        if assignments[0].mode == "Preempt":  # as where somebody was found to preempt for all of it
+            ask_unasked(drawn(cq, seed, []), assignments[0])
+        assert assignments[0] == assignments[1]
     return len(spared), len(asked)
 
 

@@ -32,10 +32,10 @@ def after(bus: Bus, seconds: int, *resources: str, session: str = "b") -> list[F
 
 
 def released(facts: list[FactEvent]) -> list[str]:
-    return [one.reason for one in facts if isinstance(one, WorkloadRemoved)]
+    return [fact.reason for fact in facts if isinstance(fact, WorkloadRemoved)]
 
 
-def test_what_nobody_watches_is_released_after_a_while(bus: Bus) -> None:
+def test_unwatched_quota_is_released_after_a_while(bus: Bus) -> None:
     assert released(after(bus, 20, CREWS)) == []
     assert released(after(bus, 9, CREWS)) == []
     assert released(after(bus, 1, CREWS)) == ["NotWatched"]
@@ -62,7 +62,7 @@ def test_a_scheduler_that_starts_again_waits_anew(bus: Bus) -> None:
     assert released(after(bus, 10, CREWS)) == ["NotWatched"]
 
 
-def test_who_waits_for_the_pods_of_what_nobody_watches_says_so() -> None:
+def test_a_workload_that_waits_for_unwatched_pods_says_so() -> None:
     bus = Bus().opened()
     policy = Policy(pods_ready=PodsReady(block_admission=True))
     bus.tell(PolicyObserved(name="p", uid="p", version=1, session="a", policy=policy))
@@ -73,7 +73,9 @@ def test_who_waits_for_the_pods_of_what_nobody_watches_says_so() -> None:
         beat(1, CREWS, session="b"), started(CREWS), completed(20, resource=CREWS), job("next")
     )
     waits = [
-        one for one in decide(bus.state, decisions_max=100) if isinstance(one, WorkloadPending)
+        decision
+        for decision in decide(bus.state, decisions_max=100)
+        if isinstance(decision, WorkloadPending)
     ]
     assert "those of team/job-uid-first, whose kind is not watched" in waits[-1].message
     assert waits[-1].requests == {"main": {"cpu": 2_000}}
@@ -88,7 +90,7 @@ def test_what_runs_when_its_kind_is_watched_again_is_charged_before_anything_is_
     bus.tell(started(number=2), *listed)  # the heartbeat that names it comes behind its list
     assert decide(bus.state, decisions_max=100) == []
     facts = bus.tell(completed(40, "uid-waits", "uid-runs", number=2))
-    assert [one.workload for one in facts if isinstance(one, WorkloadAdopted)] == [
+    assert [fact.workload for fact in facts if isinstance(fact, WorkloadAdopted)] == [
         "team/job-uid-runs"
     ]
 

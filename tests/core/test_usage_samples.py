@@ -69,7 +69,7 @@ def consumed(state: State, queue: str) -> float:
 
 
 def samples(decided: list[DecisionEvent]) -> list[LocalQueueUsageSampled]:
-    return [one for one in decided if isinstance(one, LocalQueueUsageSampled)]
+    return [decision for decision in decided if isinstance(decision, LocalQueueUsageSampled)]
 
 
 def test_what_is_consumed_comes_nearer_to_what_is_used(world: World) -> None:
@@ -79,13 +79,13 @@ def test_what_is_consumed_comes_nearer_to_what_is_used(world: World) -> None:
     assert consumed(state, "c") == pytest.approx(expected)
     for _ in range(4):
         expected = (1 - ALPHA) * expected + ALPHA * 4
-        (told,) = samples(world.turn(world.wait(INTERVAL_S)))
+        (decision,) = samples(world.turn(world.wait(INTERVAL_S)))
         assert consumed(state, "c") == pytest.approx(expected)
-        assert float(told.usage[0].consumed["cpu"]) == pytest.approx(expected)
+        assert float(decision.usage[0].consumed["cpu"]) == pytest.approx(expected)
     assert 3 < expected < 4
 
 
-def test_half_of_it_is_forgotten_in_a_half_life_once_nobody_runs(world: World) -> None:
+def test_half_of_it_is_forgotten_in_a_half_life_once_no_workload_runs(world: World) -> None:
     state = world.bus.state
     world.turn(world.finish(run(world, "c", 4)))
     before = consumed(state, "c")
@@ -118,7 +118,7 @@ def test_who_used_much_long_ago_comes_before_who_used_less_just_now(world: World
     world.turn(world.finish(run(world, "d", 1)))
     later, sooner = world.submit("d", 4, 0), world.submit("c", 4, 0)
     decided = world.turn(later, sooner)
-    first = next(one for one in decided if isinstance(one, QuotaReserved))
+    first = next(decision for decision in decided if isinstance(decision, QuotaReserved))
     assert isinstance(sooner, observations.JobObserved)
     assert first.uid == sooner.uid
 
@@ -130,29 +130,29 @@ def test_without_a_half_life_nothing_is_remembered() -> None:
     assert consumed(world.bus.state, "c") == 0
 
 
-def test_nobody_is_sampled_while_there_is_nothing_to_tell(world: World) -> None:
+def test_no_queue_is_sampled_while_nothing_changes(world: World) -> None:
     """A Quantity has no part below a thousandth, so what decays is gone one day."""
     state = world.bus.state
     world.turn(world.finish(run(world, "c", 4)))
     assert "usage/c" in state.deadlines.at
-    (told,) = samples(world.turn(world.wait(20 * HALF_LIFE_S)))
-    assert [one.consumed for one in told.usage] == [{}, {}]
+    (decision,) = samples(world.turn(world.wait(20 * HALF_LIFE_S)))
+    assert [decision.consumed for decision in decision.usage] == [{}, {}]
     assert deadlines.next_due(state) is None
     assert samples(world.turn(world.wait(10 * INTERVAL_S))) == []
     run(world, "d", 4)
     assert consumed(state, "d") == pytest.approx(4 * ALPHA)  # the time in between counts for nobody
-    (told,) = samples(world.turn(world.wait(INTERVAL_S)))
-    assert [one.name for one in told.usage if one.consumed] == ["d"]
+    (decision,) = samples(world.turn(world.wait(INTERVAL_S)))
+    assert [decision.name for decision in decision.usage if decision.consumed] == ["d"]
 
 
-def test_a_new_local_queue_is_told_of_at_once(world: World) -> None:
+def test_a_new_local_queue_is_reported_at_once(world: World) -> None:
     spec = LocalQueueSpec(cluster_queue="c")
     new = observations.LocalQueueObserved(
         namespace="team", name="e", uid="lq-e", version=3, session="a", spec=spec
     )
-    (told,) = samples(world.turn(new))
-    assert [one.name for one in told.usage] == ["c", "d", "e"]
-    assert told.at_us >= BEGIN
+    (decision,) = samples(world.turn(new))
+    assert [decision.name for decision in decision.usage] == ["c", "d", "e"]
+    assert decision.at_us >= BEGIN
 
 
 def test_what_is_consumed_is_the_same_after_a_restart(world: World) -> None:
@@ -161,9 +161,9 @@ def test_what_is_consumed_is_the_same_after_a_restart(world: World) -> None:
     live = world.bus.state
     assert rebuild(world.entries)[0].local_usage == live.local_usage
     again = snapshot.decode(snapshot.encode(live))
-    told = LocalQueueUsageSampled(at_us=live.now_us + SECOND, cluster_queue="c")
+    decision = LocalQueueUsageSampled(at_us=live.now_us + SECOND, cluster_queue="c")
     for state in (live, again):
-        apply(state, told)
+        apply(state, decision)
     assert again.deadlines.at == live.deadlines.at
 
 

@@ -29,21 +29,21 @@ def two_run() -> Cluster:
 
 def checkpoint(cluster: Cluster, name: str, at_us: int) -> None:
     """Let a job say that it saved its work."""
-    told = facts.JobStateReported(
+    event = facts.JobStateReported(
         at_us=cluster.now_us,
         workload=f"{NAMESPACE}/{name}",
         uid=name,
         version=1,
         state=JobState(suspended=False, started=True, active=1, checkpoint_us=at_us),
     )
-    cluster.fold([told])
+    cluster.fold([event])
 
 
 def preempted(cluster: Cluster) -> WorkloadPreempted:
     """Submit what one of them has to leave for; return the event that says who."""
     arrive(cluster, "urgent", 0, 10, priority=9)
-    found = decide(cluster.state)
-    [event] = [one for one in found if isinstance(one, WorkloadPreempted)]
+    decisions = decide(cluster.state)
+    [event] = [decision for decision in decisions if isinstance(decision, WorkloadPreempted)]
     return event
 
 

@@ -40,7 +40,7 @@ POLICIES = {
 
 
 class Story:
-    """A case as it is told, line by line."""
+    """A case as it is written, line by line."""
 
     def __init__(self, mode: str) -> None:
         self.state = State()
@@ -95,7 +95,7 @@ class Story:
         self.news = []
         while decisions := decide(self.state):
             self.news += decisions
-            for stop in [one for one in decisions if isinstance(one, StopOrdered)]:
+            for stop in [decision for decision in decisions if isinstance(decision, StopOrdered)]:
                 proof = facts.WorkloadStopped(at_us=self.state.now_us, workload=stop.workload)
                 apply(self.state, proof)
 
@@ -103,13 +103,13 @@ class Story:
         return self.state.now_us + 1_000_000
 
     def check(self, expected: list[str]) -> None:
-        preempted = [one for one in self.news if isinstance(one, WorkloadPreempted)]
-        told = [(one.by, one.workload, str(one.reason)) for one in preempted]
+        preempted = [decision for decision in self.news if isinstance(decision, WorkloadPreempted)]
+        rows = [(decision.by, decision.workload, str(decision.reason)) for decision in preempted]
         match expected:
             case ["nobody", "preempts"]:
-                assert told == []
+                assert rows == []
             case [by, "preempts", victim, reason]:
-                assert told == [(key(by), key(victim), reason)]
+                assert rows == [(key(by), key(victim), reason)]
             case ["runs", *names]:
                 assert self.in_phase("admitted") == names
             case ["waits", *names]:
@@ -122,7 +122,7 @@ class Story:
 
     def in_phase(self, phase: str) -> list[str]:
         workloads = self.state.workloads.values()
-        return sorted(one.job.name for one in workloads if one.phase == phase)
+        return sorted(workload.job.name for workload in workloads if workload.phase == phase)
 
 
 def key(name: str) -> str:

@@ -27,23 +27,23 @@ def journal(seed: int, way: Way, mode: str = "tidegate") -> list[bytes]:
 def shared(seed: int) -> Scenario:
     """Draw a scenario in which ClusterQueues offer workloads by their LocalQueues' usage."""
     rng = Random(f"{seed}/usage")
-    told = wide(seed) if seed % 2 else scenario(seed)
-    told.config["admissionFairSharing"] = {
+    actual_scenario = wide(seed) if seed % 2 else scenario(seed)
+    actual_scenario.config["admissionFairSharing"] = {
         "halfLifeSeconds": rng.choice(HALF_LIVES_S),
         "samplingIntervalSeconds": rng.choice((60, 3_600)),
     }
-    for queue in told.input["clusterQueues"]:
+    for queue in actual_scenario.input["clusterQueues"]:
         if rng.random() < 0.8:
             mode = {"admissionMode": "UsageBasedAdmissionFairSharing"}
             queue["spec"]["admissionScope"] = mode
-    told.input["localQueues"] = [
+    actual_scenario.input["localQueues"] = [
         _weighed(rng, {**queue, "name": name})
-        for queue in told.input["localQueues"]
+        for queue in actual_scenario.input["localQueues"]
         for name in (queue["name"], f"{queue['name']}-b")
     ]
-    for workload in told.input["workloads"]:
+    for workload in actual_scenario.input["workloads"]:
         workload["queue"] += rng.choice(("", "-b"))
-    return told
+    return actual_scenario
 
 
 def _weighed(rng: Random, queue: Json) -> Json:

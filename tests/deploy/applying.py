@@ -27,11 +27,11 @@ async def apply_all(api: KubernetesApi, objects: Objects) -> None:
     """
     paths = _Paths(api)
     for first in (True, False):
-        for (kind, _), found in objects.items():
+        for (kind, _), fields in objects.items():
             if (kind in {"Namespace", "CustomResourceDefinition"}) is first:
-                await _send(api, await paths.of(found), found, dry=not first)
-    for found in objects.values():
-        await _send(api, await paths.of(found), found, dry=False)
+                await _send(api, await paths.of(fields), fields, dry=not first)
+    for fields in objects.values():
+        await _send(api, await paths.of(fields), fields, dry=False)
 
 
 async def apply_monitor_kinds(api: KubernetesApi) -> None:
@@ -79,13 +79,13 @@ class _Paths:
         self._api = api
         self._known = dict[tuple[str, str], str]()
 
-    async def of(self, found: Object) -> str:
-        version, kind = found["apiVersion"], found["kind"]
+    async def of(self, obj: Object) -> str:
+        version, kind = obj["apiVersion"], obj["kind"]
         async with asyncio.timeout(SERVED_S):
             while (version, kind) not in self._known:
                 await self._discover(version)
                 await asyncio.sleep(0 if (version, kind) in self._known else 0.1)
-        metadata = found["metadata"]
+        metadata = obj["metadata"]
         room = self._known[version, kind].format(metadata.get("namespace", "default"))
         return f"{room}/{metadata['name']}"
 
@@ -100,9 +100,9 @@ class _Paths:
                 self._known[version, row["kind"]] = f"{root}{inside}/{row['name']}"
 
 
-async def _send(api: KubernetesApi, path: str, found: Object, *, dry: bool) -> None:
+async def _send(api: KubernetesApi, path: str, obj: Object, *, dry: bool) -> None:
     query = {"fieldManager": "tests", "force": "true", "fieldValidation": "Strict"}
     query |= {"dryRun": "All"} if dry else {}
-    body = msgspec.json.encode(found)
+    body = msgspec.json.encode(obj)
     answer = await api.request("PATCH", path, query=query, body=body, content_type=APPLY_PATCH)
     assert answer.status in {200, 201}, f"{path}: {answer.body.decode()}"

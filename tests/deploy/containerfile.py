@@ -35,8 +35,8 @@ class Instruction(NamedTuple):
         Raises:
             ValueError: it is a shell form, whose words depend on a shell.
         """
-        found: list[str] = json.loads(self.rest)
-        return found
+        names: list[str] = json.loads(self.rest)
+        return names
 
 
 class Stage(NamedTuple):
@@ -48,7 +48,7 @@ class Stage(NamedTuple):
 
     def of(self, word: str) -> list[Instruction]:
         """Return the instructions of one kind."""
-        return [one for one in self.instructions if one.word == word]
+        return [instruction for instruction in self.instructions if instruction.word == word]
 
 
 def read(path: Path) -> dict[str, Stage]:
@@ -58,14 +58,14 @@ def read(path: Path) -> dict[str, Stage]:
         ValueError: something in it is not understood.
     """
     stages = dict[str, Stage]()
-    for found in _instructions(path.read_text()):
-        if found.word == "FROM":
-            match = re.fullmatch(r"(\S+) AS ([a-z-]+)", found.rest)
+    for instruction in _instructions(path.read_text()):
+        if instruction.word == "FROM":
+            match = re.fullmatch(r"(\S+) AS ([a-z-]+)", instruction.rest)
             if match is None:
-                raise ValueError(f"FROM {found.rest}: a stage needs a name")
+                raise ValueError(f"FROM {instruction.rest}: a stage needs a name")
             stages[match[2]] = Stage(match[2], match[1], [])
         elif stages:
-            list(stages.values())[-1].instructions.append(found)
+            list(stages.values())[-1].instructions.append(instruction)
     return stages
 
 

@@ -86,9 +86,9 @@ def _port(folder: Path, process: subprocess.Popen[bytes]) -> int:
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline:
         assert process.poll() is None, (folder / "log").read_text()
-        for told in folder.glob("*.ports"):
-            found = msgspec.json.decode(told.read_bytes() or b"{}")
-            if found.get("nats"):
-                return int(found["nats"][0].rpartition(":")[2])
+        for path in folder.glob("*.ports"):
+            document = msgspec.json.decode(path.read_bytes() or b"{}")
+            if document.get("nats"):
+                return int(document["nats"][0].rpartition(":")[2])
         time.sleep(0.02)
     raise AssertionError("nats-server did not start")

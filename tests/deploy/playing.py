@@ -46,17 +46,17 @@ async def play(
     name, spec = container["name"], pod["spec"]
     mounts = _mounted(objects, spec, container, given.folder)
     (port,) = free_ports(1)
-    told = {
+    mapping = {
         entry["name"]: _value(entry, mounts, given.secrets) for entry in container.get("env", ())
     }
-    told |= {"TIDEGATE_HEALTH_PORT": str(port), "TIDEGATE_HEALTH_HOST": "127.0.0.1"}
+    mapping |= {"TIDEGATE_HEALTH_PORT": str(port), "TIDEGATE_HEALTH_HOST": "127.0.0.1"}
     kubeconfig = await _kubeconfig(api, spec["serviceAccountName"], given)
     command = container.get("command", [PYTHON, "-m", name])
     assert command[0] == PYTHON
     program = Program(
         name=name,
         command=[sys.executable, *command[1:]],
-        environment={**os.environ, **told, **given.instead, "KUBECONFIG": str(kubeconfig)},
+        environment={**os.environ, **mapping, **given.instead, "KUBECONFIG": str(kubeconfig)},
         log=given.folder / "logs" / f"{name}.log",
     )
     return Played(program=program, health=f"http://127.0.0.1:{port}")
@@ -69,8 +69,8 @@ def _mounted(objects: Objects, spec: Object, container: Object, folder: Path) ->
     for mount in container.get("volumeMounts", ()):
         place = folder / "volumes" / mount["name"]
         place.mkdir(parents=True, exist_ok=True)
-        found = sources.get(mount["name"], {}).get("configMap", {}).get("name")
-        for file, text in objects.get(("ConfigMap", found), {}).get("data", {}).items():
+        name = sources.get(mount["name"], {}).get("configMap", {}).get("name")
+        for file, text in objects.get(("ConfigMap", name), {}).get("data", {}).items():
             (place / file).write_text(text)
         places[mount["mountPath"]] = place
     return places

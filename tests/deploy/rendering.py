@@ -84,14 +84,14 @@ def template(
 
 def by_name(documents: Iterable[Object | None]) -> Objects:
     """Return objects by kind and name; each stands there once."""
-    listed = [one for one in documents if one]
-    found = {(one["kind"], one["metadata"]["name"]): one for one in listed}
-    assert len(found) == len(listed)
-    return found
+    listed = [document for document in documents if document]
+    mapping = {(obj["kind"], obj["metadata"]["name"]): obj for obj in listed}
+    assert len(mapping) == len(listed)
+    return mapping
 
 
 def pods(objects: Objects) -> Iterator[tuple[str, Object]]:
     """Yield the pod templates by the name of what makes the pods."""
-    for (kind, name), found in objects.items():
+    for (kind, name), obj in objects.items():
         if kind in {"Deployment", "StatefulSet"}:
-            yield name, found["spec"]["template"]
+            yield name, obj["spec"]["template"]

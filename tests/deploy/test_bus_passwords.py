@@ -61,7 +61,7 @@ def started(script: str, config: str, folder: Path) -> Iterator[int]:
 
 
 @pytest.mark.parametrize("form", [compose, embedded], ids=["compose", "embedded"])
-async def test_a_service_joins_with_the_password_of_the_file_and_nobody_without(
+async def test_a_service_joins_with_the_password_of_the_file_and_none_without(
     form: Callable[[], tuple[str, str]], tmp_path: Path
 ) -> None:
     script, config = form()

@@ -29,18 +29,18 @@ CONFIGURATION = ("ConfigMap", "tidegate-configuration")
 
 def without_notes(objects: Objects) -> Objects:
     """Return objects without what only the chart notes on them."""
-    for found in objects.values():
-        for metadata in (found["metadata"], _template(found).get("metadata", {})):
+    for obj in objects.values():
+        for metadata in (obj["metadata"], _template(obj).get("metadata", {})):
             notes: dict[str, str] = metadata.get("annotations", {})
             notes.pop("helm.sh/resource-policy", None)
             notes.pop("tidegate.dev/configuration", None)
             if not notes:
                 metadata.pop("annotations", None)
-    return {key: found for key, found in objects.items() if key != CONFIGURATION}
+    return {key: fields for key, fields in objects.items() if key != CONFIGURATION}
 
 
-def _template(found: Object) -> Object:
-    template: Object = found.get("spec", {}).get("template", {})
+def _template(obj: Object) -> Object:
+    template: Object = obj.get("spec", {}).get("template", {})
     return template
 
 
@@ -52,9 +52,9 @@ def _template(found: Object) -> Object:
 def test_by_default_the_chart_is_the_overlay(settings: tuple[str, ...]) -> None:
     wanted = without_notes(overlay(settings[0].removeprefix("mode=")))
     del wanted[NAMESPACE]
-    found = without_notes(chart(*settings))
-    assert set(found) == set(wanted)
-    assert [key for key in wanted if found[key] != wanted[key]] == []
+    mapping = without_notes(chart(*settings))
+    assert set(mapping) == set(wanted)
+    assert [key for key in wanted if mapping[key] != wanted[key]] == []
 
 
 @pytest.mark.parametrize(
@@ -110,12 +110,12 @@ def test_what_is_enabled_in_the_chart_is_the_component(
 
 
 def test_each_further_partition_is_the_first_one_under_its_own_number() -> None:
-    one, three = chart("mode=production"), chart("mode=production", "partitions=3")
-    assert {key: three[key] for key in one} == one
+    mapping, three = chart("mode=production"), chart("mode=production", "partitions=3")
+    assert {key: three[key] for key in mapping} == mapping
     kinds = ("Deployment", "NetworkPolicy", "PodDisruptionBudget", "Service")
     names = [f"tidegate-{service}-{n}" for n in (1, 2) for service in ("scheduler", "actuator")]
-    assert set(three) - set(one) == {(kind, name) for kind in kinds for name in names}
-    for kind, name in set(three) - set(one):
+    assert set(three) - set(mapping) == {(kind, name) for kind in kinds for name in names}
+    for kind, name in set(three) - set(mapping):
         if name.endswith("-1"):
             text = json.dumps(three[kind, name]).replace(name, f"{name[:-1]}2")
             number = '{"name": "TIDEGATE_PARTITION", "value": "%d"}'
@@ -156,8 +156,8 @@ def _lines(configuration: Object) -> set[str]:
 
 
 def test_another_namespace_is_meant_everywhere() -> None:
-    found = template("mode=production", "serviceMonitor=true", namespace="batch")
-    assert "tidegate-system" not in found.stdout
+    process = template("mode=production", "serviceMonitor=true", namespace="batch")
+    assert "tidegate-system" not in process.stdout
 
 
 def test_values_reach_the_pods() -> None:
@@ -173,9 +173,9 @@ def test_values_reach_the_pods() -> None:
         "env.actuator[0].value=debug",
         "nodeSelector.pool=system",
     )
-    found = dict(pods(objects))
+    mapping = dict(pods(objects))
     assert objects["Deployment", "tidegate-scheduler"]["spec"]["replicas"] == 3
-    spec = found["tidegate-actuator"]["spec"]
+    spec = mapping["tidegate-actuator"]["spec"]
     (container,) = spec["containers"]
     assert container["image"] == "example.com/tidegate/actuator:v9"
     assert container["imagePullPolicy"] == "Always"
@@ -184,7 +184,7 @@ def test_values_reach_the_pods() -> None:
         {"pool": "system"},
         [{"name": "pull"}],
     )
-    (ingest,) = found["tidegate-ingest"]["spec"]["containers"]
+    (ingest,) = mapping["tidegate-ingest"]["spec"]["containers"]
     assert ingest["resources"] == {"requests": {"cpu": 2}}
 
 
@@ -206,15 +206,15 @@ def test_storage_and_the_bus_of_one_pod_can_be_chosen() -> None:
     ],
 )
 def test_what_is_not_wanted_is_left_out(setting: str, kind: str) -> None:
-    assert kind in {found for found, _ in chart("mode=production")}
-    assert kind not in {found for found, _ in chart("mode=production", setting)}
+    assert kind in {text for text, _ in chart("mode=production")}
+    assert kind not in {text for text, _ in chart("mode=production", setting)}
 
 
 @pytest.mark.parametrize(
     "setting",
     ["mode=both", "replica=2", "images.registry=example.com", "partitions=0", "partitions=two"],
 )
-def test_a_value_that_nobody_knows_is_refused(setting: str) -> None:
+def test_an_unknown_value_is_refused(setting: str) -> None:
     done = template(setting, check=False)
     assert done.returncode == 1
     assert "values don't meet the specifications" in done.stderr

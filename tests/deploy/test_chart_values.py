@@ -81,13 +81,16 @@ def objects(tmp_path: Path) -> Objects:
 
 
 def container(objects: Objects, service: str) -> Object:
-    found = objects["Deployment", f"tidegate-{service}"]["spec"]["template"]["spec"]
-    one: Object = found["containers"][0]
-    return one
+    pod_spec = objects["Deployment", f"tidegate-{service}"]["spec"]["template"]["spec"]
+    container: Object = pod_spec["containers"][0]
+    return container
 
 
-def environment(found: Object) -> dict[str, Any]:
-    listed = [(one["name"], one.get("value", one.get("valueFrom"))) for one in found["env"]]
+def environment(obj: Object) -> dict[str, Any]:
+    listed = [
+        (variable["name"], variable.get("value", variable.get("valueFrom")))
+        for variable in obj["env"]
+    ]
     assert len(dict(listed)) == len(listed), "server-side apply takes each name once"
     return dict(listed)
 
@@ -95,42 +98,42 @@ def environment(found: Object) -> dict[str, Any]:
 def test_a_variable_replaces_the_manifests_by_name_and_the_cluster_has_its_own(
     objects: Objects,
 ) -> None:
-    told = {name: environment(container(objects, name)) for name in SERVICES}
-    assert {one["TIDEGATE_CLUSTER"] for one in told.values()} == {"east"}
-    assert (told["scheduler"]["TIDEGATE_LEASE_S"], told["ingest"]["TIDEGATE_LEASE_S"]) == (
+    mapping = {name: environment(container(objects, name)) for name in SERVICES}
+    assert {item["TIDEGATE_CLUSTER"] for item in mapping.values()} == {"east"}
+    assert (mapping["scheduler"]["TIDEGATE_LEASE_S"], mapping["ingest"]["TIDEGATE_LEASE_S"]) == (
         "12",
         "6",
     )
 
 
 def test_secrets_and_the_authority_may_be_of_other_names(objects: Objects) -> None:
-    told = environment(container(objects, "scheduler"))
-    assert told["TIDEGATE_NATS_URL"] == {"secretKeyRef": {"name": "own", "key": "nats"}}
-    assert told["TIDEGATE_LEDGER"] == {"secretKeyRef": {"name": "own", "key": "database"}}
+    fields = environment(container(objects, "scheduler"))
+    assert fields["TIDEGATE_NATS_URL"] == {"secretKeyRef": {"name": "own", "key": "nats"}}
+    assert fields["TIDEGATE_LEDGER"] == {"secretKeyRef": {"name": "own", "key": "database"}}
     kept = environment(container(objects, "ingest"))["TIDEGATE_NATS_URL"]
     assert kept == {"secretKeyRef": {"name": "tidegate-ingest", "key": "nats-url"}}
     for _, pod in pods(objects):
         if pod["spec"]["serviceAccountName"] == "tidegate-guard":  # asks no NATS and no PostgreSQL
             continue
-        (ca,) = [one for one in pod["spec"]["volumes"] if one["name"] == "ca"]
+        (ca,) = [volume for volume in pod["spec"]["volumes"] if volume["name"] == "ca"]
         items = [{"key": "tls.crt", "path": "ca.crt"}]
         assert ca == {"name": "ca", "secret": {"secretName": "authority", "items": items}}
 
 
-def test_pods_are_placed_and_noted_as_told(objects: Objects) -> None:
-    found = objects["Deployment", "tidegate-ingest"]
-    spec, scheduler = found["spec"], dict(pods(objects))["tidegate-scheduler"]["spec"]
+def test_pods_are_placed_and_annotated_as_set(objects: Objects) -> None:
+    obj = objects["Deployment", "tidegate-ingest"]
+    spec, scheduler = obj["spec"], dict(pods(objects))["tidegate-scheduler"]["spec"]
     assert (spec["replicas"], spec["strategy"]) == (3, {"type": "Recreate"})
-    assert found["metadata"]["annotations"] == {"example.com/team": "batch"}
-    assert found["metadata"]["labels"]["app.kubernetes.io/part-of"] == "tidegate"
-    assert found["metadata"]["labels"]["example.com/tier"] == "system"
+    assert obj["metadata"]["annotations"] == {"example.com/team": "batch"}
+    assert obj["metadata"]["labels"]["app.kubernetes.io/part-of"] == "tidegate"
+    assert obj["metadata"]["labels"]["example.com/tier"] == "system"
     noted = spec["template"]["metadata"]
     assert (noted["annotations"]["example.com/pod"], noted["labels"]["example.com/sidecar"]) == (
         "yes",
         "no",
     )
     assert scheduler["affinity"] == {"podAntiAffinity": {}}
-    assert [one["key"] for one in scheduler["tolerations"]][-1] == "system"
+    assert [toleration["key"] for toleration in scheduler["tolerations"]][-1] == "system"
     assert len(scheduler["tolerations"]) == 3
     assert scheduler["volumes"][-1] == {"name": "more", "emptyDir": {}}
     assert scheduler["containers"][0]["volumeMounts"][-1] == {"name": "more", "mountPath": "/more"}
@@ -138,7 +141,7 @@ def test_pods_are_placed_and_noted_as_told(objects: Objects) -> None:
 
 def test_network_policies_let_out_the_ports_that_are_named(objects: Objects) -> None:
     rules = objects["NetworkPolicy", "tidegate-ingest"]["spec"]["egress"]
-    assert [[one["port"] for one in rule["ports"]] for rule in rules] == [
+    assert [[port["port"] for port in rule["ports"]] for rule in rules] == [
         [53, 53],
         [4443],
         [4318],
@@ -156,18 +159,18 @@ def test_dispatcher_and_read_api_take_values_as_the_other_services(objects: Obje
     secret = values["TIDEGATE_NATS_URL"]["valueFrom"]["secretKeyRef"]
     assert secret == {"name": "own-dispatcher", "key": "bus"}
     spec = templates["tidegate-serve"]["spec"]
-    (entry,) = [one for one in spec["containers"][0]["env"] if "valueFrom" in one]
+    (entry,) = [item for item in spec["containers"][0]["env"] if "valueFrom" in item]
     secret = entry["valueFrom"]["secretKeyRef"]
     assert secret == {"name": "own-reader", "key": "database"}
-    names = [one["secret"]["secretName"] for one in spec["volumes"] if "secret" in one]
+    names = [volume["secret"]["secretName"] for volume in spec["volumes"] if "secret" in volume]
     assert names == ["own-tls", "authority"]
 
 
 def test_the_jobs_by_the_clock_are_those_of_the_component(objects: Objects) -> None:
-    jobs = {name: one["spec"] for (kind, name), one in objects.items() if kind == "CronJob"}
+    jobs = {name: obj["spec"] for (kind, name), obj in objects.items() if kind == "CronJob"}
     assert sorted(jobs) == [
-        f"tidegate-{one}"
-        for one in ("archive", "backup", "checkpoint", "expire", "rebuild", "verify")
+        f"tidegate-{text}"
+        for text in ("archive", "backup", "checkpoint", "expire", "rebuild", "verify")
     ]
     assert jobs["tidegate-archive"]["suspend"] is False
     assert jobs["tidegate-verify"]["schedule"] == "1 2 3 * *"
@@ -187,11 +190,11 @@ def test_other_kinds_take_what_the_command_prints_for_them(tmp_path: Path) -> No
     values: Object = {"configuration": {"integrations": integrations}}
     refused = template("configuration.integrations.frameworks={ray.io/rayjob}", check=False)
     assert "--set-file manifests=FILE" in refused.stderr
-    found = with_values(values, tmp_path, f"--set-file=manifests={tmp_path}/printed.yaml")
-    for one in printed:
-        there = found[one["kind"], one["metadata"]["name"]]
-        assert there["metadata"] == one["metadata"]
-    (subject,) = found["ClusterRoleBinding", "tidegate-ingest-kinds"]["subjects"]
+    mapping = with_values(values, tmp_path, f"--set-file=manifests={tmp_path}/printed.yaml")
+    for obj in printed:
+        there = mapping[obj["kind"], obj["metadata"]["name"]]
+        assert there["metadata"] == obj["metadata"]
+    (subject,) = mapping["ClusterRoleBinding", "tidegate-ingest-kinds"]["subjects"]
     assert (subject["name"], subject["namespace"]) == ("tidegate", "tidegate-system")
 
 
@@ -218,15 +221,15 @@ def test_a_value_of_the_wrong_form_is_refused(setting: str) -> None:
 def test_a_partition_s_service_has_what_partition_0_s_has_but_where_it_is_named(
     objects: Objects,
 ) -> None:
-    schedulers = [objects["Deployment", f"tidegate-scheduler{one}"] for one in ("", "-1", "-2")]
-    assert [one["spec"]["replicas"] for one in schedulers] == [2, 2, 3]
-    specs = [one["spec"]["template"]["spec"] for one in schedulers]
-    assert [one["affinity"] for one in specs] == [{"podAntiAffinity": {}}] * len(specs)
-    told = [environment(container(objects, f"scheduler{one}")) for one in ("", "-1", "-2")]
-    assert [one["TIDEGATE_LEASE_S"] for one in told] == ["12"] * len(told)
-    assert [one.get("TIDEGATE_PARTITION") for one in told] == [None, "1", "2"]
-    keys = [one["TIDEGATE_LEDGER"]["secretKeyRef"] for one in told]
-    assert [(one["name"], one["key"]) for one in keys] == [
+    schedulers = [objects["Deployment", f"tidegate-scheduler{text}"] for text in ("", "-1", "-2")]
+    assert [scheduler["spec"]["replicas"] for scheduler in schedulers] == [2, 2, 3]
+    specs = [scheduler["spec"]["template"]["spec"] for scheduler in schedulers]
+    assert [spec["affinity"] for spec in specs] == [{"podAntiAffinity": {}}] * len(specs)
+    documents = [environment(container(objects, f"scheduler{text}")) for text in ("", "-1", "-2")]
+    assert [item["TIDEGATE_LEASE_S"] for item in documents] == ["12"] * len(documents)
+    assert [item.get("TIDEGATE_PARTITION") for item in documents] == [None, "1", "2"]
+    keys = [item["TIDEGATE_LEDGER"]["secretKeyRef"] for item in documents]
+    assert [(key["name"], key["key"]) for key in keys] == [
         ("own", "database"),
         ("tidegate-scheduler-1", "ledger-url"),
         ("own-2", "ledger-url"),

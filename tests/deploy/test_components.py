@@ -35,29 +35,35 @@ NOT_SENT = {
 
 def rendered(folder: Path, *components: str) -> Objects:
     need_kustomize()
-    places = [os.path.relpath(DEPLOY / one, folder.resolve()) for one in (OVERLAY, *components)]
+    places = [os.path.relpath(DEPLOY / text, folder.resolve()) for text in (OVERLAY, *components)]
     written = {"resources": places[:1], "components": places[1:]}
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(written))
     return by_name(read_documents(kustomized(folder)))
 
 
 def test_the_aggregated_api_is_off_unless_asked_for(tmp_path: Path) -> None:
-    found = rendered(tmp_path, SERVE)
-    (container,) = found["Deployment", "tidegate-serve"]["spec"]["template"]["spec"]["containers"]
+    rendering = rendered(tmp_path, SERVE)
+    (container,) = rendering["Deployment", "tidegate-serve"]["spec"]["template"]["spec"][
+        "containers"
+    ]
     assert "--auth" in container["args"]
     assert "--visibility" not in container["args"]
-    assert not [name for kind, name in found if kind == "APIService"]
+    assert not [name for kind, name in rendering if kind == "APIService"]
 
 
 def test_with_the_component_three_apis_are_passed_on(tmp_path: Path) -> None:
-    found = rendered(tmp_path, SERVE, VISIBILITY)
-    (container,) = found["Deployment", "tidegate-serve"]["spec"]["template"]["spec"]["containers"]
+    rendering = rendered(tmp_path, SERVE, VISIBILITY)
+    (container,) = rendering["Deployment", "tidegate-serve"]["spec"]["template"]["spec"][
+        "containers"
+    ]
     assert container["args"][-1] == "--visibility"
-    assert ("ConfigMap", "tidegate-visibility") in found
-    services = {one["metadata"]["name"]: one["spec"] for one in registered()}
-    assert not [name for kind, name in found if kind == "APIService"]  # the guard's to register
+    assert ("ConfigMap", "tidegate-visibility") in rendering
+    services = {obj["metadata"]["name"]: obj["spec"] for obj in registered()}
+    assert not [name for kind, name in rendering if kind == "APIService"]  # the guard's to register
     (watched,) = [
-        rule for rule in found["ClusterRole", "tidegate-guard"]["rules"] if "get" in rule["verbs"]
+        rule
+        for rule in rendering["ClusterRole", "tidegate-guard"]["rules"]
+        if "get" in rule["verbs"]
     ]
     assert set(watched["resourceNames"]) == services.keys()
     assert services.keys() == {
@@ -65,18 +71,18 @@ def test_with_the_component_three_apis_are_passed_on(tmp_path: Path) -> None:
         "v1beta2.visibility.kueue.x-k8s.io",
         "v1.read.tidegate.dev",
     }
-    assert not [one for one in services.values() if one.get("insecureSkipTLSVerify")]
-    assert {one["service"]["name"] for one in services.values()} == {"tidegate-serve"}
+    assert not [service for service in services.values() if service.get("insecureSkipTLSVerify")]
+    assert {service["service"]["name"] for service in services.values()} == {"tidegate-serve"}
 
 
 def test_the_server_may_ask_who_asks_and_nothing_else(tmp_path: Path) -> None:
-    found = rendered(tmp_path, SERVE, VISIBILITY)
-    rules = found["ClusterRole", "tidegate-serve"]["rules"]
-    assert [(one["resources"], one["verbs"]) for one in rules] == [
+    rendering = rendered(tmp_path, SERVE, VISIBILITY)
+    rules = rendering["ClusterRole", "tidegate-serve"]["rules"]
+    assert [(rule["resources"], rule["verbs"]) for rule in rules] == [
         (["tokenreviews"], ["create"]),
         (["subjectaccessreviews"], ["create"]),
     ]
-    pod = found["Deployment", "tidegate-serve"]["spec"]["template"]["spec"]
+    pod = rendering["Deployment", "tidegate-serve"]["spec"]["template"]["spec"]
     assert pod["securityContext"]["runAsNonRoot"]
     (container,) = pod["containers"]
     assert container["securityContext"]["readOnlyRootFilesystem"]
@@ -84,22 +90,22 @@ def test_the_server_may_ask_who_asks_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_the_webhook_stands_in_for_the_mutating_policies(tmp_path: Path) -> None:
-    found = rendered(tmp_path, WEBHOOK)
-    assert not [name for kind, name in found if kind.startswith("MutatingAdmissionPolicy")]
-    assert [name for kind, name in found if kind == "ValidatingAdmissionPolicy"]
-    asked = found["MutatingWebhookConfiguration", "tidegate-webhook"]["webhooks"]
-    assert {one["failurePolicy"] for one in asked} == {"Ignore"}
-    service = found["Service", "tidegate-webhook"]["metadata"]
-    for one in asked:
-        told = one["clientConfig"]["service"]
-        assert (told["name"], told["namespace"]) == (service["name"], service["namespace"])
+    rendering = rendered(tmp_path, WEBHOOK)
+    assert not [name for kind, name in rendering if kind.startswith("MutatingAdmissionPolicy")]
+    assert [name for kind, name in rendering if kind == "ValidatingAdmissionPolicy"]
+    asked = rendering["MutatingWebhookConfiguration", "tidegate-webhook"]["webhooks"]
+    assert {item["failurePolicy"] for item in asked} == {"Ignore"}
+    service = rendering["Service", "tidegate-webhook"]["metadata"]
+    for item in asked:
+        value = item["clientConfig"]["service"]
+        assert (value["name"], value["namespace"]) == (service["name"], service["namespace"])
 
 
 def test_the_webhook_may_touch_what_is_its_own_and_nothing_else(tmp_path: Path) -> None:
-    found = rendered(tmp_path, WEBHOOK)
-    rules = found["ClusterRole", "tidegate-webhook"]["rules"]
-    rules += found["Role", "tidegate-webhook"]["rules"]
-    assert [(one["resources"], one.get("resourceNames"), one["verbs"]) for one in rules] == [
+    rendering = rendered(tmp_path, WEBHOOK)
+    rules = rendering["ClusterRole", "tidegate-webhook"]["rules"]
+    rules += rendering["Role", "tidegate-webhook"]["rules"]
+    assert [(rule["resources"], rule.get("resourceNames"), rule["verbs"]) for rule in rules] == [
         (["localqueues"], None, ["get"]),
         (["workloadpriorityclasses"], ["default"], ["get"]),
         (["mutatingwebhookconfigurations"], ["tidegate-webhook"], ["get", "update"]),
@@ -119,7 +125,7 @@ def test_prometheus_finds_every_service(tmp_path: Path) -> None:
 
 
 def test_without_components_production_takes_nothing_that_a_cluster_may_lack() -> None:
-    groups = {one["apiVersion"].rpartition("/")[0] for one in overlay("production").values()}
+    groups = {obj["apiVersion"].rpartition("/")[0] for obj in overlay("production").values()}
     assert not [group for group in groups if "." in group and not group.endswith(OWN)]
 
 
@@ -157,11 +163,14 @@ def test_a_node_that_goes_away_takes_one_of_two_pods_and_for_15_seconds(tmp_path
             "selector": label,
         }
         constraints = pod["spec"]["topologySpreadConstraints"]
-        assert [(one["topologyKey"], one["labelSelector"]) for one in constraints] == [
+        assert [(rule["topologyKey"], rule["labelSelector"]) for rule in constraints] == [
             ("kubernetes.io/hostname", label),
             ("topology.kubernetes.io/zone", label),
         ]
-        assert [(one["key"], one["tolerationSeconds"]) for one in pod["spec"]["tolerations"]] == [
+        assert [
+            (toleration["key"], toleration["tolerationSeconds"])
+            for toleration in pod["spec"]["tolerations"]
+        ] == [
             ("node.kubernetes.io/not-ready", 15),
             ("node.kubernetes.io/unreachable", 15),
         ]
@@ -185,7 +194,7 @@ def test_the_dispatcher_reads_the_secrets_of_the_workers_and_no_others(tmp_path:
     values = {entry["name"]: entry.get("value") for entry in container["env"]}
     assert values["TIDEGATE_NAMESPACE"] == role["metadata"]["namespace"] == "tidegate-workers"
     example = list(read_documents((DEPLOY / DISPATCHER / "secrets.yaml.example").read_text()))
-    places = {one["metadata"]["name"]: one["metadata"]["namespace"] for one in example if one}
+    places = {obj["metadata"]["name"]: obj["metadata"]["namespace"] for obj in example if obj}
     assert places == {"tidegate-dispatcher": "tidegate-system", "worker-1": "tidegate-workers"}
 
 
@@ -220,21 +229,21 @@ MEMBER = "components/member"
 
 
 def test_a_member_has_two_services_that_follow_the_hub(tmp_path: Path) -> None:
-    found = rendered(tmp_path, MEMBER)
-    assert not [kind for kind, name in found if name == "tidegate-scheduler"]
+    rendering = rendered(tmp_path, MEMBER)
+    assert not [kind for kind, name in rendering if name == "tidegate-scheduler"]
     env = {
-        pod: {one["name"]: one.get("value") for one in container["env"]}
+        pod: {variable["name"]: variable.get("value") for variable in container["env"]}
         for pod in ("ingest", "actuator")
-        for container in found["Deployment", f"tidegate-{pod}"]["spec"]["template"]["spec"][
+        for container in rendering["Deployment", f"tidegate-{pod}"]["spec"]["template"]["spec"][
             "containers"
         ]
     }
-    assert {one["TIDEGATE_CLUSTER"] for one in env.values()} == {"east"}
+    assert {item["TIDEGATE_CLUSTER"] for item in env.values()} == {"east"}
     assert (env["actuator"]["TIDEGATE_HUB"], env["ingest"]["TIDEGATE_FRAMEWORKS"]) == (
         "local",
         "batch/job,jobset.x-k8s.io/jobset,pod,pod-group",
     )
-    assert all("TIDEGATE_NATS_URL" in one for one in env.values())
+    assert all("TIDEGATE_NATS_URL" in item for item in env.values())
 
 
 def test_a_member_s_actuator_makes_jobs_only_with_the_component_that_says_so() -> None:
@@ -249,19 +258,19 @@ PARTITION = "components/partition"
 
 
 def test_a_partition_has_what_partition_0_has_under_names_of_its_own(tmp_path: Path) -> None:
-    found = rendered(tmp_path, PARTITION)
+    rendering = rendered(tmp_path, PARTITION)
     for service in ("scheduler", "actuator"):
         name = f"tidegate-{service}"
         for kind in ("Deployment", "Service", "PodDisruptionBudget", "NetworkPolicy"):
-            told = yaml.safe_dump(found[kind, f"{name}-1"])
-            told = told.replace(f"{name}-1", name)
-            assert _plain(yaml.safe_load(told)) == _plain(found[kind, name])
+            text = yaml.safe_dump(rendering[kind, f"{name}-1"])
+            text = text.replace(f"{name}-1", name)
+            assert _plain(yaml.safe_load(text)) == _plain(rendering[kind, name])
 
 
 def test_a_partition_s_services_know_their_number_and_their_own_secrets(tmp_path: Path) -> None:
-    found = rendered(tmp_path, PARTITION)
+    rendering = rendered(tmp_path, PARTITION)
     for service, role in (("scheduler", "tidegate-scheduler"), ("actuator", "tidegate-actuator")):
-        pod = found["Deployment", f"{role}-1"]["spec"]["template"]["spec"]
+        pod = rendering["Deployment", f"{role}-1"]["spec"]["template"]["spec"]
         assert pod["serviceAccountName"] == role
         (container,) = pod["containers"]
         env = {entry["name"]: entry for entry in container["env"]}
@@ -273,7 +282,7 @@ def test_a_partition_s_services_know_their_number_and_their_own_secrets(tmp_path
         }
         assert keys == {f"tidegate-{service}-1"}
     example = read_documents((DEPLOY / PARTITION / "secrets.yaml.example").read_text())
-    assert {one["metadata"]["name"] for one in example if one} == {
+    assert {obj["metadata"]["name"] for obj in example if obj} == {
         "tidegate-scheduler-1",
         "tidegate-actuator-1",
     }
@@ -282,5 +291,7 @@ def test_a_partition_s_services_know_their_number_and_their_own_secrets(tmp_path
 def _plain(obj: Any) -> Any:  # noqa: ANN401 - a manifest
     """Return a manifest without what says which partition it is of."""
     for container in obj["spec"].get("template", {}).get("spec", {}).get("containers", ()):
-        container["env"] = [one for one in container["env"] if one["name"] != "TIDEGATE_PARTITION"]
+        container["env"] = [
+            item for item in container["env"] if item["name"] != "TIDEGATE_PARTITION"
+        ]
     return obj

@@ -15,14 +15,14 @@ FILE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_a_service_is_built_and_told_what_it_understands(name: str) -> None:
+def test_a_service_is_built_and_given_what_it_understands(name: str) -> None:
     service = FILE["services"][name]
     assert service["build"]["target"] in read(DEPLOY / "Containerfile")
     assert (DEPLOY / service["build"]["context"] / service["build"]["dockerfile"]).exists()
-    told = service["environment"]
+    environment = service["environment"]
     fields = SETTINGS[name].__struct_fields__
-    assert set(told) <= {f"TIDEGATE_{field.upper()}" for field in fields}
-    assert told["TIDEGATE_HEALTH_HOST"] == "127.0.0.1"
+    assert set(environment) <= {f"TIDEGATE_{field.upper()}" for field in fields}
+    assert environment["TIDEGATE_HEALTH_HOST"] == "127.0.0.1"
     assert set(service["depends_on"]) <= set(FILE["services"])
 
 

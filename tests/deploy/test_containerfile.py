@@ -30,18 +30,22 @@ LACKS = {
 @pytest.mark.parametrize("service", SERVICES)
 def test_an_image_runs_its_service_as_nobody(service: str) -> None:
     line = lineage(STAGES, service)
-    told = [one for stage in line for one in stage.instructions]
-    assert [one.rest for one in told if one.word == "USER"][-1] == "65532:65532"
-    (entry,) = [one.words() for one in told if one.word == "ENTRYPOINT"]
+    instructions = [instruction for stage in line for instruction in stage.instructions]
+    assert [instruction.rest for instruction in instructions if instruction.word == "USER"][
+        -1
+    ] == "65532:65532"
+    (entry,) = [
+        instruction.words() for instruction in instructions if instruction.word == "ENTRYPOINT"
+    ]
     assert entry == ["/opt/tidegate/bin/python", "-m", service]
-    copied = [one.rest for one in told if one.word == "COPY"]
+    copied = [instruction.rest for instruction in instructions if instruction.word == "COPY"]
     assert copied == [f"--from=build-{service} /opt/tidegate /opt/tidegate"]
 
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_every_command_is_in_the_exec_form(stage: str) -> None:
-    for found in (*STAGES[stage].of("RUN"), *STAGES[stage].of("ENTRYPOINT")):
-        assert found.words()
+    for instruction in (*STAGES[stage].of("RUN"), *STAGES[stage].of("ENTRYPOINT")):
+        assert instruction.words()
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -51,8 +55,8 @@ def test_what_is_copied_exists_and_reaches_the_build(stage: str) -> None:
         for line in (ROOT / ".containerignore").read_text().splitlines()
         if line.startswith("!")
     }
-    for found in STAGES[stage].of("COPY"):
-        *sources, _ = found.rest.split()
+    for instruction in STAGES[stage].of("COPY"):
+        *sources, _ = instruction.rest.split()
         if sources[0].startswith("--from="):
             assert sources[0].removeprefix("--from=") in STAGES
         else:
@@ -78,11 +82,11 @@ def test_what_a_build_stage_runs_gives_a_service_with_its_own_libraries(
     service: str, tmp_path: Path
 ) -> None:
     source, made = tmp_path / "src", tmp_path / "made"
-    for found in STAGES["build"].of("COPY"):
-        _copy(found.rest.split()[:-1], source)
+    for instruction in STAGES["build"].of("COPY"):
+        _copy(instruction.rest.split()[:-1], source)
     uv = subprocess.run([ROOT / ".ci" / "uv"], check=True, capture_output=True, text=True)
-    for found in STAGES[f"build-{service}"].of("RUN"):
-        command = [word.replace("/opt/tidegate", str(made)) for word in found.words()]
+    for instruction in STAGES[f"build-{service}"].of("RUN"):
+        command = [word.replace("/opt/tidegate", str(made)) for word in instruction.words()]
         command[0] = uv.stdout.strip() if command[0] == "uv" else command[0]
         _run(command, source, made)
     listed = _run([uv.stdout.strip(), "pip", "list", "--python", str(made)], source, made)

@@ -88,7 +88,7 @@ async def manager(
 
 async def is_complete(api: KubernetesApi) -> bool:
     status = (await job_of(api, NAME, "sent")).get("status", {})
-    return any(one["type"] == "Complete" for one in status.get("conditions", ()))
+    return any(condition["type"] == "Complete" for condition in status.get("conditions", ()))
 
 
 async def is_clean(api: KubernetesApi) -> bool:

@@ -25,34 +25,34 @@ JOBS = ("verify", "checkpoint", "backup", "archive", "expire", "rebuild")
 
 def objects() -> list[Object]:
     files = ("maintenance.yaml", "reports.yaml")
-    return [one for name in files for one in yaml.safe_load_all((FOLDER / name).read_text())]
+    return [item for name in files for item in yaml.safe_load_all((FOLDER / name).read_text())]
 
 
 def container(name: str) -> Object:
-    (found,) = [one for one in objects() if one["metadata"]["name"] == f"tidegate-{name}"
-                and one["kind"] == "CronJob"]  # fmt: skip
-    spec: Object = found["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    (obj,) = [obj for obj in objects() if obj["metadata"]["name"] == f"tidegate-{name}"
+                and obj["kind"] == "CronJob"]  # fmt: skip
+    spec: Object = obj["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     assert spec["securityContext"]["runAsNonRoot"] is True
     assert spec["automountServiceAccountToken"] is False
-    (one,) = spec["containers"]
-    assert one["securityContext"] == {
+    (value,) = spec["containers"]
+    assert value["securityContext"] == {
         "allowPrivilegeEscalation": False,
         "readOnlyRootFilesystem": True,
         "capabilities": {"drop": ["ALL"]},
     }
-    return dict(one)
+    return dict(value)
 
 
 @pytest.mark.parametrize("name", JOBS)
 def test_a_job_may_do_little_and_mounts_what_it_names(name: str) -> None:
-    one = container(name)
-    paths = [mount["mountPath"] for mount in one["volumeMounts"]]
-    told = " ".join(one["args"]) + " ".join(each.get("value", "") for each in one["env"])
-    for named in re.findall(r"(?<=[\s\"])/(?:archive|etc/tidegate/[a-z]+)(?=/)", told):
+    fields = container(name)
+    paths = [mount["mountPath"] for mount in fields["volumeMounts"]]
+    text = " ".join(fields["args"]) + " ".join(each.get("value", "") for each in fields["env"])
+    for named in re.findall(r"(?<=[\s\"])/(?:archive|etc/tidegate/[a-z]+)(?=/)", text):
         assert named in paths
-    assert one["image"].startswith("tidegate/cli:")
-    secret = [each["name"] for each in one["env"] if "valueFrom" in each]
-    assert [name for name in secret if f"$({name})" in told] == []  # arguments are seen by all
+    assert fields["image"].startswith("tidegate/cli:")
+    secret = [each["name"] for each in fields["env"] if "valueFrom" in each]
+    assert [name for name in secret if f"$({name})" in text] == []  # arguments are seen by all
 
 
 def test_each_secret_is_in_an_example() -> None:
@@ -60,17 +60,21 @@ def test_each_secret_is_in_an_example() -> None:
     examples += (DEPLOY / "overlays/production/secrets.yaml.example").read_text()
     for name in JOBS:
         for each in container(name)["env"]:
-            found = each.get("valueFrom", {}).get("secretKeyRef")
-            if found:
-                assert f"name: {found['name']}," in examples
-                assert f"  {found['key']}: " in examples
+            secret_key_ref = each.get("valueFrom", {}).get("secretKeyRef")
+            if secret_key_ref:
+                assert f"name: {secret_key_ref['name']}," in examples
+                assert f"  {secret_key_ref['key']}: " in examples
 
 
 def test_the_image_has_the_command_and_runs_as_nobody() -> None:
     line = lineage(read(DEPLOY / "Containerfile"), "cli")
-    told = [one for stage in line for one in stage.instructions]
-    assert [one.rest for one in told if one.word == "USER"][-1] == "65532:65532"
-    (entry,) = [one.words() for one in told if one.word == "ENTRYPOINT"]
+    instructions = [instruction for stage in line for instruction in stage.instructions]
+    assert [instruction.rest for instruction in instructions if instruction.word == "USER"][
+        -1
+    ] == "65532:65532"
+    (entry,) = [
+        instruction.words() for instruction in instructions if instruction.word == "ENTRYPOINT"
+    ]
     assert entry == ["/opt/tidegate/bin/tidegate"]
 
 
@@ -98,16 +102,18 @@ def test_what_a_shell_runs_is_a_command_that_works(name: str, tmp_path: Path) ->
     before = set(tmp_path.iterdir())
     result = run.invoke(build(), [*words(name, tmp_path), "--ledger", str(ledger)])
     assert result.exit_code == 0, result.output
-    (made,) = [one for one in set(tmp_path.iterdir()) - before if not one.name.startswith("ledger")]
+    (made,) = [
+        path for path in set(tmp_path.iterdir()) - before if not path.name.startswith("ledger")
+    ]
     names = r"checkpoints|[a-z]+-\d{4}-\d\d-\d\d\.db|events-[0-9-]+\.jsonl\.gz"
     assert re.fullmatch(names, made.name)
 
 
 @pytest.mark.parametrize("name", ["expire", "rebuild"])
-def test_what_is_done_to_reports_is_a_command_that_works_once_somebody_begins_it(
+def test_what_is_done_to_reports_is_a_command_that_works_once_an_operator_begins_it(
     name: str, tmp_path: Path
 ) -> None:
-    (cron_job,) = [one for one in objects() if one["metadata"]["name"] == f"tidegate-{name}"]
+    (cron_job,) = [obj for obj in objects() if obj["metadata"]["name"] == f"tidegate-{name}"]
     assert cron_job["spec"]["suspend"] is True
     ledger = tmp_path / "ledger.db"
     with filled(str(ledger), TURNS):
@@ -120,14 +126,14 @@ def test_what_is_done_to_reports_is_a_command_that_works_once_somebody_begins_it
 def test_the_component_adds_to_the_production_overlay(tmp_path: Path) -> None:
     need_kustomize()
     here = tmp_path.resolve()
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "resources": [relpath(DEPLOY / "overlays" / "production", here)],
         "components": [relpath(FOLDER, here)],
     }
-    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(told))
-    found = by_name(yaml.safe_load_all(kustomized(tmp_path)))
-    assert ("CronJob", "tidegate-verify") in found
-    assert ("Deployment", "tidegate-ingest") in found
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(fields))
+    mapping = by_name(yaml.safe_load_all(kustomized(tmp_path)))
+    assert ("CronJob", "tidegate-verify") in mapping
+    assert ("Deployment", "tidegate-ingest") in mapping
 
 
 def test_no_word_of_a_script_is_left_to_the_shell() -> None:

@@ -41,58 +41,58 @@ def test_the_one_file_is_what_kustomize_makes_of_the_embedded_overlay() -> None:
 
 @pytest.mark.parametrize("name", LISTED)
 def test_a_folder_lists_all_that_it_holds(name: str) -> None:
-    found = (DEPLOY / name / "Kustomization").read_text()
-    assert found == listing(DEPLOY / name), "run: python -m tidegate.generate.install"
+    text = (DEPLOY / name / "Kustomization").read_text()
+    assert text == listing(DEPLOY / name), "run: python -m tidegate.generate.install"
 
 
 def test_each_container_may_do_nothing_that_it_needs_not(objects: Objects) -> None:
     for name, pod in pods(objects):
         assert pod["spec"]["securityContext"]["runAsNonRoot"] is True, name
         assert pod["spec"]["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
-        for one in containers(pod):
-            assert one["securityContext"] == {
+        for container in containers(pod):
+            assert container["securityContext"] == {
                 "allowPrivilegeEscalation": False,
                 "readOnlyRootFilesystem": True,
                 "capabilities": {"drop": ["ALL"]},
-            }, one["name"]
+            }, container["name"]
 
 
 def test_each_container_says_what_it_needs_and_which_version_it_is(objects: Objects) -> None:
     for _, pod in pods(objects):
-        for one in containers(pod):
-            assert set(one["resources"]["requests"]) == {"cpu", "memory"}, one["name"]
-            assert "memory" in one["resources"]["limits"]
-            assert one["image"].partition(":")[2] not in {"", "latest"}
+        for container in containers(pod):
+            assert set(container["resources"]["requests"]) == {"cpu", "memory"}, container["name"]
+            assert "memory" in container["resources"]["limits"]
+            assert container["image"].partition(":")[2] not in {"", "latest"}
 
 
 def test_each_service_is_probed_where_it_listens(objects: Objects) -> None:
     for _, pod in pods(objects):
-        for one in pod["spec"]["containers"]:
-            (port,) = one["ports"]
-            told = {entry["name"]: entry.get("value") for entry in one["env"]}
-            assert told["TIDEGATE_HEALTH_PORT"] == str(port["containerPort"])
+        for container in pod["spec"]["containers"]:
+            (port,) = container["ports"]
+            mapping = {entry["name"]: entry.get("value") for entry in container["env"]}
+            assert mapping["TIDEGATE_HEALTH_PORT"] == str(port["containerPort"])
             for probe, page in (("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")):
-                assert one[probe]["httpGet"] == {"path": page, "port": port["name"]}
+                assert container[probe]["httpGet"] == {"path": page, "port": port["name"]}
 
 
 def test_each_variable_is_a_setting(objects: Objects) -> None:
     for _, pod in pods(objects):
-        for one in containers(pod):
-            told = {entry["name"] for entry in one.get("env", ())}
-            if one["name"] in SETTINGS:
-                fields = SETTINGS[one["name"]].__struct_fields__
-                assert told <= {f"TIDEGATE_{field.upper()}" for field in fields}
+        for container in containers(pod):
+            names = {entry["name"] for entry in container.get("env", ())}
+            if container["name"] in SETTINGS:
+                fields = SETTINGS[container["name"]].__struct_fields__
+                assert names <= {f"TIDEGATE_{field.upper()}" for field in fields}
             else:
-                assert told <= ENVIRONMENT_OF_MIGRATE
+                assert names <= ENVIRONMENT_OF_MIGRATE
 
 
 def test_each_path_that_is_written_or_read_is_mounted(objects: Objects) -> None:
     for _, pod in pods(objects):
         volumes = {volume["name"] for volume in pod["spec"].get("volumes", ())} | {"state"}
-        for one in containers(pod):
-            mounts = one.get("volumeMounts", [])
+        for container in containers(pod):
+            mounts = container.get("volumeMounts", [])
             assert {mount["name"] for mount in mounts} <= volumes
-            values = [entry.get("value", "") for entry in one.get("env", ())]
+            values = [entry.get("value", "") for entry in container.get("env", ())]
             for value in values:
                 path = value.removeprefix("sqlite:///")
                 if path.startswith("/"):
@@ -102,21 +102,23 @@ def test_each_path_that_is_written_or_read_is_mounted(objects: Objects) -> None:
 def test_only_who_speaks_to_kubernetes_has_a_token(objects: Objects) -> None:
     for name, pod in pods(objects):
         automatic = pod["spec"].get("automountServiceAccountToken", True)
-        for one in containers(pod):
-            mounted = any(mount["name"] == "token" for mount in one.get("volumeMounts", ()))
-            wanted = one["name"] in {"ingest", "actuator"}
-            assert (automatic or mounted) == wanted, f"{name}: {one['name']}"
+        for container in containers(pod):
+            mounted = any(mount["name"] == "token" for mount in container.get("volumeMounts", ()))
+            wanted = container["name"] in {"ingest", "actuator"}
+            assert (automatic or mounted) == wanted, f"{name}: {container['name']}"
 
 
 def test_each_secret_is_in_the_example_and_read_by_one_service_alone() -> None:
     example = (DEPLOY / "overlays/production/secrets.yaml.example").read_text()
     readers = dict[tuple[str, str], list[str]]()
     for _, pod in pods(overlay("production")):
-        for one in containers(pod):
-            for entry in one["env"]:
-                found = entry.get("valueFrom", {}).get("secretKeyRef")
-                if found:
-                    readers.setdefault((found["name"], found["key"]), []).append(one["name"])
+        for container in containers(pod):
+            for entry in container["env"]:
+                secret_key_ref = entry.get("valueFrom", {}).get("secretKeyRef")
+                if secret_key_ref:
+                    readers.setdefault((secret_key_ref["name"], secret_key_ref["key"]), []).append(
+                        container["name"]
+                    )
     assert [names for names in readers.values() if len(names) != 1] == []
     for name, key in readers:
         assert f"name: {name}," in example
@@ -135,5 +137,5 @@ def test_in_production_each_service_is_guarded_and_may_be_drained() -> None:
 
 
 def test_the_configuration_is_one_that_the_services_read(objects: Objects) -> None:
-    told: Any = objects["ConfigMap", "tidegate-configuration"]["data"]
-    assert parse_configuration(told["configuration.yaml"]).frameworks == ("batch/job",)
+    data: Any = objects["ConfigMap", "tidegate-configuration"]["data"]
+    assert parse_configuration(data["configuration.yaml"]).frameworks == ("batch/job",)

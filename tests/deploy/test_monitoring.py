@@ -28,7 +28,7 @@ LABEL = re.compile(r'([a-z_]+)(?:=~|!~|!=|=)"')
 GROUPED = re.compile(r"by \(([a-z_, ]+)\)")
 
 
-def told() -> dict[str, set[str]]:
+def exported() -> dict[str, set[str]]:
     """Return every series' name that a service may tell, with its labels."""
     world, ingest, actuator = World(), CollectorRegistry(), CollectorRegistry()
     world.happen(*queues())
@@ -62,15 +62,15 @@ def _series(family: Any) -> Iterator[str]:  # noqa: ANN401 - a metric or a famil
             yield name
 
 
-TOLD = told()
+EXPORTED = exported()
 
 
 def expressions() -> list[tuple[str, str]]:
     """Return every expression with where it stands."""
-    found = [(rule["alert"], rule["expr"]) for rule in RULES]
+    rows = [(rule["alert"], rule["expr"]) for rule in RULES]
     for panel in DASHBOARD["panels"]:
-        found += [(panel["title"], target["expr"]) for target in panel.get("targets", ())]
-    return found
+        rows += [(panel["title"], target["expr"]) for target in panel.get("targets", ())]
+    return rows
 
 
 def asked() -> set[str]:
@@ -79,13 +79,13 @@ def asked() -> set[str]:
 
 
 @pytest.mark.parametrize(("where", "expression"), expressions())
-def test_an_expression_asks_for_what_is_told(where: str, expression: str) -> None:
+def test_an_expression_asks_for_exported_metrics(where: str, expression: str) -> None:
     names = set(NAME.findall(expression))
     assert names, where
-    assert names <= set(TOLD)
-    known = set().union(*(TOLD[name] for name in names)) | {"le"}
+    assert names <= set(EXPORTED)
+    known = set().union(*(EXPORTED[name] for name in names)) | {"le"}
     for name, selector in SELECTED.findall(expression):
-        assert set(LABEL.findall(selector)) <= TOLD[name]
+        assert set(LABEL.findall(selector)) <= EXPORTED[name]
     for labels in GROUPED.findall(expression):
         assert {label.strip() for label in labels.split(",")} <= known
     for opening, closing in ("()", "{}", "[]"):
@@ -97,8 +97,8 @@ def test_an_alert_says_what_it_is_and_the_runbook_what_to_do(rule: dict[str, Any
     assert rule["labels"]["severity"] in {"critical", "warning", "info"}
     assert rule["annotations"]["summary"].endswith(".")
     asked = set(re.findall(r"\$labels\.([a-z_]+)", rule["annotations"]["summary"]))
-    grouped = {part.strip() for told in GROUPED.findall(rule["expr"]) for part in told.split(",")}
-    plain = set().union(*(TOLD[name] for name in NAME.findall(rule["expr"])))
+    grouped = {part.strip() for item in GROUPED.findall(rule["expr"]) for part in item.split(",")}
+    plain = set().union(*(EXPORTED[name] for name in NAME.findall(rule["expr"])))
     assert asked <= (grouped or plain)
     file, _, anchor = rule["annotations"]["runbook"].partition("#")
     heads = re.findall(r"^## (.+)$", (DOCS.parent / file).read_text(), re.MULTILINE)
@@ -110,13 +110,13 @@ def test_the_runbook_has_the_alerts_and_no_others() -> None:
     assert heads == [rule["alert"] for rule in RULES]
 
 
-def test_the_page_lists_every_metric_and_none_that_is_not_told() -> None:
+def test_the_page_lists_every_metric_and_none_that_is_not_exported() -> None:
     page = (DOCS / "metrics.md").read_text()
     rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| `")]
     listed = set[str]()
     for row in rows:
         listed |= set(NAME.findall(row[0] + row[1] if len(row) > 2 else row[0]))
-    plain = {re.sub(r"_(bucket|sum|count)$", "", name) for name in TOLD}
+    plain = {re.sub(r"_(bucket|sum|count)$", "", name) for name in EXPORTED}
     assert listed == plain
 
 

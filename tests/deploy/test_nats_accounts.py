@@ -71,16 +71,16 @@ MAY = {
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server with the accounts, for all tests of the file."""
-    with nats_with_accounts(tmp_path_factory.mktemp("nats") / "server", (1, 12)) as found:
-        yield found
+    with nats_with_accounts(tmp_path_factory.mktemp("nats") / "server", (1, 12)) as result:
+        yield result
 
 
 async def _refused(served: Served, user: str, publishes: list[str], hears: list[str]) -> str:
     """Return what the server said to a user who tries."""
-    client, said = Client(), list[str]()
+    client, names = Client(), list[str]()
 
     async def note(error: Exception) -> None:
-        said.append(str(error))
+        names.append(str(error))
 
     tls = ssl.create_default_context(cafile=str(served.ca))
     await client.connect(served.url(user), tls=tls, error_cb=note, allow_reconnect=False)
@@ -92,17 +92,17 @@ async def _refused(served: Served, user: str, publishes: list[str], hears: list[
         # Refusals come in order, so with this one all have come.
         await client.publish(NOBODY, b"")
         async with asyncio.timeout(DEADLINE_S):
-            while not said or NOBODY not in said[-1]:
+            while not names or NOBODY not in names[-1]:
                 await asyncio.sleep(0.01)
     finally:
         await client.close()
-    return "\n".join(said).lower()
+    return "\n".join(names).lower()
 
 
 @pytest.mark.parametrize("user", USERS)
 async def test_a_service_publishes_what_is_its_own_to_publish(served: Served, user: str) -> None:
-    said = await _refused(served, user, list(MAY), [])
-    refused = {subject for subject in MAY if f'publish to "{subject.lower()}"' in said}
+    text = await _refused(served, user, list(MAY), [])
+    refused = {subject for subject in MAY if f'publish to "{subject.lower()}"' in text}
     assert refused == {subject for subject, users in MAY.items() if user not in users}
 
 
@@ -114,8 +114,8 @@ async def test_a_service_hears_only_the_answers_to_itself(served: Served, user: 
         for name in ("ingest", "scheduler", "actuator", "dispatcher", "client")
     ]
     wanted = [*prefixes, "tidegate.>", ">", "_INBOX.>"]
-    said = await _refused(served, user, [], wanted)
-    refused = {subject for subject in wanted if f'subscription to "{subject.lower()}"' in said}
+    text = await _refused(served, user, [], wanted)
+    refused = {subject for subject in wanted if f'subscription to "{subject.lower()}"' in text}
     assert refused == set(wanted) - {own}
 
 
@@ -154,8 +154,8 @@ MAY_OF_1 = {
 
 @pytest.mark.parametrize("user", ["scheduler", "actuator", *PARTED, "reader", "operator"])
 async def test_of_two_partitions_none_may_do_the_other_s_work(served: Served, user: str) -> None:
-    said = await _refused(served, user, list(MAY_OF_1), [])
-    refused = {subject for subject in MAY_OF_1 if f'publish to "{subject.lower()}"' in said}
+    text = await _refused(served, user, list(MAY_OF_1), [])
+    refused = {subject for subject in MAY_OF_1 if f'publish to "{subject.lower()}"' in text}
     assert refused == {subject for subject, users in MAY_OF_1.items() if user not in users}
 
 
@@ -165,8 +165,8 @@ async def test_a_partition_s_service_hears_only_the_answers_to_itself(
 ) -> None:
     names = ("ingest", "scheduler", "actuator", "client", *PARTED)
     wanted = [*(f"_INBOX_tidegate_local_{name}.>" for name in names), "tidegate.>", ">"]
-    said = await _refused(served, user, [], wanted)
-    refused = {subject for subject in wanted if f'subscription to "{subject.lower()}"' in said}
+    text = await _refused(served, user, [], wanted)
+    refused = {subject for subject in wanted if f'subscription to "{subject.lower()}"' in text}
     assert refused == set(wanted) - {f"_INBOX_tidegate_local_{user}.>"}
 
 

@@ -18,28 +18,30 @@ from tidegate.contracts.entry import Position
 from tidegate.subscribe import newest, subscribe
 
 pytestmark = pytest.mark.real
-TOLD = [entry for entries in turns() for entry in entries]
+ENTRIES = [entry for entries in turns() for entry in entries]
 
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
     """Lend a server with all streams and the events of the sample."""
-    with nats_with_accounts(tmp_path / "server") as found:
-        url, ca = found.url("scheduler"), str(found.ca)
+    with nats_with_accounts(tmp_path / "server") as result:
+        url, ca = result.url("scheduler"), str(result.ca)
         async with open_bus(url, cluster="local", name="scheduler", ca=ca) as bus:
             await bus.ensure(Streams())
-            await bus.event_publisher().publish(LEDGER_ID, Position(0, 0), TOLD)
-        yield found
+            await bus.event_publisher().publish(LEDGER_ID, Position(0, 0), ENTRIES)
+        yield result
 
 
 async def test_the_doctor_sees_every_stream_as_reader(served: Served) -> None:
     url, ca = served.url("reader"), str(served.ca)
-    found = await asyncio.to_thread(lambda: list(examine_bus(url, LEDGER_ID, TOLD[-1], ca=ca)))
-    assert [one.code for one in found] == ["StreamsInPlace", "EventsCaughtUp"]
+    findings = await asyncio.to_thread(
+        lambda: list(examine_bus(url, LEDGER_ID, ENTRIES[-1], ca=ca))
+    )
+    assert [finding.code for finding in findings] == ["StreamsInPlace", "EventsCaughtUp"]
 
 
 @pytest.mark.parametrize(
-    ("said", "ca", "to_do"),
+    ("text", "ca", "to_do"),
     [
         ("reader", "", "pass the CA of the server's certificate: --bus-ca FILE"),
         ("reader", "nowhere", "pass the CA's certificate: --bus-ca FILE"),
@@ -51,19 +53,19 @@ async def test_the_doctor_sees_every_stream_as_reader(served: Served) -> None:
     ],
 )
 async def test_the_doctor_says_what_lacks_to_join(
-    served: Served, said: str, ca: str, to_do: str
+    served: Served, text: str, ca: str, to_do: str
 ) -> None:
-    url = served.url("reader").replace(password("reader"), password(said))
+    url = served.url("reader").replace(password("reader"), password(text))
     trusted = str(served.ca) if ca == "right" else ca
-    (found,) = await asyncio.to_thread(
-        lambda: list(examine_bus(url, LEDGER_ID, TOLD[-1], ca=trusted))
+    (finding,) = await asyncio.to_thread(
+        lambda: list(examine_bus(url, LEDGER_ID, ENTRIES[-1], ca=trusted))
     )
-    assert (found.code, found.to_do) == ("BusUnreachable", to_do)
-    assert password(said) not in found.text
+    assert (finding.code, finding.to_do) == ("BusUnreachable", to_do)
+    assert password(text) not in finding.text
 
 
 async def test_events_are_followed_as_reader(served: Served) -> None:
     url, ca = served.url("reader"), str(served.ca)
-    assert await newest(url, ca=ca) == len(TOLD)
-    async with asyncio.timeout(60), aclosing(subscribe(url, since=1, ca=ca)) as told:
-        assert [(await anext(told)).seq for _ in range(3)] == [1, 2, 3]
+    assert await newest(url, ca=ca) == len(ENTRIES)
+    async with asyncio.timeout(60), aclosing(subscribe(url, since=1, ca=ca)) as ledger_events:
+        assert [(await anext(ledger_events)).seq for _ in range(3)] == [1, 2, 3]

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from tests.deploy.nats_server import Served, nats_with_accounts
-from tests.parts.sample import TOLD, TURNS, filled
+from tests.parts.sample import ENTRIES, TURNS, filled
 from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.streams import Streams
 from tidegate.cli.program import build
@@ -26,13 +26,13 @@ KEPT = TURNS[:-4]
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
     """Lend a server with all streams and the events of the sample."""
-    with nats_with_accounts(tmp_path / "server") as found:
-        url, ca = found.url("scheduler"), str(found.ca)
+    with nats_with_accounts(tmp_path / "server") as result:
+        url, ca = result.url("scheduler"), str(result.ca)
         async with open_bus(url, cluster="local", name="scheduler", ca=ca) as bus:
             await bus.ensure(Streams())
             _, counts = await bus.event_publisher().last(Position())
-            await bus.event_publisher().publish(LEDGER_ID, counts, TOLD)
-        yield found
+            await bus.event_publisher().publish(LEDGER_ID, counts, ENTRIES)
+        yield result
 
 
 @pytest.fixture
@@ -49,8 +49,8 @@ def cut(tmp_path: Path) -> Path:
 
 
 async def run(served: Served, *arguments: str) -> Result:
-    told = [*arguments, "--bus-ca", str(served.ca)]
-    return await asyncio.to_thread(CliRunner().invoke, build(), told)
+    names = [*arguments, "--bus-ca", str(served.ca)]
+    return await asyncio.to_thread(CliRunner().invoke, build(), names)
 
 
 async def recover(served: Served, user: str, ledger: Path, *more: str) -> Result:
@@ -62,7 +62,7 @@ async def test_the_operator_brings_events_back(served: Served, cut: Path) -> Non
     result = await recover(served, "operator", cut, "--from-events")
     assert (result.exit_code, "up to seq 79" in result.stderr) == (0, True), result.output
     engine = open_engine(str(cut))
-    assert list(SqlLedger(engine).read()) == TOLD
+    assert list(SqlLedger(engine).read()) == ENTRIES
     engine.dispose()
 
 

@@ -89,10 +89,10 @@ def series() -> list[dict[str, str]]:
         for family in text_string_to_metric_families(page):
             for sample in family.samples:
                 labels = ",".join(
-                    f"{name}={json.dumps(one)}" for name, one in sample.labels.items()
+                    f"{name}={json.dumps(text)}" for name, text in sample.labels.items()
                 )
                 values[f"{sample.name}{{{labels}}}"][minute] = f"{sample.value:g}"
-    return [{"series": name, "values": " ".join(told)} for name, told in sorted(values.items())]
+    return [{"series": name, "values": " ".join(names)} for name, names in sorted(values.items())]
 
 
 def queries() -> list[tuple[str, str]]:
@@ -112,7 +112,7 @@ def _promtool(*words: str) -> str:
 
 
 def test_every_query_of_the_dashboard_finds_something(tmp_path: Path) -> None:
-    found = [
+    documents = [
         {
             "expr": f"count({query}) > bool 0",
             "eval_time": f"{MINUTES - 1}m",
@@ -120,8 +120,8 @@ def test_every_query_of_the_dashboard_finds_something(tmp_path: Path) -> None:
         }
         for _, query in queries()
     ]
-    assert len(found) > 25
-    tests = [{"interval": "1m", "input_series": series(), "promql_expr_test": found}]
+    assert len(documents) > 25
+    tests = [{"interval": "1m", "input_series": series(), "promql_expr_test": documents}]
     path = tmp_path / "dashboard.yaml"
     path.write_text(yaml.safe_dump({"rule_files": [], "tests": tests}))
     assert not _promtool("test", "rules", str(path))

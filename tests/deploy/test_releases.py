@@ -41,8 +41,8 @@ def test_every_image_of_the_containerfile_is_built_and_no_other() -> None:
     targets = workflow("release.yml")["jobs"]["images"]["strategy"]["matrix"]["target"]
     made = {
         stage
-        for stage, found in read(ROOT / "deploy/Containerfile").items()
-        if found.of("ENTRYPOINT")
+        for stage, actual_stage in read(ROOT / "deploy/Containerfile").items()
+        if actual_stage.of("ENTRYPOINT")
     }
     assert set(targets) == made
 
@@ -50,11 +50,11 @@ def test_every_image_of_the_containerfile_is_built_and_no_other() -> None:
 def test_all_images_are_built_on_one_base_that_is_named_by_its_digest() -> None:
     jobs = workflow("release.yml")["jobs"]
     (build,) = [
-        one["with"] for one in jobs["images"]["steps"] if "build-push" in one.get("uses", "")
+        step["with"] for step in jobs["images"]["steps"] if "build-push" in step.get("uses", "")
     ]
     assert build["build-args"] == "BASE=${{ needs.base.outputs.image }}"
     assert {"test", "base"} <= set(jobs["images"]["needs"])
-    (resolved,) = [one["run"] for one in jobs["base"]["steps"] if "run" in one]
+    (resolved,) = [step["run"] for step in jobs["base"]["steps"] if "run" in step]
     (default,) = re.findall(r"(?m)^ARG BASE=(\S+)$", (ROOT / "deploy/Containerfile").read_text())
     assert f"inspect {default} " in resolved
     assert "python@$digest" in resolved
@@ -72,11 +72,11 @@ def test_a_workflow_may_do_nothing_but_read_unless_a_job_says_so(name: str) -> N
 
 @pytest.mark.parametrize("name", ["ci.yml", "release.yml"])
 def test_what_a_workflow_runs_of_ours_exists(name: str) -> None:
-    said = " ".join(str(step.get("run", "")) for step in steps(name))
+    text = " ".join(str(step.get("run", "")) for step in steps(name))
     for path in (".ci/run", ".ci/uv"):
-        assert path in said
+        assert path in text
         assert (ROOT / path).exists()
-    assert "${{" not in said, "what a run says must not be pasted into a shell"
+    assert "${{" not in text, "what a run says must not be pasted into a shell"
 
 
 def test_each_action_is_named_by_one_commit_and_its_version() -> None:
@@ -91,13 +91,13 @@ def test_each_action_is_named_by_one_commit_and_its_version() -> None:
 
 def test_the_bill_of_materials_names_what_is_locked(tmp_path: Path) -> None:
     uv = subprocess.run([ROOT / ".ci" / "uv"], check=True, capture_output=True, text=True)
-    (line,) = [one["run"] for one in steps("release.yml") if "cyclonedx" in one.get("run", "")]
+    (line,) = [step["run"] for step in steps("release.yml") if "cyclonedx" in step.get("run", "")]
     words = line.replace('"$(.ci/uv)"', uv.stdout.strip()).replace("dist/", f"{tmp_path}/").split()
     subprocess.run([*words, "--offline", "--quiet"], cwd=ROOT, check=True, capture_output=True)
-    told = json.loads((tmp_path / "sbom.cdx.json").read_text())
-    named = {(one["name"], one.get("version")) for one in told["components"]}
+    document = json.loads((tmp_path / "sbom.cdx.json").read_text())
+    named = {(component["name"], component.get("version")) for component in document["components"]}
     locked = tomllib.loads((ROOT / "uv.lock").read_text())["package"]
-    assert named <= {(one["name"], one["version"]) for one in locked}
+    assert named <= {(item["name"], item["version"]) for item in locked}
     assert {"nats-py", "sqlalchemy", "kubernetes", "psycopg"} <= {name for name, _ in named}
 
 
@@ -111,7 +111,7 @@ def test_the_chart_in_a_package_renders_what_the_folder_does(tmp_path: Path) -> 
     (package,) = tmp_path.glob("tidegate-*.tgz")
     given = ("--kube-version", "1.36.3", "--set", "mode=production,maintenance.enabled=true")
     packed, lying = (
-        run("template", "t", str(one), *given) for one in (package, ROOT / "deploy/chart")
+        run("template", "t", str(path), *given) for path in (package, ROOT / "deploy/chart")
     )
     assert packed == lying
     assert "kind: CronJob" in packed

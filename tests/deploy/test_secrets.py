@@ -62,8 +62,8 @@ def guarded() -> Generator[str]:
         with Process(programs, folder) as server:
             wait_for(server.url.format("postgres"))
             with psycopg.connect(server.url.format("postgres"), autocommit=True) as sql:
-                said = SQL.replace("'", "''")
-                sql.execute(f"ALTER USER tidegate PASSWORD '{said}'".encode())
+                text = SQL.replace("'", "''")
+                sql.execute(f"ALTER USER tidegate PASSWORD '{text}'".encode())
         (folder / "hba").write_text("local all all scram-sha-256")
         with Process(programs, folder, f"hba_file={folder}/hba") as server:
             url = server.url.format("postgres")
@@ -115,11 +115,11 @@ async def running(
     ports, supervisor = free_ports(3), Supervisor(lambda _: None)
     try:
         for service, port in zip(SERVICES, ports, strict=True):
-            told = environment(served, service, port, **more)
+            mapping = environment(served, service, port, **more)
             command = [sys.executable, "-m", service]
             log = folder / f"{service}.log"
             await supervisor.start(
-                Program(name=service, command=command, environment=told, log=log)
+                Program(name=service, command=command, environment=mapping, log=log)
             )
         yield ports
     finally:
@@ -168,9 +168,10 @@ def said_by_commands(folder: Path, served: Served, ledger: str) -> str:
 def found_in(text: str) -> list[str]:
     """Return which secrets stand in a text: as given, as URLs bear them, or in base 64."""
     return [
-        one
-        for one in (*SECRETS, WRONG)
-        if one in text or base64.b64encode(one.encode()).decode().rstrip("=")[:-1] in text
+        candidate_text
+        for candidate_text in (*SECRETS, WRONG)
+        if candidate_text in text
+        or base64.b64encode(candidate_text.encode()).decode().rstrip("=")[:-1] in text
     ]
 
 
@@ -191,14 +192,14 @@ async def test_no_secret_is_in_what_is_logged_measured_traced_or_printed(tmp_pat
                 await work(api)
                 measured = await asyncio.to_thread(pages, ports)
                 printed = await asyncio.to_thread(said_by_commands, tmp_path, served, in_query)
-        logged = "".join((tmp_path / f"{one}.log").read_text() for one in SERVICES)
+        logged = "".join((tmp_path / f"{service}.log").read_text() for service in SERVICES)
     assert "turn" in logged
     assert "ChainIntact" in printed
     assert "StreamsInPlace" in printed
     assert "tidegate" in measured
     assert sent, "nothing was traced"
-    told = b"".join(sent).decode("latin-1")
-    seen = {"logs": logged, "metrics": measured, "traces": told, "commands": printed}
+    text = b"".join(sent).decode("latin-1")
+    seen = {"logs": logged, "metrics": measured, "traces": text, "commands": printed}
     assert {where: found_in(text) for where, text in seen.items()} == {where: [] for where in seen}
 
 

@@ -58,7 +58,7 @@ class Form(NamedTuple):
 def composed(overlay: str, components: tuple[str, ...], folder: Path) -> str:
     """Return what kustomize makes of an overlay with components."""
     need_kustomize()
-    places = [relpath(DEPLOY / one, folder.resolve()) for one in (overlay, *components)]
+    places = [relpath(DEPLOY / text, folder.resolve()) for text in (overlay, *components)]
     listed = {"resources": places[:1], "components": places[1:]}
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(listed))
     return kustomized(folder)
@@ -86,7 +86,7 @@ def forms() -> list[Form]:
         *chart_forms(),
         *printed_forms(),
     ]
-    return [one for one in made if one.webhook or release_of_tests() is NEWEST]
+    return [form for form in made if form.webhook or release_of_tests() is NEWEST]
 
 
 def overlay_forms() -> Iterator[Form]:
@@ -95,7 +95,7 @@ def overlay_forms() -> Iterator[Form]:
         both = partial(composed, overlay, ("components/webhook",))
         yield Form(f"{overlay}-webhook", both, webhook=True)
     for name in COMPONENTS:
-        needed = tuple(f"components/{one}" for one in (*NEEDS.get(name, ()), name))
+        needed = tuple(f"components/{item}" for item in (*NEEDS.get(name, ()), name))
         both = partial(composed, "overlays/production", needed)
         yield Form(f"overlay-{name}", both, webhook=name == "webhook")
     every = tuple(f"components/{name}" for name in COMPONENTS)
@@ -144,8 +144,8 @@ async def kubectl(kubeconfig: str, text: str) -> int:
         stderr=asyncio.subprocess.PIPE,
         env={**os.environ, "KUBECONFIG": kubeconfig},
     )
-    told, wrong = await process.communicate(text.encode())
+    data, wrong = await process.communicate(text.encode())
     assert (process.returncode, wrong.decode()) == (0, "")
-    lines = told.decode().splitlines()
+    lines = data.decode().splitlines()
     assert all(line.endswith(" serverside-applied") for line in lines), lines
     return len(lines)

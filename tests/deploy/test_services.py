@@ -40,10 +40,10 @@ async def running(played: Sequence[Played]) -> AsyncGenerator[Supervisor]:
     """Run processes until the block ends; yield once each is ready."""
     supervisor = Supervisor(print)
     try:
-        for one in played:
-            await supervisor.start(one.program)
-        for one in played:
-            await until(partial(_is_ready, one.health), f"{one.program.name} is ready")
+        for item in played:
+            await supervisor.start(item.program)
+        for item in played:
+            await until(partial(_is_ready, item.health), f"{item.program.name} is ready")
         yield supervisor
     finally:
         await supervisor.stop()
@@ -60,10 +60,10 @@ async def _is_ready(base: str) -> bool:
 async def scraped(played: Sequence[Played]) -> str:
     """Return what all services tell Prometheus."""
     pages = list[str]()
-    for one in played:
+    for item in played:
         async with (
             aiohttp.ClientSession() as session,
-            session.get(f"{one.health}/metrics") as answer,
+            session.get(f"{item.health}/metrics") as answer,
         ):
             pages.append(await answer.text())
     return "".join(pages)
@@ -72,10 +72,10 @@ async def scraped(played: Sequence[Played]) -> str:
 async def containers(api: KubernetesClient, objects: Objects, given: Given) -> dict[str, Played]:
     """Return every container that is ours as a process, by name."""
     return {
-        one["name"]: await play(api, objects, pod, one, given)
+        item["name"]: await play(api, objects, pod, item, given)
         for _, pod in pods(objects)
-        for one in (*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"])
-        if one["name"] != "nats"
+        for item in (*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"])
+        if item["name"] != "nats"
     }
 
 
@@ -104,11 +104,11 @@ async def test_the_one_file_gives_services_that_work(
         played = await containers(admin, objects, given)
         async with running([played[name] for name in SERVICES]) as supervisor:
             await goes_all_the_way(admin, "embedded")
-            told = await scraped([played[name] for name in SERVICES])
-            assert 'status="403"' not in told
-            families = set(re.findall(r"^# TYPE (\w+) ", told, re.MULTILINE))
+            text = await scraped([played[name] for name in SERVICES])
+            assert 'status="403"' not in text
+            families = set(re.findall(r"^# TYPE (\w+) ", text, re.MULTILINE))
             assert {re.sub(r"_(bucket|sum|count)$", "", name) for name in asked()} <= families
-            assert 'kueue_admitted_workloads_total{cluster_queue="embedded"' in told
+            assert 'kueue_admitted_workloads_total{cluster_queue="embedded"' in text
             assert set(supervisor.restarts.values()) == {0}
 
 

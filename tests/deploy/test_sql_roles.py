@@ -83,8 +83,8 @@ def test_the_writer_cannot_alter_history_or_schema(written: str, statement: str)
 
 def test_the_reader_reads_tables_and_views(written: str) -> None:
     with psycopg.connect(written.format("tidegate_reader")) as connection:
-        told = connection.execute("SELECT count(*) FROM ledger_event").fetchone()
-        assert told == (LAST.seq,)
+        values = connection.execute("SELECT count(*) FROM ledger_event").fetchone()
+        assert values == (LAST.seq,)
         views = connection.execute("SELECT name FROM ledger_view").fetchall()
         assert len(views) > 5
         for (name,) in views:

@@ -62,11 +62,11 @@ def ask(url: str) -> Iterator[Ask]:
     """Return what asks as a role."""
     with psycopg.connect(url, autocommit=True) as connection:
 
-        def told(role: str, query: str) -> list[Row]:
+        def query_as(role: str, query: str) -> list[Row]:
             connection.execute(SQL("SET ROLE {}").format(Identifier(role)))
             return connection.execute(query.encode()).fetchall()
 
-        yield told
+        yield query_as
 
 
 def table_rows(ask: Ask, role: str, table: str) -> set[tuple[str, int]]:
@@ -167,7 +167,7 @@ def test_a_tenant_sees_nothing_of_views_that_were_made_again_without_it(url: str
         tenants.confine(url, {TENANT: ["a"], OTHER: ["b"]})
 
 
-def test_views_that_are_made_anew_are_read_on_by_whoever_read_them(url: str, ask: Ask) -> None:
+def test_views_that_are_made_anew_are_read_on_by_their_readers(url: str, ask: Ask) -> None:
     def seen() -> list[object]:
         engine = open_engine(url)
         with engine.connect() as conn:
@@ -187,11 +187,11 @@ def test_views_that_are_made_anew_are_read_on_by_whoever_read_them(url: str, ask
     assert len(rights["waits"].readers) > 1
 
 
-@pytest.mark.parametrize("told", ["ann", "=team-a", "ann=", "ann=a ann=b"])
+@pytest.mark.parametrize("text", ["ann", "=team-a", "ann=", "ann=a ann=b"])
 def test_what_names_no_role_and_namespace_is_refused(
-    told: str, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    text: str, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TIDEGATE_LEDGER", url)
-    monkeypatch.setenv("TIDEGATE_GRANT_NAMESPACES", told)
+    monkeypatch.setenv("TIDEGATE_GRANT_NAMESPACES", text)
     assert main() == 1
     assert "ROLE=NAMESPACE" in capsys.readouterr().err

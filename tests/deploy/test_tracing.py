@@ -47,27 +47,31 @@ class Traced:
         provider.add_span_processor(SimpleSpanProcessor(self.kept))
         tracing = OpenTelemetry(provider.get_tracer("tests"))
         registry = CollectorRegistry()
-        one = Service(name, Health(registry), registry, Random(1), f"{name}-1", tracing=tracing)
-        self._services.append(one)
-        self._running.append(asyncio.ensure_future(body(one)))
+        service = Service(name, Health(registry), registry, Random(1), f"{name}-1", tracing=tracing)
+        self._services.append(service)
+        self._running.append(asyncio.ensure_future(body(service)))
 
     async def stop(self) -> None:
         """Drain all."""
-        for one in self._services:
-            one.stopping.set()
+        for service in self._services:
+            service.stopping.set()
         await asyncio.gather(*self._running)
 
     def spans(self, uid: str) -> dict[str, ReadableSpan]:
         """Return the first finished span of each name that is about a job."""
-        found = dict[str, ReadableSpan]()
+        mapping = dict[str, ReadableSpan]()
         for span in self.all_of(uid):
-            found.setdefault(span.name, span)
-        return found
+            mapping.setdefault(span.name, span)
+        return mapping
 
     def all_of(self, uid: str) -> list[ReadableSpan]:
         """Return every finished span that is about a job."""
         finished = self.kept.get_finished_spans()
-        return [one for one in finished if (one.attributes or {}).get("tidegate.job.uid") == uid]
+        return [
+            readable_span
+            for readable_span in finished
+            if (readable_span.attributes or {}).get("tidegate.job.uid") == uid
+        ]
 
 
 @asynccontextmanager
@@ -75,12 +79,12 @@ async def running(folder: Path, kubeconfig: str) -> AsyncGenerator[Traced]:
     """Run the services on a cluster, with a bus of their own."""
     traced = Traced()
     async with embedded_server(folder / "nats") as url:
-        told = SchedulerSettings(nats_url=url, ledger=f"sqlite:///{folder}/ledger.db")
-        traced.start("scheduler", lambda one: scheduler(one, told))
+        settings = SchedulerSettings(nats_url=url, ledger=f"sqlite:///{folder}/ledger.db")
+        traced.start("scheduler", lambda service: scheduler(service, settings))
         sees = IngestSettings(nats_url=url, kubeconfig=kubeconfig)
-        traced.start("ingest", lambda one: ingest(one, sees))
+        traced.start("ingest", lambda service: ingest(service, sees))
         does = ActuatorSettings(nats_url=url, kubeconfig=kubeconfig)
-        traced.start("actuator", lambda one: actuate(one, does))
+        traced.start("actuator", lambda service: actuate(service, does))
         try:
             yield traced
         finally:
@@ -94,7 +98,7 @@ async def test_a_job_is_one_trace_from_observation_to_start(own_api: str, tmp_pa
         await install(api, manifests_folder(), print)
         await make_queues(api, {"traced": "2"})
         async with running(tmp_path, own_api) as traced:
-            await submit(api, "traced", "zero", cpu="1", seconds=1)  # perhaps told by a list
+            await submit(api, "traced", "zero", cpu="1", seconds=1)  # perhaps reported by a list
             zero = (await job_of(api, "traced", "zero"))["metadata"]["uid"]
             await eventually(lambda: "carry out Start" in traced.spans(zero), "it is watched")
             await submit(api, "traced", "one", cpu="1", seconds=1)
@@ -110,8 +114,10 @@ async def test_a_job_is_one_trace_from_observation_to_start(own_api: str, tmp_pa
     assert done.parent.span_id == decided.context.span_id
     assert decided.parent is not None
     # A Job's own status changes are observed too, so that the decision may follow from any of them.
-    sightings = [one for one in traced.all_of(uid) if one.name == observed.name]
-    assert decided.parent.span_id in {one.context.span_id for one in sightings}
+    sightings = [
+        readable_span for readable_span in traced.all_of(uid) if readable_span.name == observed.name
+    ]
+    assert decided.parent.span_id in {sighting.context.span_id for sighting in sightings}
     assert (done.attributes or {})["tidegate.seq"] == (decided.attributes or {})["tidegate.seq"]
 
 

@@ -23,8 +23,8 @@ WHERE = "https://helm.sh/docs/intro/install"
 def helm() -> str:
     """Return the path of helm; skip the test if it can neither be found nor built."""
     kept = cache_folder() / f"helm-{HELM.rpartition('@')[2]}" / "helm"
-    if found := shutil.which("helm") or (str(kept) if kept.exists() else None):
-        return found
+    if text := shutil.which("helm") or (str(kept) if kept.exists() else None):
+        return text
     go = find_go()
     if go is None:
         pytest.skip(

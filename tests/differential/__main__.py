@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _recorded(asked: Namespace) -> Iterator[Outcome]:
     for name, scenarios in classes(asked.folder):
-        wanted = [one for one in scenarios if _wanted(one, name, asked)]
+        wanted = [scenario for scenario in scenarios if _wanted(scenario, name, asked)]
         if wanted:
             outcome = judge(asked.mode).judge(name, wanted)
             _write(outcome.lines())

@@ -77,5 +77,8 @@ def excesses(journal: Iterable[FactEvent | DecisionEvent]) -> Iterator[str]:
         if not isinstance(event, QuotaReserved):
             books.learn(event)
         elif not books.take(event):
-            given = {one.name: (one.count, one.flavors, one.usage) for one in event.assignment}
+            given = {
+                assignment.name: (assignment.count, assignment.flavors, assignment.usage)
+                for assignment in event.assignment
+            }
             yield f"{event.workload} was given {given} beyond what {event.cluster_queue} may use"

@@ -23,9 +23,9 @@ def causes(
     for rules in [*combinations(PARTS, 1), *combinations(PARTS, 2)]:
         if changing and len(rules) > 1:
             break
-        found = play(rules)
-        if found == wanted:
+        sighting = play(rules)
+        if sighting == wanted:
             return rules
-        if found != usual:
+        if sighting != usual:
             changing += rules
     return tuple(dict.fromkeys(changing))

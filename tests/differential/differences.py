@@ -71,8 +71,8 @@ def recorded(folder: Path) -> list[Scenario]:
 def differences(folder: Path) -> Iterator[Difference]:
     """Yield the recorded scenarios of a folder that differ, in order."""
     for scenario in recorded(folder):
-        if found := difference(scenario):
-            yield found
+        if actual_difference := difference(scenario):
+            yield actual_difference
 
 
 def difference(scenario: Scenario) -> Difference | None:
@@ -104,11 +104,11 @@ def _play(world: World, number: int, left_out: tuple[str, ...] = ()) -> _Played:
 
 
 def _told(level: Level, number: int, kueue: _Played, ours: _Played) -> Difference:
-    told = [
+    rows = [
         (each.world.journal[each.start :], each.world.journal[: each.start])
         for each in (kueue, ours)
     ]
-    pair = Pair(told[0][0], told[1][0], told[0][1], told[1][1])
+    pair = Pair(rows[0][0], rows[1][0], rows[0][1], rows[1][1])
     rules = _causes(level, number, kueue, ours) or (remaining(pair),)
     return Difference(
         ours.world.scenario.id,
@@ -137,13 +137,13 @@ def _what(kueue: _Played, ours: _Played) -> tuple[str, str]:
     return _side(kueue, ours), _side(ours, kueue)
 
 
-def _side(one: _Played, other: _Played) -> str:
-    here, there = one.running, other.running
+def _side(result: _Played, other: _Played) -> str:
+    here, there = result.running, other.running
     alone = sorted(here.keys() - there.keys())
     parts = [f"runs {_names(alone)}"] if here.keys() != there.keys() else []
     both = sorted(here.keys() & there.keys())
     parts += [f"{name} on {here[name]}" for name in both if here[name] != there[name]]
-    victims = [outcome.preemptions(each.step.cycles) for each in (one, other)]
+    victims = [outcome.preemptions(each.step.cycles) for each in (result, other)]
     if victims[0] != victims[1]:
         only = [each for each in victims[0] if each not in victims[1]]
         parts += [f"{by} evicts {victim}" for by, victim, _ in only] or ["evicts no other workload"]
@@ -153,12 +153,12 @@ def _side(one: _Played, other: _Played) -> str:
 def running(world: World) -> dict[str, str]:
     """Return by workload who holds quota, and where in words."""
     return {
-        one.job.name: ", ".join(
+        workload.job.name: ", ".join(
             f"{given.count} {'/'.join(dict.fromkeys(given.flavors.values()))}"
-            for given in one.assignment
+            for given in workload.assignment
         )
-        for one in world.state.workloads.values()
-        if one.phase in ("reserved", "admitted", "evicting")
+        for workload in world.state.workloads.values()
+        if workload.phase in ("reserved", "admitted", "evicting")
     }
 
 
@@ -168,29 +168,40 @@ def _names(names: list[str]) -> str:
 
 def _tables(folder: Path, of: str) -> str:
     """Return the tables of a folder, whose scenarios are called ``of`` it."""
-    found, count = list(differences(folder)), len(recorded(folder))
-    ends = [one for one in found if one.level == "outcome"]
-    goes = [one for one in found if one.level == "order"]
-    rows = "\n".join(one.row() for one in ends)
+    actual_differences, count = list(differences(folder)), len(recorded(folder))
+    ends = [
+        candidate_difference
+        for candidate_difference in actual_differences
+        if candidate_difference.level == "outcome"
+    ]
+    goes = [
+        candidate_difference
+        for candidate_difference in actual_differences
+        if candidate_difference.level == "order"
+    ]
+    rows = "\n".join(candidate_difference.row() for candidate_difference in ends)
     which = f" in {of.rstrip('/')}" if of else ""
-    lines = "\n".join(_same_rule(rules, goes) for rules in sorted({one.rules for one in goes}))
+    lines = "\n".join(
+        _same_rule(rules, goes)
+        for rules in sorted({candidate_difference.rules for candidate_difference in goes})
+    )
     return (
         f"## Scenarios whose outcome differs{which} ({len(ends)} of {count})\n\n"
         "| scenario | step | Kueue | Tidegate | rule | why it is better |\n"
         f"| --- | --: | --- | --- | --- | --- |\n{rows}\n\n"
         f"## The same outcome, in another order{which} ({len(goes)})\n\n{lines}\n\n"
-        f"The other {count - len(found)} go as Kueue's in every cycle.\n"
+        f"The other {count - len(actual_differences)} go as Kueue's in every cycle.\n"
     )
 
 
 def _same_rule(rules: tuple[str, ...], goes: list[Difference]) -> str:
     by_class: dict[str, list[str]] = {}
-    for one in goes:
-        if one.rules == rules:
-            name, _, number = one.scenario.partition("/")
+    for candidate_difference in goes:
+        if candidate_difference.rules == rules:
+            name, _, number = candidate_difference.scenario.partition("/")
             by_class.setdefault(name, []).append(number)
-    told = "; ".join(f"{name} {', '.join(numbers)}" for name, numbers in by_class.items())
-    return f"- **{', '.join(rules)}**: {told}"
+    text = "; ".join(f"{name} {', '.join(numbers)}" for name, numbers in by_class.items())
+    return f"- **{', '.join(rules)}**: {text}"
 
 
 if __name__ == "__main__":

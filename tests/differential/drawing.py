@@ -48,7 +48,10 @@ def group(rng: Random, flavors: list[str], resources: list[str], *, limits: bool
     return {
         "coveredResources": resources,
         "flavors": [
-            {"name": name, "resources": [_quota(rng, one, limits=limits) for one in resources]}
+            {
+                "name": name,
+                "resources": [_quota(rng, resource, limits=limits) for resource in resources],
+            }
             for name in chosen
         ],
     }
@@ -56,38 +59,38 @@ def group(rng: Random, flavors: list[str], resources: list[str], *, limits: bool
 
 def _quota(rng: Random, resource: str, *, limits: bool) -> Json:
     unit = "" if resource == "cpu" else "Gi"
-    told: Json = {"name": resource, "nominalQuota": f"{rng.choice(QUOTAS_CPU)}{unit}"}
+    fields: Json = {"name": resource, "nominalQuota": f"{rng.choice(QUOTAS_CPU)}{unit}"}
     if limits and rng.random() < 0.3:
-        told["borrowingLimit"] = f"{rng.choice((0, 2, 4, 8))}{unit}"
+        fields["borrowingLimit"] = f"{rng.choice((0, 2, 4, 8))}{unit}"
     if limits and rng.random() < 0.3:
-        told["lendingLimit"] = f"{rng.choice((0, 2, 4))}{unit}"
-    return told
+        fields["lendingLimit"] = f"{rng.choice((0, 2, 4))}{unit}"
+    return fields
 
 
 def preemption(rng: Random, cohort: str) -> Json:
     """Return a ClusterQueue's preemption policies."""
-    told: Json = {
+    fields: Json = {
         "withinClusterQueue": rng.choice(
             ("Never", "LowerPriority", "LowerPriority", "LowerOrNewerEqualPriority")
         ),
         "reclaimWithinCohort": rng.choice(("Never", "LowerPriority", "Any", "Any")),
     }
-    if cohort and told["reclaimWithinCohort"] != "Never" and rng.random() < 0.4:
-        told["borrowWithinCohort"] = {"policy": "LowerPriority"}
+    if cohort and fields["reclaimWithinCohort"] != "Never" and rng.random() < 0.4:
+        fields["borrowWithinCohort"] = {"policy": "LowerPriority"}
         if rng.random() < 0.5:
-            told["borrowWithinCohort"]["maxPriorityThreshold"] = rng.choice((99, 100, 500))
-    return told
+            fields["borrowWithinCohort"]["maxPriorityThreshold"] = rng.choice((99, 100, 500))
+    return fields
 
 
 def fungibility(rng: Random) -> Json:
     """Return when the search over flavors may stop."""
-    told: Json = {
+    fields: Json = {
         "whenCanBorrow": rng.choice(("MayStopSearch", "TryNextFlavor")),
         "whenCanPreempt": rng.choice(("MayStopSearch", "TryNextFlavor")),
     }
     if rng.random() < 0.3:
-        told["preference"] = rng.choice(("BorrowingOverPreemption", "PreemptionOverBorrowing"))
-    return told
+        fields["preference"] = rng.choice(("BorrowingOverPreemption", "PreemptionOverBorrowing"))
+    return fields
 
 
 def workload(rng: Random, index: int, queues: list[str], resources: list[str]) -> Json:
@@ -108,7 +111,11 @@ def workload(rng: Random, index: int, queues: list[str], resources: list[str]) -
 
 def _podset(rng: Random, name: str, resources: list[str]) -> Json:
     count = rng.choice((1, 1, 1, 2, 3))
-    requests = {one: _amount(rng, one) for one in resources if one == "cpu" or rng.random() < 0.8}
+    requests = {
+        resource: _amount(rng, resource)
+        for resource in resources
+        if resource == "cpu" or rng.random() < 0.8
+    }
     return {"name": name, "count": count, "requests": requests}
 
 

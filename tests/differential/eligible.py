@@ -20,33 +20,39 @@ def eligible(podset: PodSet, flavor: FlavorSpec) -> bool:
     if any(labels.get(key, value) != value for key, value in podset.node_selector.items()):
         return False
     terms = [_known(term, labels) for term in podset.node_affinity]
-    return not terms or any(all(_holds(one, labels) for one in term) for term in terms)
+    return not terms or any(
+        all(_holds(requirement, labels) for requirement in term) for term in terms
+    )
 
 
 def _tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
-    return taint.effect == "PreferNoSchedule" or any(_tolerates(one, taint) for one in tolerations)
+    return taint.effect == "PreferNoSchedule" or any(
+        _tolerates(toleration, taint) for toleration in tolerations
+    )
 
 
-def _tolerates(one: Toleration, taint: Taint) -> bool:
-    if one.effect not in {"", taint.effect} or one.key not in {"", taint.key}:
+def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+    if toleration.effect not in {"", taint.effect} or toleration.key not in {"", taint.key}:
         return False
-    return one.operator == "Exists" or (one.key != "" and one.value == taint.value)
+    return toleration.operator == "Exists" or (
+        toleration.key != "" and toleration.value == taint.value
+    )
 
 
 def _known(term: NodeTerm, labels: dict[str, str]) -> list[Requirement]:
-    return [one for one in term.expressions if one.key in labels]
+    return [expression for expression in term.expressions if expression.key in labels]
 
 
-def _holds(one: Requirement, labels: dict[str, str]) -> bool:
-    value = labels[one.key]
-    match one.operator:
+def _holds(requirement: Requirement, labels: dict[str, str]) -> bool:
+    value = labels[requirement.key]
+    match requirement.operator:
         case "In":
-            return value in one.values
+            return value in requirement.values
         case "NotIn":
-            return value not in one.values
+            return value not in requirement.values
         case "Gt":
-            return int(value) > int(one.values[0])
+            return int(value) > int(requirement.values[0])
         case "Lt":
-            return int(value) < int(one.values[0])
+            return int(value) < int(requirement.values[0])
         case operator:
             return operator == "Exists"  # the key is there

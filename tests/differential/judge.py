@@ -41,10 +41,10 @@ def levels_missed(outcomes: Iterable[Outcome]) -> Iterator[str]:
     for outcome in outcomes:
         for lines in outcome.failed.values():
             missed.update({line.partition(":")[0] for line in lines})
-    told = [f"{level} {missed[level]}" for level in LEVELS if missed[level]]
-    if told:
+    names = [f"{level} {missed[level]}" for level in LEVELS if missed[level]]
+    if names:
         yield ""
-        yield f"Differing in: {', '.join(told)}"
+        yield f"Differing in: {', '.join(names)}"
 
 
 def _without_last(scenario: Scenario) -> Scenario:

@@ -43,7 +43,7 @@ def mutated(seed: int) -> Scenario:
 
 @cache
 def _recorded() -> list[Scenario]:
-    return [one for _, scenarios in classes(DATA) for one in scenarios]
+    return [scenario for _, scenarios in classes(DATA) for scenario in scenarios]
 
 
 def _config(rng: Random, was: Scenario) -> Json:

@@ -26,19 +26,23 @@ _HOLDING = ("reserved", "admitted", "evicting")
 def state(world: World, acted: Iterable[DecisionEvent]) -> Json:
     """Return the members of a step's expected state; ``acted``: decided on the actions alone."""
     state = world.state
-    evictions = [one for one in acted if isinstance(one, WorkloadEvicted)]
+    evictions = [decision for decision in acted if isinstance(decision, WorkloadEvicted)]
     return {
         "admitted": {
-            one.job.name: _admission(one) for one in state.workloads.values() if _holds(one)
+            workload.job.name: _admission(workload)
+            for workload in state.workloads.values()
+            if _holds(workload)
         },
         "usage": _queue_usage(state),
         "cohortUsage": _cohort_usage(state),
         "inactive": sorted(
-            one.job.name
-            for one in state.workloads.values()
-            if not one.active and one.phase != "finished"
+            workload.job.name
+            for workload in state.workloads.values()
+            if not workload.active and workload.phase != "finished"
         ),
-        "evicted": sorted([one.workload.partition("/")[2], one.reason] for one in evictions),
+        "evicted": sorted(
+            [eviction.workload.partition("/")[2], eviction.reason] for eviction in evictions
+        ),
         "pending": _pending(state),
     }
 
@@ -60,27 +64,27 @@ def recorded_state(expected: Json) -> Json:
 
 def event(decisions: Iterable[DecisionEvent]) -> Json:
     """Return a cycle's admissions and preemptions in their order; empty if it had none."""
-    told: Json = {}
-    for one in decisions:
-        if isinstance(one, QuotaReserved):
-            told.setdefault("admit", []).append(_name(one))
-        elif isinstance(one, PreemptionIntended):
-            victims = sorted([_name(victim), str(victim.reason)] for victim in one.victims)
-            told.setdefault("preempt", []).append({"by": _name(one), "victims": victims})
-    return told
+    fields: Json = {}
+    for decision in decisions:
+        if isinstance(decision, QuotaReserved):
+            fields.setdefault("admit", []).append(_name(decision))
+        elif isinstance(decision, PreemptionIntended):
+            victims = sorted([_name(victim), str(victim.reason)] for victim in decision.victims)
+            fields.setdefault("preempt", []).append({"by": _name(decision), "victims": victims})
+    return fields
 
 
-def _name(told: QuotaReserved | PreemptionIntended | Victim) -> str:
-    return told.workload.partition("/")[2]
+def _name(decision: QuotaReserved | PreemptionIntended | Victim) -> str:
+    return decision.workload.partition("/")[2]
 
 
 def preemptions(cycles: Iterable[Json]) -> list[tuple[str, str, str]]:
     """Return who preempted whom and why, sorted, each as often as it happened."""
     return sorted(
-        (one["by"], victim, reason)
+        (item["by"], victim, reason)
         for cycle in cycles
-        for one in cycle.get("preempt", ())
-        for victim, reason in one["victims"]
+        for item in cycle.get("preempt", ())
+        for victim, reason in item["victims"]
     )
 
 
@@ -94,7 +98,7 @@ def order(cycles: Iterable[Json], trees: dict[str, str]) -> list[Json]:
         {
             "admit": sorted(cycle.get("admit", ()), key=lambda name: trees.get(name, "")),
             "preempt": sorted(
-                cycle.get("preempt", ()), key=lambda one: trees.get(str(one["by"]), "")
+                cycle.get("preempt", ()), key=lambda item: trees.get(str(item["by"]), "")
             ),
         }
         for cycle in cycles
@@ -107,7 +111,10 @@ def trees(world: World) -> dict[str, str]:
     roots: dict[str, str] = {}
     for name in state.objects.cluster_queues:
         roots[name] = root(queue(state, name)).name
-    queues = {told.name: told.spec.cluster_queue for told in state.objects.local_queues.values()}
+    queues = {
+        candidate_queue.name: candidate_queue.spec.cluster_queue
+        for candidate_queue in state.objects.local_queues.values()
+    }
     return {name: roots[queues[asked.queue]] for name, asked in world.asked.items()}
 
 
@@ -120,21 +127,21 @@ def _admission(workload: Workload) -> Json:
 
 
 def _assigned(given: PodSetAssignment) -> Json:
-    told: Json = {"count": given.count, "flavors": dict(given.flavors)}
-    return told if given.topology is None else {**told, "places": domains(given.topology)}
+    fields: Json = {"count": given.count, "flavors": dict(given.flavors)}
+    return fields if given.topology is None else {**fields, "places": domains(given.topology)}
 
 
 def _queue_usage(state: State) -> Json:
     used = {name: nested(usage(queue(state, name))) for name in state.objects.cluster_queues}
-    return {name: told for name, told in used.items() if told}
+    return {name: mapping for name, mapping in used.items() if mapping}
 
 
 def _cohort_usage(state: State) -> Json:
     used: Json = {}
     for name, node in cohorts(state).items():
-        told = nested(usage(node))
-        if told:
-            used[name] = told
+        mapping = nested(usage(node))
+        if mapping:
+            used[name] = mapping
     return used
 
 

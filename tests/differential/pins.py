@@ -30,25 +30,25 @@ def files() -> Iterator[tuple[Path, list[Scenario]]]:
 def answers(scenario: Scenario) -> list[str]:
     """Return what runs where at the end of each step, and who was preempted by whom in it."""
     world = World(scenario, "tidegate")
-    told = list[str]()
+    names = list[str]()
     for number, step in enumerate(scenario.steps):
         played = run_step(world, number, step["actions"])
         runs = "; ".join(f"{name} on {where}" for name, where in sorted(running(world).items()))
         evicted = outcome.preemptions(played.cycles)
         leave = "; ".join(f"{by} evicts {victim}" for by, victim, _ in evicted)
-        told.append(f"  {number}: {runs or 'nobody'}{' | ' if leave else ''}{leave}")
-    return told
+        names.append(f"  {number}: {runs or 'nobody'}{' | ' if leave else ''}{leave}")
+    return names
 
 
 def read(path: Path) -> dict[str, list[str]]:
     """Return the answers of a file by scenario."""
-    found = dict[str, list[str]]()
+    mapping = dict[str, list[str]]()
     for line in path.read_text().splitlines():
         if line.startswith(" "):
-            found[next(reversed(found))].append(line)
+            mapping[next(reversed(mapping))].append(line)
         else:
-            found[line] = []
-    return found
+            mapping[line] = []
+    return mapping
 
 
 def main() -> None:

@@ -53,10 +53,10 @@ class Step:
 def play(scenario: Scenario, mode: str) -> Verdict:
     """Play a scenario; a last step without a recorded end must settle with the property."""
     world = World(scenario, mode)
-    for number, told in enumerate(scenario.steps):
-        step = run_step(world, number, told["actions"])
-        if "expected" in told:
-            verdict = _judge(world, step, told["expected"], number)
+    for number, fields in enumerate(scenario.steps):
+        step = run_step(world, number, fields["actions"])
+        if "expected" in fields:
+            verdict = _judge(world, step, fields["expected"], number)
         else:
             verdict = termination(world, step)
         if verdict.differences:
@@ -75,9 +75,9 @@ def run_step(world: World, number: int, actions: list[Json]) -> Step:
         if resting and not world.wait():
             return Step(acted, cycles, settled=True)
         decisions = world.cycle()
-        idle = 0 if any(_moves(one) for one in decisions) else idle + 1
-        if told := outcome.event(decisions):
-            cycles.append(told)
+        idle = 0 if any(_moves(decision) for decision in decisions) else idle + 1
+        if event := outcome.event(decisions):
+            cycles.append(event)
     return Step(acted, cycles, settled=False)
 
 
@@ -88,12 +88,12 @@ def _moves(decision: DecisionEvent) -> bool:
 
 def termination(world: World, step: Step) -> Verdict:
     """Judge the property that ends every circle, on the whole history so far."""
-    found = [] if step.settled else [f"does not settle within {CYCLES_MAX} cycles"]
-    found += circles(world.journal)
-    found += excesses(world.journal)
+    names = [] if step.settled else [f"does not settle within {CYCLES_MAX} cycles"]
+    names += circles(world.journal)
+    names += excesses(world.journal)
     if step.settled:
-        found += unserved(world.state)
-    return Verdict({REST: found} if found else {})
+        names += unserved(world.state)
+    return Verdict({REST: names} if names else {})
 
 
 def _judge(world: World, step: Step, expected: Json, number: int) -> Verdict:
@@ -110,12 +110,12 @@ def _judge(world: World, step: Step, expected: Json, number: int) -> Verdict:
     )
     if not step.settled:
         state.append(f"{at}does not settle within {CYCLES_MAX} cycles")
-    told = {STATE: state, PREEMPTIONS: list(victims), ORDER: list(order)}
-    return Verdict({level: lines for level, lines in told.items() if lines})
+    fields = {STATE: state, PREEMPTIONS: list(victims), ORDER: list(order)}
+    return Verdict({level: lines for level, lines in fields.items() if lines})
 
 
 def _normal(cycle: Json) -> Json:
-    told = {name: value for name, value in cycle.items() if name != "cycle"}
-    for one in told.get("preempt", ()):
-        one["victims"] = sorted(one["victims"])
-    return told
+    fields = {name: value for name, value in cycle.items() if name != "cycle"}
+    for item in fields.get("preempt", ()):
+        item["victims"] = sorted(item["victims"])
+    return fields

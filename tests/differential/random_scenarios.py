@@ -36,7 +36,7 @@ def scenario(seed: int) -> Scenario:
     resources = ["cpu"] if rng.random() < 0.7 else ["cpu", "memory"]
     pools = cohorts(rng, flavors, resources)
     names = [f"cq-{index}" for index in range(rng.randint(2, 6))]
-    parents = [one["name"] for one in pools] or ([""] if rng.random() < 0.1 else ["pool"])
+    parents = [pool["name"] for pool in pools] or ([""] if rng.random() < 0.1 else ["pool"])
     queues = [
         {"name": name, "spec": queue(rng, rng.choice(parents), flavors, resources)}
         for name in names
@@ -61,9 +61,9 @@ def play_random(seed: int, mode: str) -> tuple[World, Verdict]:
 
 
 def _play_mutated(seed: int, mode: str) -> tuple[World, Verdict]:
-    told = mutated(seed)
-    world = World(told, mode)
-    for number, step in enumerate(told.steps):
+    actual_scenario = mutated(seed)
+    world = World(actual_scenario, mode)
+    for number, step in enumerate(actual_scenario.steps):
         verdict = termination(world, run_step(world, number, step["actions"]))
         if verdict.differences:
             return world, verdict
@@ -71,10 +71,12 @@ def _play_mutated(seed: int, mode: str) -> tuple[World, Verdict]:
 
 
 def _play_drawn(seed: int, mode: str) -> tuple[World, Verdict]:
-    told = scenario(seed)
-    world = World(told, mode)
+    actual_scenario = scenario(seed)
+    world = World(actual_scenario, mode)
     rng = Random(f"{seed}/actions")
-    fresh = [one["name"] for one in told.input["workloads"]]
+    fresh = [
+        candidate_workload["name"] for candidate_workload in actual_scenario.input["workloads"]
+    ]
     for number in range(rng.randint(2, 5)):
         verdict = termination(world, run_step(world, number, actions(rng, world, fresh)))
         if verdict.differences:
@@ -88,7 +90,7 @@ def try_seeds(
     """Play seeds in turn and tell which broke the property."""
     outcome = Outcome("random")
     for done, seed in enumerate(range(first, first + count), 1):
-        lines = differences_of(lambda one: play_random(one, mode)[1].lines(), seed)
+        lines = differences_of(lambda number: play_random(number, mode)[1].lines(), seed)
         if lines:
             outcome.failed[f"random/{seed}"] = lines
         else:
@@ -107,10 +109,18 @@ def _config(rng: Random) -> Json:
 
 def actions(rng: Random, world: World, fresh: list[str]) -> list[Json]:
     """Draw a step's actions: some arrive, some that run end, now and then a quota moves."""
-    running = [one.job.name for one in world.state.workloads.values() if one.phase in _HOLDING]
+    running = [
+        candidate_workload.job.name
+        for candidate_workload in world.state.workloads.values()
+        if candidate_workload.phase in _HOLDING
+    ]
     ending = rng.sample(running, rng.randint(0, min(2, len(running))))
     actions = [_ending(rng, name) for name in ending]
-    waiting = [one.job.name for one in world.state.workloads.values() if one.phase == "pending"]
+    waiting = [
+        candidate_workload.job.name
+        for candidate_workload in world.state.workloads.values()
+        if candidate_workload.phase == "pending"
+    ]
     if waiting and rng.random() < 0.2:
         chosen = rng.choice(waiting)
         priority = rng.choice(PRIORITIES)
@@ -128,10 +138,10 @@ def _ending(rng: Random, name: str) -> Json:
 
 def _requota(rng: Random, world: World) -> Json:
     queues: list[dict[str, Any]] = world.scenario.input["clusterQueues"]
-    told = rng.choice(queues)
-    spec = dict(told["spec"])
+    obj = rng.choice(queues)
+    spec = dict(obj["spec"])
     was = spec["resourceGroups"][0]
-    names = [one["name"] for one in was["flavors"]]
+    names = [flavor["name"] for flavor in was["flavors"]]
     limits = "cohortName" in spec
     spec["resourceGroups"] = [group(rng, names, was["coveredResources"], limits=limits)]
-    return {"op": "updateClusterQueue", "clusterQueue": told["name"], "spec": spec}
+    return {"op": "updateClusterQueue", "clusterQueue": obj["name"], "spec": spec}

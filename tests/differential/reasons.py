@@ -38,7 +38,7 @@ class Move:
 
 @dataclass
 class Pair:
-    """One step under both rules: what was told in it."""
+    """One step under both rules: what was reported in it."""
 
     theirs: list[Event]
     ours: list[Event]
@@ -50,22 +50,26 @@ def moves(journal: Iterable[Event]) -> Iterator[Move]:
     """Yield the moves of a journal in order."""
     for event in journal:
         if isinstance(event, QuotaReserved):
-            given = (f"{one.count} {sorted(one.flavors.items())}" for one in event.assignment)
+            given = (
+                f"{assignment.count} {sorted(assignment.flavors.items())}"
+                for assignment in event.assignment
+            )
             yield Move("admit", short(event.workload), tuple(given))
         elif isinstance(event, PreemptionIntended):
-            victims = sorted(short(one.workload) for one in event.victims)
+            victims = sorted(short(victim.workload) for victim in event.victims)
             yield Move("preempt", short(event.workload), tuple(victims))
 
 
 def remaining(pair: Pair) -> str:
     """Return the rule that did it where none did that can be left out."""
-    told = [*pair.before, *pair.theirs, *pair.ours]
-    preempts = any(isinstance(one, PreemptionIntended) for one in told)
+    events = [*pair.before, *pair.theirs, *pair.ours]
+    preempts = any(isinstance(event, PreemptionIntended) for event in events)
     scans = any(
-        isinstance(one, WorkloadPending) and one.scan for one in (*pair.theirs_before, *pair.theirs)
+        isinstance(event, WorkloadPending) and event.scan
+        for event in (*pair.theirs_before, *pair.theirs)
     )
     name = _alone(pair.ours, pair.theirs).workload
-    moved = [one for one in moves(pair.theirs) if one.workload == name and one.kind == "admit"]
+    moved = [move for move in moves(pair.theirs) if move.workload == name and move.kind == "admit"]
     if scans and (moved or not preempts):
         return SCAN
     return INTENT if preempts else ABLE
@@ -74,7 +78,7 @@ def remaining(pair: Pair) -> str:
 def why(rule: str, pair: Pair) -> str:
     """Return what a rule was good for in a step, in a few words."""
     lone = _alone(pair.ours, pair.theirs), _alone(pair.theirs, pair.ours)
-    ours, theirs = (one.workload for one in lone)
+    ours, theirs = (move.workload for move in lone)
     if rule == INTENT:
         return _kept(pair, lone)
     if rule == OWNERS:
@@ -127,23 +131,23 @@ def _alone(these: Iterable[Event], those: Iterable[Event]) -> Move:
 def _borrower(pair: Pair) -> str:
     """Return whom Kueue let borrow first, of those who started otherwise or later with us."""
     same = Counter(moves(pair.ours))
-    for one in pair.theirs:
-        if isinstance(one, QuotaReserved) and one.borrows and not same[next(moves([one]))]:
-            return short(one.workload)
-    ours = (one for one in pair.ours if isinstance(one, QuotaReserved) and one.borrows)
-    return next((short(one.workload) for one in ours), "")
+    for event in pair.theirs:
+        if isinstance(event, QuotaReserved) and event.borrows and not same[next(moves([event]))]:
+            return short(event.workload)
+    ours = (event for event in pair.ours if isinstance(event, QuotaReserved) and event.borrows)
+    return next((short(decision.workload) for decision in ours), "")
 
 
 def _preempted(journal: Iterable[Event]) -> set[str]:
-    return {short(one.workload) for one in journal if isinstance(one, WorkloadPreempted)}
+    return {short(event.workload) for event in journal if isinstance(event, WorkloadPreempted)}
 
 
 def _made_way(journal: Iterable[Event], name: str) -> str:
     """Return who preempted a workload last, "" if nobody did."""
     by = ""
-    for one in journal:
-        if isinstance(one, WorkloadPreempted) and short(one.workload) == name:
-            by = short(one.by)
+    for event in journal:
+        if isinstance(event, WorkloadPreempted) and short(event.workload) == name:
+            by = short(event.by)
     return by
 
 

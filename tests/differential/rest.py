@@ -18,13 +18,15 @@ def unserved(state: State) -> Iterator[str]:
     """Yield each offered workload that would fit into what is free, with where it would fit."""
     forest = forest_of(state)
     for queue, spec in _open_queues(state):
-        waiting = [one for one in state.workloads.values() if _waits(state, one, queue)]
-        waiting.sort(key=lambda one: (-one.priority, one.created_us, one.uid))
+        waiting = [
+            workload for workload in state.workloads.values() if _waits(state, workload, queue)
+        ]
+        waiting.sort(key=lambda workload: (-workload.priority, workload.created_us, workload.uid))
         offered = waiting[:1] if spec.strategy == "StrictFIFO" else waiting
         for workload in offered:
-            found = next(_placements(state, forest, queue, spec, workload), None)
-            if found is not None:
-                places = {f"{fr.flavor}/{fr.resource}": units for fr, units in found.items()}
+            mapping = next(_placements(state, forest, queue, spec, workload), None)
+            if mapping is not None:
+                places = {f"{fr.flavor}/{fr.resource}": units for fr, units in mapping.items()}
                 yield f"{workload.key} waits in {queue}, but {places} is free"
 
 
@@ -32,8 +34,8 @@ def forest_of(state: State) -> Forest:
     """Return the quotas of a state with what its workloads hold."""
     objects = state.objects
     forest = Forest(
-        {name: told.spec for name, told in objects.cluster_queues.items()},
-        {name: told.spec for name, told in objects.cohorts.items()},
+        {name: event.spec for name, event in objects.cluster_queues.items()},
+        {name: event.spec for name, event in objects.cohorts.items()},
     )
     for workload in state.workloads.values():
         if workload.phase in {"reserved", "admitted", "evicting"}:
@@ -44,7 +46,9 @@ def forest_of(state: State) -> Forest:
 def left_of(asked: Workload | WorkloadSubmitted) -> dict[str, int]:
     """Return how many pods of each podset are not done for good."""
     done = asked.reclaimable
-    return {one.name: max(0, one.count - done.get(one.name, 0)) for one in asked.podsets}
+    return {
+        podset.name: max(0, podset.count - done.get(podset.name, 0)) for podset in asked.podsets
+    }
 
 
 def held(assignment: Iterable[PodSetAssignment], left_of: dict[str, int]) -> Usage:
@@ -59,9 +63,9 @@ def held(assignment: Iterable[PodSetAssignment], left_of: dict[str, int]) -> Usa
 
 
 def _open_queues(state: State) -> Iterator[tuple[str, ClusterQueueSpec]]:
-    for name, told in state.objects.cluster_queues.items():
-        if told.spec.stop_policy == "None":
-            yield name, told.spec
+    for name, event in state.objects.cluster_queues.items():
+        if event.spec.stop_policy == "None":
+            yield name, event.spec
 
 
 def _waits(state: State, workload: Workload, queue: str) -> bool:
@@ -81,7 +85,10 @@ def _placements(
     partial: list[Usage] = [{}]
     for podset in workload.podsets:
         asked = _asked(podset, workload.reclaimable)
-        if not all(any(resource in one.resources for one in spec.groups) for resource in asked):
+        if not all(
+            any(resource in resource_group.resources for resource_group in spec.groups)
+            for resource in asked
+        ):
             return
         for group in spec.groups:
             wanted = {name: asked[name] for name in group.resources if name in asked}
@@ -99,8 +106,8 @@ def _with_group(
     state: State, before: Usage, podset: PodSet, group: ResourceGroup, wanted: dict[str, int]
 ) -> Iterator[Usage]:
     for flavor in group.flavors:
-        told = state.objects.flavors.get(flavor.flavor)
-        if told is not None and eligible(podset, told.spec):
+        event = state.objects.flavors.get(flavor.flavor)
+        if event is not None and eligible(podset, event.spec):
             usage = dict(before)
             for resource, units in wanted.items():
                 fr = FlavorResource(flavor.flavor, resource)

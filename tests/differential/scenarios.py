@@ -55,13 +55,13 @@ class Scenario:
 
 def read(path: Path, name: str) -> Scenario:
     """Read one file."""
-    told: Json = msgspec.json.decode(path.read_bytes())
+    document: Json = msgspec.json.decode(path.read_bytes())
     return Scenario(
         id=f"{name}/{path.stem}",
-        config=told.get("config", {}),
-        input=told["input"],
-        steps=told["steps"],
-        loops="expected" not in told["steps"][-1],
+        config=document.get("config", {}),
+        input=document["input"],
+        steps=document["steps"],
+        loops="expected" not in document["steps"][-1],
     )
 
 
@@ -75,39 +75,43 @@ def classes(folder: Path) -> Iterator[tuple[str, list[Scenario]]]:
 def beginning(scenario: Scenario, mode: str) -> list[FactEvent]:
     """Return the facts before step 0: the configuration and all objects but workloads."""
     given = scenario.input
-    told = opening(_policy(scenario, mode))
-    told.append(facts.NamespaceDefined(at_us=T0_US, name=NAMESPACE))
-    for one in given.get("topologies", ()):
-        levels = tuple(one["levels"])
-        told.append(facts.TopologyDefined(at_us=T0_US, name=one["name"], levels=levels))
-    for one in given.get("nodes", ()):
-        node = NodeSpec(labels=one["labels"], allocatable=amounts(one["allocatable"]), ready=True)
-        told.append(facts.NodeDefined(at_us=T0_US, name=one["name"], spec=node))
-    for one in given["resourceFlavors"]:
-        spec = specs.flavor(one["spec"])
-        told.append(facts.FlavorDefined(at_us=T0_US, name=one["name"], spec=spec))
-    told += [cohort_defined(one["name"], one["spec"], T0_US) for one in given.get("cohorts", ())]
-    for one in given["clusterQueues"]:
-        told.append(queue_defined(scenario, one["name"], one["spec"], T0_US))
-    for one in given["localQueues"]:
-        leads = specs.local_queue(one)
-        told.append(
-            facts.LocalQueueDefined(at_us=T0_US, name=one["name"], namespace=NAMESPACE, spec=leads)
+    events = opening(_policy(scenario, mode))
+    events.append(facts.NamespaceDefined(at_us=T0_US, name=NAMESPACE))
+    for obj in given.get("topologies", ()):
+        levels = tuple(obj["levels"])
+        events.append(facts.TopologyDefined(at_us=T0_US, name=obj["name"], levels=levels))
+    for obj in given.get("nodes", ()):
+        node = NodeSpec(labels=obj["labels"], allocatable=amounts(obj["allocatable"]), ready=True)
+        events.append(facts.NodeDefined(at_us=T0_US, name=obj["name"], spec=node))
+    for obj in given["resourceFlavors"]:
+        spec = specs.flavor(obj["spec"])
+        events.append(facts.FlavorDefined(at_us=T0_US, name=obj["name"], spec=spec))
+    events += [
+        cohort_defined(cohort["name"], cohort["spec"], T0_US) for cohort in given.get("cohorts", ())
+    ]
+    for obj in given["clusterQueues"]:
+        events.append(queue_defined(scenario, obj["name"], obj["spec"], T0_US))
+    for obj in given["localQueues"]:
+        leads = specs.local_queue(obj)
+        events.append(
+            facts.LocalQueueDefined(at_us=T0_US, name=obj["name"], namespace=NAMESPACE, spec=leads)
         )
-    return told
+    return events
 
 
 def consumed(scenario: Scenario) -> list[LocalQueueUsageSampled]:
     """Return what LocalQueues had consumed before step 0, where a scenario says so."""
-    sharing = {one["clusterQueue"]: 0 for one in scenario.input["localQueues"] if "consumed" in one}
+    sharing = {
+        queue["clusterQueue"]: 0 for queue in scenario.input["localQueues"] if "consumed" in queue
+    }
     return [
         LocalQueueUsageSampled(
             at_us=T0_US,
             cluster_queue=name,
             usage=tuple(
-                SampledUsage(namespace=NAMESPACE, name=one["name"], consumed=one["consumed"])
-                for one in scenario.input["localQueues"]
-                if one["clusterQueue"] == name and "consumed" in one
+                SampledUsage(namespace=NAMESPACE, name=queue["name"], consumed=queue["consumed"])
+                for queue in scenario.input["localQueues"]
+                if queue["clusterQueue"] == name and "consumed" in queue
             ),
         )
         for name in sharing
@@ -133,7 +137,7 @@ def cohort_defined(name: str, spec: Json, at_us: int) -> facts.CohortDefined:
 
 def submissions(scenario: Scenario) -> dict[str, facts.WorkloadSubmitted]:
     """Return what every workload asks for when it is created, by name."""
-    return {one["name"]: _submitted(one) for one in scenario.input["workloads"]}
+    return {workload["name"]: _submitted(workload) for workload in scenario.input["workloads"]}
 
 
 def key(name: str) -> str:
@@ -152,37 +156,37 @@ def _policy(scenario: Scenario, mode: str) -> Policy:
     )
 
 
-def _by_usage(told: Json | None) -> AdmissionFairSharing | None:
-    if told is None:
+def _by_usage(obj: Json | None) -> AdmissionFairSharing | None:
+    if obj is None:
         return None
     return AdmissionFairSharing(
-        half_life_us=told["halfLifeSeconds"] * SECOND_US,
-        sampling_interval_us=told["samplingIntervalSeconds"] * SECOND_US,
+        half_life_us=obj["halfLifeSeconds"] * SECOND_US,
+        sampling_interval_us=obj["samplingIntervalSeconds"] * SECOND_US,
     )
 
 
-def _submitted(told: Json) -> facts.WorkloadSubmitted:
-    name = told["name"]
+def _submitted(document: Json) -> facts.WorkloadSubmitted:
+    name = document["name"]
     return facts.WorkloadSubmitted(
         at_us=T0_US,
         workload=key(name),
         uid=name,
         job=ObjectRef(kind="workload", namespace=NAMESPACE, name=name, uid=name),
-        queue=told["queue"],
-        priority=told.get("priority", 0),
-        created_us=T0_US + int(told["created"] * SECOND_US),
-        podsets=tuple(_podset(one) for one in told["podSets"]),
+        queue=document["queue"],
+        priority=document.get("priority", 0),
+        created_us=T0_US + int(document["created"] * SECOND_US),
+        podsets=tuple(_podset(podset) for podset in document["podSets"]),
     )
 
 
-def _podset(told: Json) -> PodSet:
+def _podset(document: Json) -> PodSet:
     return PodSet(
-        name=told["name"],
-        count=told["count"],
-        min_count=told.get("minCount"),
-        containers=(Container(requests=told["requests"]),),
-        node_selector=told.get("nodeSelector", {}),
-        node_affinity=tuple(node_term(term) for term in told.get("affinity", ())),
-        tolerations=tolerations(told.get("tolerations", ())),
-        topology=topology(told.get("topologyRequest")),
+        name=document["name"],
+        count=document["count"],
+        min_count=document.get("minCount"),
+        containers=(Container(requests=document["requests"]),),
+        node_selector=document.get("nodeSelector", {}),
+        node_affinity=tuple(node_term(term) for term in document.get("affinity", ())),
+        tolerations=tolerations(document.get("tolerations", ())),
+        topology=topology(document.get("topologyRequest")),
     )

@@ -13,13 +13,13 @@ from tests.differential.world import World
 
 @pytest.mark.slow
 def test_the_document_lists_every_scenario_that_differs() -> None:
-    told = DOCUMENT.read_text()
-    assert document(told) == told, "run python -m tests.differential.differences"
+    text = DOCUMENT.read_text()
+    assert document(text) == text, "run python -m tests.differential.differences"
 
 
 def test_every_rule_has_its_row_in_the_document() -> None:
-    told = DOCUMENT.read_text()
-    assert [rule for rule in RULES if f"| {rule} |" not in told] == []
+    text = DOCUMENT.read_text()
+    assert [rule for rule in RULES if f"| {rule} |" not in text] == []
 
 
 def test_a_rule_that_was_left_out_is_back_afterwards() -> None:

@@ -30,7 +30,10 @@ def world(queues: list[Json], workloads: list[Json], config: Json | None = None)
     given = {
         "resourceFlavors": [{"name": name, "spec": {}} for name in ("spot", "other")],
         "clusterQueues": queues,
-        "localQueues": [{"name": one["name"], "clusterQueue": one["name"]} for one in queues],
+        "localQueues": [
+            {"name": candidate_queue["name"], "clusterQueue": candidate_queue["name"]}
+            for candidate_queue in queues
+        ],
         "workloads": workloads,
     }
     return World(Scenario(id="rule", config=config or {}, input=given, steps=[]), "kueue")
@@ -43,14 +46,14 @@ def create(*names: str) -> Json:
 
 def moved(made: World, name: str, queue: str) -> WorkloadChanged:
     """Return the fact that a workload names another LocalQueue."""
-    told = made.asked[name]
+    event = made.asked[name]
     return WorkloadChanged(
         at_us=made.now_us,
-        workload=told.workload,
+        workload=event.workload,
         uid=name,
         queue=queue,
-        priority=told.priority,
-        podsets=told.podsets,
+        priority=event.priority,
+        podsets=event.podsets,
     )
 
 
@@ -66,9 +69,9 @@ def test_a_preemptor_that_moves_to_another_queue_is_the_first_of_neither() -> No
     made.cycle()
     assert made.state.sticky == {"a": key("high")}
     made.fold([moved(made, "high", "b")])
-    found = head(made.state, "a")
-    assert found is not None
-    assert found.key == key("c")
+    actual_workload = head(made.state, "a")
+    assert actual_workload is not None
+    assert actual_workload.key == key("c")
     assert not made.state.sticky
 
 
@@ -85,9 +88,9 @@ def test_what_is_parked_is_tried_again_once_a_pending_workload_has_finished() ->
     made.cycle()
     assert head(made.state, "a") is None
     made.begin(2, [{"op": "finish", "workload": "ends"}])
-    found = head(made.state, "a")
-    assert found is not None
-    assert found.key == key("waits")
+    actual_workload = head(made.state, "a")
+    assert actual_workload is not None
+    assert actual_workload.key == key("waits")
 
 
 def test_what_a_flavor_holds_that_was_taken_from_a_queue_is_not_reclaimed_by_share() -> None:
@@ -102,4 +105,4 @@ def test_what_a_flavor_holds_that_was_taken_from_a_queue_is_not_reclaimed_by_sha
     changed = {**shared, "resourceGroups": [{**_GROUP, "flavors": [other]}]}
     update = {"op": "updateClusterQueue", "clusterQueue": "a", "spec": changed}
     made.begin(1, [update, create("asks")])
-    assert not [one for one in made.cycle() if isinstance(one, PreemptionIntended)]
+    assert not [decision for decision in made.cycle() if isinstance(decision, PreemptionIntended)]

@@ -24,8 +24,8 @@ MORE = pytest.mark.slow
 )
 def test_the_default_mode_answers_as_pinned(path: Path, scenarios: list[Scenario]) -> None:
     kept = read(path)
-    found = {scenario.id: answers(scenario) for scenario in scenarios}
-    assert found == kept, "run python -m tests.differential.pins, and read the diff"
+    mapping = {scenario.id: answers(scenario) for scenario in scenarios}
+    assert mapping == kept, "run python -m tests.differential.pins, and read the diff"
 
 
 def test_every_file_of_pins_is_of_a_class() -> None:

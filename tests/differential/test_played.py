@@ -24,7 +24,7 @@ def scenario(request: pytest.FixtureRequest) -> Scenario:
 
 def test_the_same_is_decided_step_by_step(scenario: Scenario) -> None:
     verdict = play(scenario, "kueue")
-    assert {kind: told for kind, told in verdict.differences.items() if told} == {}
+    assert {kind: names for kind, names in verdict.differences.items() if names} == {}
 
 
 @pytest.mark.parametrize("kind", ["usage", "topologies"])

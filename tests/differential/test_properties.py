@@ -50,20 +50,22 @@ def test_the_trees_hold_what_the_workloads_hold(seed: int, mode: str) -> None:
     forest = forest_of(world.state)
     for name in world.state.objects.cluster_queues:
         held = {fr: units for fr, units in forest.queues[name].own.items() if units}
-        told = usage(queue(world.state, name))
-        assert {fr: units for fr, units in told.items() if units} == held
+        mapping = usage(queue(world.state, name))
+        assert {fr: units for fr, units in mapping.items() if units} == held
 
 
 @drawn(15)
 @given(SEEDS)
-def test_nothing_is_given_beyond_what_may_be_borrowed_and_nobody_goes_in_circles(seed: int) -> None:
+def test_nothing_is_given_beyond_what_may_be_borrowed_and_no_workload_goes_in_circles(
+    seed: int,
+) -> None:
     _, verdict = play_random(seed, "tidegate")
     assert list(verdict.lines()) == []
 
 
 @pytest.mark.parametrize("mode", ["kueue", "tidegate"])
 def test_no_decision_hangs_on_the_hash_seed(mode: str) -> None:
-    told = {
+    stdouts = {
         subprocess.run(
             [sys.executable, "-c", DIGEST, mode],
             env={"PYTHONHASHSEED": seed},
@@ -73,4 +75,4 @@ def test_no_decision_hangs_on_the_hash_seed(mode: str) -> None:
         ).stdout
         for seed in ("0", "4711")
     }
-    assert len(told) == 1
+    assert len(stdouts) == 1

@@ -82,11 +82,11 @@ class World:
 
     def settle(self) -> list[DecisionEvent]:
         """Decide all but scheduling cycles until nothing follows."""
-        told: list[DecisionEvent] = []
+        actual_decisions: list[DecisionEvent] = []
         while decisions := self._decide(cycles_max=0):
             self._stop(decisions)
-            told += decisions
-        return told
+            actual_decisions += decisions
+        return actual_decisions
 
     def _decide(self, cycles_max: int) -> list[DecisionEvent]:
         decisions = decide(self.state, cycles_max=cycles_max)
@@ -95,9 +95,9 @@ class World:
 
     def _stop(self, decisions: Iterable[DecisionEvent]) -> None:
         self.fold(
-            facts.WorkloadStopped(at_us=self.now_us, workload=one.workload, uid=one.uid)
-            for one in decisions
-            if isinstance(one, StopOrdered)
+            facts.WorkloadStopped(at_us=self.now_us, workload=decision.workload, uid=decision.uid)
+            for decision in decisions
+            if isinstance(decision, StopOrdered)
         )
 
     def create(self, action: Json) -> list[FactEvent]:

@@ -25,5 +25,5 @@ def test_other_credentials_count_from_the_first_again() -> None:
 
 def test_the_condition_says_when_it_is_tried_again() -> None:
     assert with_attempts("broken", 0, "never") == "broken"
-    said = with_attempts("broken", 2, "2026-01-01T00:00:10Z")
-    assert said == "broken; connection attempts: 2, next connection attempt: 2026-01-01T00:00:10Z"
+    text = with_attempts("broken", 2, "2026-01-01T00:00:10Z")
+    assert text == "broken; connection attempts: 2, next connection attempt: 2026-01-01T00:00:10Z"

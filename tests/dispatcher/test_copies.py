@@ -76,21 +76,25 @@ def test_another_priority_is_copied_in_place_and_nothing_else_is() -> None:
 
 
 def test_a_copys_conditions_are_read_with_their_times() -> None:
-    told = [
+    conditions = [
         {"type": "QuotaReserved", "status": "True", "lastTransitionTime": AT},
         {"type": "Admitted", "status": "True", "lastTransitionTime": AT},
         {"type": "Evicted", "status": "False", "lastTransitionTime": AT},
         {"type": "Finished", "status": "True", "lastTransitionTime": AT, "reason": "Succeeded"},
     ]
     at_us = 1_767_225_605_000_000
-    remote = {**workload(), "status": {"conditions": told}}
-    found = copies.read_copy(workload(), remote, job=True, foreign=False, synced=True)
+    remote = {**workload(), "status": {"conditions": conditions}}
+    observation = copies.read_copy(workload(), remote, job=True, foreign=False, synced=True)
     wanted = RemoteCopy(reserved=True, admitted_us=at_us, finished_us=at_us, reason="Succeeded")
-    assert (found.reserved, found.admitted_us, found.evicted_us) == (True, at_us, 0)
-    assert (found.finished_us, found.reason) == (wanted.finished_us, wanted.reason)
+    assert (observation.reserved, observation.admitted_us, observation.evicted_us) == (
+        True,
+        at_us,
+        0,
+    )
+    assert (observation.finished_us, observation.reason) == (wanted.finished_us, wanted.reason)
 
 
-@pytest.mark.parametrize("name", [one for one in ADAPTERS if one in KINDS])
+@pytest.mark.parametrize("name", [adapter for adapter in ADAPTERS if adapter in KINDS])
 def test_a_jobs_copy_is_run_there_and_names_its_workload(name: str) -> None:
     kind = KINDS[name]
     assert kind.managed_by is not None, "only such kinds"
@@ -227,13 +231,13 @@ def test_a_stateful_sets_copy_says_which_it_is_and_shows_nothing_here() -> None:
 
 
 def test_a_condition_is_written_when_it_changes_and_its_time_with_its_status() -> None:
-    found: Object = {"metadata": {"generation": 3}}
-    first = active_patch(found, status=False, reason="R", message="m", at=AT)
-    told = {**found, "status": first["status"]}
-    assert active_patch(told, status=False, reason="R", message="m", at="later") == {}
-    other = active_patch(told, status=False, reason="S", message="m", at="later")
+    obj: Object = {"metadata": {"generation": 3}}
+    first = active_patch(obj, status=False, reason="R", message="m", at=AT)
+    fields = {**obj, "status": first["status"]}
+    assert active_patch(fields, status=False, reason="R", message="m", at="later") == {}
+    other = active_patch(fields, status=False, reason="S", message="m", at="later")
     assert other["status"]["conditions"][0]["lastTransitionTime"] == AT
-    true = active_patch(told, status=True, reason="Active", message="Connected", at="later")
+    true = active_patch(fields, status=True, reason="Active", message="Connected", at="later")
     assert true["status"]["conditions"][0]["lastTransitionTime"] == "later"
 
 
@@ -264,9 +268,9 @@ def test_a_check_says_which_clusters_lack(
         named = {"apiGroup": "kueue.x-k8s.io", "kind": kind, "name": name}
         check["spec"]["parameters"] = named
     configs: dict[str, Object] = {"all": {"spec": {"clusters": ["a", "b"]}}}
-    [told] = check_patch(check, configs, known, usable, AT)["status"]["conditions"]
-    assert told["reason"] == reason
-    assert message in told["message"]
+    [value] = check_patch(check, configs, known, usable, AT)["status"]["conditions"]
+    assert value["reason"] == reason
+    assert message in value["message"]
 
 
 def test_the_serve_config_of_a_ray_service_is_copied_on_and_nothing_else_is() -> None:

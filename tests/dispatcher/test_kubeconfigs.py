@@ -29,11 +29,11 @@ class Case(msgspec.Struct):
 @pytest.mark.parametrize("path", sorted(CASES.glob("*.yaml")), ids=lambda path: path.stem)
 def test_what_a_kubeconfig_may_say(path: Path) -> None:
     case = msgspec.yaml.decode(path.read_text(), type=Case)
-    found = read_kubeconfig(case.kubeconfig.encode())
+    value = read_kubeconfig(case.kubeconfig.encode())
     if case.error:
-        assert found == Refusal(reason="InsecureKubeConfig", error=case.error)
+        assert value == Refusal(reason="InsecureKubeConfig", error=case.error)
     else:
-        assert isinstance(found, dict)
+        assert isinstance(value, dict)
 
 
 @pytest.mark.parametrize(
@@ -49,9 +49,9 @@ def test_what_a_kubeconfig_may_say(path: Path) -> None:
     ],
 )
 def test_what_cannot_be_read_is_not_quoted(text: str) -> None:
-    found = read_kubeconfig(text.encode())
-    assert isinstance(found, Refusal)
-    assert "hunter2" not in found.error
+    value = read_kubeconfig(text.encode())
+    assert isinstance(value, Refusal)
+    assert "hunter2" not in value.error
 
 
 PREFIX = "/etc/multikueue/kubeconfigs"
@@ -59,7 +59,7 @@ UNDER = "kubeconfig path is not under the allowed prefix"
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "text"),
     [
         ("", "kubeconfig path must not be empty"),
         (f"{PREFIX}/../secret", f'{UNDER}: path contains ".."'),
@@ -71,13 +71,13 @@ UNDER = "kubeconfig path is not under the allowed prefix"
         (f"{PREFIX}/gone", "cannot resolve kubeconfig path symlinks: no gone"),
     ],
 )
-def test_a_path_stays_in_its_folder(path: str, said: str) -> None:
-    def resolved(one: str) -> str:
-        if one.endswith("/gone"):
+def test_a_path_stays_in_its_folder(path: str, text: str) -> None:
+    def resolved(text: str) -> str:
+        if text.endswith("/gone"):
             raise FileNotFoundError("no gone")
-        return "/etc/shadow" if one.endswith("/link") else one
+        return "/etc/shadow" if text.endswith("/link") else text
 
-    assert check_path(path, PREFIX, resolved) == said
+    assert check_path(path, PREFIX, resolved) == text
 
 
 def cluster(**source: Object) -> Object:
@@ -96,20 +96,24 @@ async def test_a_secret_that_says_nothing_is_refused(
     data: Object | None, reason: str, error: str
 ) -> None:
     secrets = {} if data is None else {"s": {"metadata": {"name": "s"}, "data": data}}
-    found = await credentials_of(cluster(kubeConfig={"location": "s"}), Sources(secrets=secrets))
-    assert found == Refusal(reason=reason, error=error)
+    credentials = await credentials_of(
+        cluster(kubeConfig={"location": "s"}), Sources(secrets=secrets)
+    )
+    assert credentials == Refusal(reason=reason, error=error)
 
 
 async def test_credentials_are_never_shown() -> None:
     text = msgspec.yaml.decode((CASES / "good.yaml").read_text(), type=Case).kubeconfig
     data = {"kubeconfig": b64encode(text.encode()).decode()}
     secrets: dict[str, Object] = {"s": {"metadata": {"name": "s"}, "data": data}}
-    found = await credentials_of(cluster(kubeConfig={"location": "s"}), Sources(secrets=secrets))
-    assert isinstance(found, Credentials)
-    assert "very-secret" in str(found.document)
-    assert "very-secret" not in f"{found!r} {found}"
+    credentials = await credentials_of(
+        cluster(kubeConfig={"location": "s"}), Sources(secrets=secrets)
+    )
+    assert isinstance(credentials, Credentials)
+    assert "very-secret" in str(credentials.document)
+    assert "very-secret" not in f"{credentials!r} {credentials}"
 
 
 def test_a_path_that_is_none_is_refused() -> None:
-    found = check_path("/\0", "/", lambda one: os.path.realpath(one, strict=True))
-    assert found.startswith("cannot resolve kubeconfig path symlinks")
+    text = check_path("/\0", "/", lambda text: os.path.realpath(text, strict=True))
+    assert text.startswith("cannot resolve kubeconfig path symlinks")

@@ -102,10 +102,12 @@ async def test_the_first_configured_plugin_that_a_profile_has_counts() -> None:
 
 
 async def test_a_profile_can_neither_loosen_tls_nor_add_to_a_plugin() -> None:
-    told = [{"name": "clusterprofiles.multicluster.x-k8s.io/exec/additional-args", "extension": 1}]
+    documents = [
+        {"name": "clusterprofiles.multicluster.x-k8s.io/exec/additional-args", "extension": 1}
+    ]
     more: Object = {"insecure-skip-tls-verify": True, "certificate-authority": "/etc/shadow"}
     kept = {"certificate-authority-data": "QQ==", "proxy-url": "http://proxy.example"}
-    status = {"accessProviders": [access("corp", extensions=told, **more, **kept)]}
+    status = {"accessProviders": [access("corp", extensions=documents, **more, **kept)]}
     used = await found((CORP,), status)
     assert isinstance(used, Credentials)
     (cluster,) = used.document["clusters"]
@@ -113,9 +115,9 @@ async def test_a_profile_can_neither_loosen_tls_nor_add_to_a_plugin() -> None:
     assert used.plugin == Plugin(config=LOGIN)
 
 
-async def test_a_plugin_is_told_of_the_cluster_where_the_configuration_asks_for_it() -> None:
-    told = [{"name": "client.authentication.k8s.io/exec", "extension": {"clusterName": "one"}}]
-    status = {"accessProviders": [access("corp", extensions=told)]}
+async def test_a_plugin_gets_the_cluster_where_the_configuration_asks_for_it() -> None:
+    documents = [{"name": "client.authentication.k8s.io/exec", "extension": {"clusterName": "one"}}]
+    status = {"accessProviders": [access("corp", extensions=documents)]}
     asking = replace(CORP, exec_config=replace(LOGIN, provide_cluster_info=True))
     used = await found((asking,), status)
     assert isinstance(used, Credentials)

@@ -42,8 +42,8 @@ def test_a_copy_becomes_smaller_in_place_and_nothing_else_of_it_changes(
     local: Object, remote: Object, count: int | None
 ) -> None:
     patch = shrinking_patch(local, remote)
-    told = None if patch is None else patch["spec"]["podSets"][0]["count"]
-    assert told == count
+    value = None if patch is None else patch["spec"]["podSets"][0]["count"]
+    assert value == count
 
 
 def test_a_slice_whose_place_is_taken_becomes_no_larger() -> None:
@@ -110,9 +110,9 @@ def test_groups_of_workers_are_as_large_as_granted(
 )
 def test_pods_of_a_copy_wait_for_nothing_that_was_put_in_here(kind: str, copied: Object) -> None:
     assert ELASTIC_JOB in str(copied["spec"])
-    told = str(ungated(kind, copied)["spec"])
-    assert ELASTIC_JOB not in told
-    assert ELASTIC_POD not in told
+    text = str(ungated(kind, copied)["spec"])
+    assert ELASTIC_JOB not in text
+    assert ELASTIC_POD not in text
 
 
 def test_a_cluster_that_is_sent_does_not_grow_by_itself() -> None:

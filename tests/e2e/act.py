@@ -56,19 +56,22 @@ class Act:
             return None
         return Operator(self.collection, self.children, self.status, self.ended)
 
-    def ended(self, found: Object) -> bool:
+    def ended(self, obj: Object) -> bool:
         """Tell whether an object is over; one that serves never is."""
-        return self.finished is not None and self.finished(found)
+        return self.finished is not None and self.finished(obj)
 
-    def is_suspended(self, found: Object) -> bool:
+    def is_suspended(self, obj: Object) -> bool:
         """Tell whether an object may not run."""
-        return found_at(found, parsed(self.suspend)) is True
+        return found_at(obj, parsed(self.suspend)) is True
 
 
-def has_condition(found: Object, *kinds: str) -> bool:
+def has_condition(obj: Object, *kinds: str) -> bool:
     """Tell whether a condition of one of these types is true."""
-    told = found.get("status", {}).get("conditions", ())
-    return any(one["type"] in kinds and one["status"] == "True" for one in told)
+    current_conditions = obj.get("status", {}).get("conditions", ())
+    return any(
+        candidate_condition["type"] in kinds and candidate_condition["status"] == "True"
+        for candidate_condition in current_conditions
+    )
 
 
 def condition(kind: str) -> Object:

@@ -71,12 +71,12 @@ class Site:
 
     async def get(self, path: str) -> Object:
         answer = await self.api.request("GET", path)
-        found: Object = msgspec.json.decode(answer.body) if answer.status == 200 else {}
-        return found
+        fields: Object = msgspec.json.decode(answer.body) if answer.status == 200 else {}
+        return fields
 
     async def items(self, path: str) -> list[Object]:
-        found: list[Object] = (await self.get(path)).get("items") or []
-        return found
+        documents: list[Object] = (await self.get(path)).get("items") or []
+        return documents
 
     async def change(self, path: str, patch: Object) -> None:
         """Merge a patch into an object."""
@@ -91,8 +91,8 @@ class Site:
 
     async def runs(self) -> list[str]:
         """Return the names of the pods that run."""
-        found = await self.items(PODS)
-        phases = {one["metadata"]["name"]: one.get("status", {}).get("phase") for one in found}
+        pods = await self.items(PODS)
+        phases = {obj["metadata"]["name"]: obj.get("status", {}).get("phase") for obj in pods}
         return sorted(name for name, phase in phases.items() if phase == "Running")
 
 
@@ -110,11 +110,11 @@ class World:
         await until(holds, what, 300.0)
 
     async def status(self, job: str) -> Object:
-        found = await self.manager.items(f"{GROUP}/namespaces/{NAME}/workloads")
+        documents = await self.manager.items(f"{GROUP}/namespaces/{NAME}/workloads")
         kinds = ("job", "jobset", "statefulset", "leaderworkerset")
         starts = tuple(f"{kind}-{job}-" for kind in kinds)
-        names = {one["metadata"]["name"]: one for one in found}
-        named = [names[one] for one in names if one == job or one.startswith(starts)]
+        names = {obj["metadata"]["name"]: obj for obj in documents}
+        named = [names[name] for name in names if name == job or name.startswith(starts)]
         status: Object = named[0].get("status", {}) if named else {}
         return status
 
@@ -122,8 +122,8 @@ class World:
         """Wait until a worker runs a job; return which."""
 
         async def ready() -> bool:
-            told = (await self.status(job)).get("admissionChecks", [])
-            return [one["state"] for one in told] == ["Ready"]
+            admission_checks = (await self.status(job)).get("admissionChecks", [])
+            return [item["state"] for item in admission_checks] == ["Ready"]
 
         await self.until(ready, "the check is ready")
         name: str = (await self.status(job))["clusterName"]
@@ -131,14 +131,14 @@ class World:
 
     async def active(self, name: str) -> str:
         """Return the reason of a MultiKueueCluster's condition, and whether it holds."""
-        found = await self.manager.get(f"{GROUP}/multikueueclusters/{name}")
-        told = found.get("status", {}).get("conditions", [])
-        return next((f"{one['status']} {one['reason']}" for one in told), "")
+        obj = await self.manager.get(f"{GROUP}/multikueueclusters/{name}")
+        current_conditions = obj.get("status", {}).get("conditions", [])
+        return next((f"{item['status']} {item['reason']}" for item in current_conditions), "")
 
     async def complete(self, name: str, path: str = JOBS) -> None:
         async def is_complete() -> bool:
-            found = await self.manager.get(f"{path}/{name}")
-            return has_condition(found, "Complete", "Completed")
+            fields = await self.manager.get(f"{path}/{name}")
+            return has_condition(fields, "Complete", "Completed")
 
         await self.until(is_complete, f"{name} completes here")
 
@@ -147,20 +147,20 @@ class World:
 
         async def all_succeeded() -> bool:
             pods = await self.members(group)
-            return [one["status"]["phase"] for one in pods] == ["Succeeded"] * 2
+            return [pod["status"]["phase"] for pod in pods] == ["Succeeded"] * 2
 
         await self.until(all_succeeded, f"{group} succeeds here")
         assert all(map(is_gated, await self.members(group)))
 
     async def members(self, group: str) -> list[Object]:
         pods = await self.manager.items(PODS)
-        return [one for one in pods if one["metadata"]["labels"][POD_GROUP_NAME] == group]
+        return [pod for pod in pods if pod["metadata"]["labels"][POD_GROUP_NAME] == group]
 
     async def clean(self) -> None:
         async def is_clean() -> bool:
             workloads = f"{GROUP}/namespaces/{NAME}/workloads"
             paths = (workloads, JOBS, SETS, PODS, STATEFUL_SETS, LEADER_WORKER_SETS)
-            left = [await one.items(path) for one in self.workers.values() for path in paths]
+            left = [await worker.items(path) for worker in self.workers.values() for path in paths]
             return not any(left)
 
         await self.until(is_clean, "nothing is left on the workers")
@@ -172,7 +172,7 @@ class World:
 
         async def runs() -> bool:
             pods = await worker.items(f"/api/v1/namespaces/{NAME}/pods")
-            phases = [one.get("status", {}).get("phase") for one in pods]
+            phases = [pod.get("status", {}).get("phase") for pod in pods]
             return bool(phases) and set(phases) == {"Running"}
 
         await self.until(runs, f"{name} runs in {chosen}")
@@ -202,8 +202,8 @@ async def describe(api: KubernetesApi, workers: dict[str, bytes], namespace: str
     check = made("AdmissionCheck", NAME, controllerName=CONTROLLER, parameters=named)
     await apply(api, check)
     strategy = {"admissionChecks": [{"name": NAME}]}
-    found = await api.request("GET", f"{GROUP}/clusterqueues/{NAME}")
-    spec = msgspec.json.decode(found.body)["spec"] | {"admissionChecksStrategy": strategy}
+    response = await api.request("GET", f"{GROUP}/clusterqueues/{NAME}")
+    spec = msgspec.json.decode(response.body)["spec"] | {"admissionChecksStrategy": strategy}
     await apply(api, made("ClusterQueue", NAME, **spec))
 
 
@@ -216,7 +216,9 @@ async def world(folder: Path, *kinds: str) -> AsyncGenerator[World]:
     """Bring up three control planes with everything on them; ``kinds``: such as are not usual."""
     frameworks, sites = (*FRAMEWORKS, *kinds), dict[str, Site]()
     async with AsyncExitStack() as stack:
-        planes = {one: stack.enter_context(fresh_plane(folder / one)) for one in ("w1", "w2", "m")}
+        planes = {
+            text: stack.enter_context(fresh_plane(folder / text)) for text in ("w1", "w2", "m")
+        }
         workers = {name: planes[name].kubeconfig.read_bytes() for name in ("w1", "w2")}
         for name, plane in planes.items():
             access = Access(kubeconfig=str(plane.kubeconfig))
@@ -253,7 +255,7 @@ async def tidegate(
 
 
 SET_CONTROLLER = Operator(
-    SETS, jobset_children, jobset_status, lambda found: has_condition(found, "Completed")
+    SETS, jobset_children, jobset_status, lambda set_: has_condition(set_, "Completed")
 )
 
 

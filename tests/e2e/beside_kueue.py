@@ -60,11 +60,11 @@ async def clusters(
                 await stack.enter_async_context(at_work(api, SET_CONTROLLER))
             sites[name] = Site(plane, api, running)
         manager = sites.pop("m")
-        told = {
+        mapping = {
             name: await kubeconfig_of_the_manager(site.api, site.plane)
             for name, site in sites.items()
         }
-        await describe(manager.api, told, NAMESPACE if m == KUEUE else SYSTEM)
+        await describe(manager.api, mapping, NAMESPACE if m == KUEUE else SYSTEM)
         yield World(manager, sites)
 
 

@@ -88,13 +88,13 @@ class Storage:
     """The control plane's etcd, over its own HTTP gateway, past every admission."""
 
     def __init__(self, plane: ControlPlane) -> None:
-        server = next(one for one in plane.processes() if one.name == "kube-apiserver")
+        server = next(process for process in plane.processes() if process.name == "kube-apiserver")
         flag = next(part for part in server.command if part.startswith("--etcd-servers="))
         self._url = flag.partition("=")[2]
 
-    async def put(self, key: str, found: dict[str, Any]) -> None:
+    async def put(self, key: str, obj: dict[str, Any]) -> None:
         """Store an object as the API server would, whatever it says."""
-        body = {"key": _b64(key.encode()), "value": _b64(msgspec.json.encode(found))}
+        body = {"key": _b64(key.encode()), "value": _b64(msgspec.json.encode(obj))}
         async with (
             aiohttp.ClientSession(trust_env=False) as session,
             session.post(f"{self._url}/v3/kv/put", json=body) as answer,

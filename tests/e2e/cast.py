@@ -63,26 +63,26 @@ async def submit(  # noqa: PLR0913 - what differs by test
     assert answer.status == 201, answer.body
 
 
-async def define(api: KubernetesApi, found: Object) -> None:
+async def define(api: KubernetesApi, obj: Object) -> None:
     """Apply an object, as soon as the API server serves its kind, whose CRD may be new."""
 
     async def is_served() -> bool:
         try:
-            await apply(api, found)
+            await apply(api, obj)
         except ApiStatusError as error:
             if error.status != HTTPStatus.NOT_FOUND:
                 raise
             return False
         return True
 
-    await until(is_served, f"{found['kind']} is served")
+    await until(is_served, f"{obj['kind']} is served")
 
 
-async def post(api: KubernetesApi, path: str, found: Object) -> Response:
+async def post(api: KubernetesApi, path: str, obj: Object) -> Response:
     """Ask for a new object; a policy knows a kind only some seconds after its definition (503)."""
     async with asyncio.timeout(60):
         while True:
-            answer = await api.request("POST", path, body=msgspec.json.encode(found))
+            answer = await api.request("POST", path, body=msgspec.json.encode(obj))
             if answer.status != 503:
                 return answer
             await asyncio.sleep(0.2)
@@ -91,8 +91,8 @@ async def post(api: KubernetesApi, path: str, found: Object) -> Response:
 async def job_of(api: KubernetesApi, namespace: str, name: str) -> Object:
     """Return a Job as the API server has it."""
     answer = await api.request("GET", f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}")
-    found: Object = msgspec.json.decode(answer.body)
-    return found
+    document: Object = msgspec.json.decode(answer.body)
+    return document
 
 
 async def remove(api: KubernetesApi, namespace: str, name: str) -> None:
@@ -133,7 +133,7 @@ async def until(holds: Callable[[], Awaitable[bool]], what: str, patience_s: flo
         raise AssertionError(message) from None
 
 
-def told(ledger: str, kind: type[Event]) -> list[Event]:
+def events_of(ledger: str, kind: type[Event]) -> list[Event]:
     """Return the events of one type that a ledger holds."""
     with open_reader(ledger) as reader:
         events = [decode(entry.payload) for entry in reader.entries()]

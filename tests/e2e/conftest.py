@@ -35,7 +35,9 @@ def pytest_runtest_makereport(
     report = yield
     folder = getattr(item, "funcargs", {}).get("tmp_path")
     if report.failed and call.when == "call" and isinstance(folder, Path):
-        report.sections += [(f"events of {one.name}", _events(one)) for one in _ledgers(folder)]
+        report.sections += [
+            (f"events of {ledger.name}", _events(ledger)) for ledger in _ledgers(folder)
+        ]
     return report
 
 

@@ -10,6 +10,6 @@ from tests.e2e.act import Act
 
 ACTS: tuple[Act, ...] = tuple(
     act
-    for module in sorted(one.name for one in iter_modules(acts.__path__))
+    for module in sorted(module.name for module in iter_modules(acts.__path__))
     for act in import_module(f"{acts.__name__}.{module}").ACTS
 )

@@ -50,38 +50,38 @@ class KubeRay:
         while True:
             with suppress(ApiUnreachableError):
                 for kind in ("RayJob", "RayService"):
-                    for found in await self._all(self.path(kind)):
-                        await self._lead(kind, found)
-                for found in await self._all(self.path("RayCluster")):
-                    await self._keep(found)
+                    for item in await self._all(self.path(kind)):
+                        await self._lead(kind, item)
+                for item in await self._all(self.path("RayCluster")):
+                    await self._keep(item)
             await asyncio.sleep(LOOK_S)
 
     async def scale(self, name: str, replicas: int) -> None:
         """Change the workers of a cluster, as Ray's autoscaler does."""
         path = self.path("RayCluster", name)
         groups = (await self._read(path))["spec"]["workerGroupSpecs"]
-        changed = [{**one, "replicas": replicas} for one in groups]
+        changed = [{**item, "replicas": replicas} for item in groups]
         await self._patch(path, {"spec": {"workerGroupSpecs": changed}})
 
-    async def _lead(self, kind: str, found: Object) -> None:
+    async def _lead(self, kind: str, obj: Object) -> None:
         """Let a job or a service have its cluster, or none."""
-        root, name = ROOTS[kind], f"{found['metadata']['name']}-x"
+        root, name = ROOTS[kind], f"{obj['metadata']['name']}-x"
         cluster = await self._read(self.path("RayCluster", name))
-        suspended = found["spec"].get("suspend") or found_at(found, (*root, "suspend"))
+        suspended = obj["spec"].get("suspend") or found_at(obj, (*root, "suspend"))
         if suspended and cluster:
             await self._delete(self.path("RayCluster", name))
         elif not suspended and not cluster:
             made = {"apiVersion": "ray.io/v1", "kind": "RayCluster"}
-            spec = found_at(found, root)
-            await self._make(self.path("RayCluster"), {**made, "spec": spec}, found, name)
+            spec = found_at(obj, root)
+            await self._make(self.path("RayCluster"), {**made, "spec": spec}, obj, name)
         has = {} if suspended else {"rayClusterName": name}
         has |= {"rayClusterStatus": cluster.get("status", NONE)} if cluster else {}
         ready = found_at(cluster, ("status", "state")) == "ready"
-        told: Object = {**has, "jobDeploymentStatus": "Running" if cluster else "Suspended"}
+        fields: Object = {**has, "jobDeploymentStatus": "Running" if cluster else "Suspended"}
         if kind == "RayService":
             served = {"activeServiceStatus": has} if has else NONE  # else what was there stays
-            told = {**served, "conditions": [_ready()] if ready else []}
-        await self._tell(self.path(kind, found["metadata"]["name"]), found, told)
+            fields = {**served, "conditions": [_ready()] if ready else []}
+        await self._tell(self.path(kind, obj["metadata"]["name"]), obj, fields)
 
     async def _keep(self, cluster: Object) -> None:
         """Let a cluster have its pods, or none."""
@@ -89,13 +89,13 @@ class KubeRay:
         going = bool(spec.get("suspend")) or "deletionTimestamp" in meta
         head = Wanted(1, spec["headGroupSpec"]["template"], there=not going)
         wanted = {"head": head} | {
-            one["groupName"]: Wanted(one.get("replicas", 0), one["template"], there=not going)
-            for one in spec["workerGroupSpecs"]
+            spec["groupName"]: Wanted(spec.get("replicas", 0), spec["template"], there=not going)
+            for spec in spec["workerGroupSpecs"]
         }
-        there = {one["metadata"]["name"]: one for one in await self._all(self._jobs)}
+        there = {obj["metadata"]["name"]: obj for obj in await self._all(self._jobs)}
         active = {role: there.get(f"{meta['name']}-{role}") for role in wanted}
-        for role, one in wanted.items():
-            await self._group(cluster, role, one, active[role])
+        for role, value in wanted.items():
+            await self._group(cluster, role, value, active[role])
         await self._tell(self.path("RayCluster", meta["name"]), cluster, _standing(active, going))
 
     async def _group(self, cluster: Object, role: str, wanted: Wanted, job: Object | None) -> None:
@@ -118,14 +118,14 @@ class KubeRay:
             "POST", path, body=msgspec.json.encode({**made, "metadata": metadata})
         )
 
-    async def _tell(self, path: str, found: Object, told: Object) -> None:
-        if told != found.get("status", {}):
-            left = {key: None for key in found.get("status", {}) if key not in told}
-            await self._patch(f"{path}/status", {"status": {**left, **told}})
+    async def _tell(self, path: str, obj: Object, actual_obj: Object) -> None:
+        if actual_obj != obj.get("status", {}):
+            left = {key: None for key in obj.get("status", {}) if key not in actual_obj}
+            await self._patch(f"{path}/status", {"status": {**left, **actual_obj}})
 
     async def _all(self, path: str) -> list[Object]:
-        kind = (found := await self._read(path)).get("kind", "").removesuffix("List")
-        return [{**one, "kind": kind} for one in found.get("items", [])]
+        kind = (fields := await self._read(path)).get("kind", "").removesuffix("List")
+        return [{**item, "kind": kind} for item in fields.get("items", [])]
 
     async def _read(self, path: str) -> Object:
         answer = await self._api.request("GET", path)
@@ -143,9 +143,9 @@ class KubeRay:
 @asynccontextmanager
 async def kuberay(api: KubernetesApi, namespace: str) -> AsyncGenerator[KubeRay]:
     """Let the controller work beside a test."""
-    found = KubeRay(api, namespace)
-    task = asyncio.create_task(found.run())
-    yield found
+    kube_ray = KubeRay(api, namespace)
+    task = asyncio.create_task(kube_ray.run())
+    yield kube_ray
     assert not task.done(), task.exception()
     task.cancel()
     with suppress(asyncio.CancelledError):
@@ -155,7 +155,7 @@ async def kuberay(api: KubernetesApi, namespace: str) -> AsyncGenerator[KubeRay]
 def _standing(jobs: dict[str, Object | None], going: bool) -> Object:  # noqa: FBT001 - a state
     """Return the status of a cluster of these Jobs, by role."""
     status = {role: {} if job is None else job.get("status", {}) for role, job in jobs.items()}
-    pods = {role: one.get("active", 0) for role, one in status.items()}
+    pods = {role: value.get("active", 0) for role, value in status.items()}
     head = pods.pop("head")
     if going and not (head or any(pods.values()) or any(jobs.values())):
         return {"state": "suspended"}
@@ -164,7 +164,7 @@ def _standing(jobs: dict[str, Object | None], going: bool) -> Object:  # noqa: F
 
 
 def _without_ours(annotations: Object) -> Object:
-    return {key: one for key, one in annotations.items() if not key.startswith("tidegate.dev/")}
+    return {key: value for key, value in annotations.items() if not key.startswith("tidegate.dev/")}
 
 
 def _ready() -> Object:

@@ -86,7 +86,7 @@ async def kueue(
     certificates = folder / "certificates"
     await install_kueue(api, module.source, webhooks, certificates)
     config = folder / "kueue.yaml"
-    told = {
+    manifest = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
         "namespace": NAMESPACE,
@@ -101,7 +101,7 @@ async def kueue(
         "integrations": {"frameworks": list(frameworks)},
         "multiKueue": {"gcInterval": "5s"},
     }
-    config.write_bytes(msgspec.json.encode(told))
+    config.write_bytes(msgspec.json.encode(manifest))
     program = module.program("kueue", "kueue")
     command = [str(program), f"--config={config}", f"--kubeconfig={plane.kubeconfig}"]
     running = Kueue(command, f"http://127.0.0.1:{health}/readyz", folder / "kueue.log")

@@ -41,8 +41,8 @@ async def install_kueue(api: KubernetesApi, source: Path, port: int, certificate
     ``certificates`` gets their certificate and key: the folder that Kueue is to read.
     """
     certificate = write_certificate(certificates)
-    for one in manifests(source / "config" / "components"):
-        await define(api, at_loopback(one, port, certificate))
+    for manifest in manifests(source / "config" / "components"):
+        await define(api, at_loopback(manifest, port, certificate))
     await apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     texts = {name: (certificates / name).read_text() for name in ("tls.crt", "tls.key")}
     texts |= {"ca.crt": texts["tls.crt"], "ca.key": texts["tls.key"]}
@@ -69,19 +69,19 @@ def manifests(components: Path) -> Iterator[Object]:
         yield made
 
 
-def at_loopback(found: Any, port: int, certificate: bytes) -> Any:  # noqa: ANN401 - any part of it
+def at_loopback(value: Any, port: int, certificate: bytes) -> Any:  # noqa: ANN401 - any part of it
     """Return a manifest in which the clients of webhooks have a URL in place of a service."""
-    match found:
+    match value:
         case {"clientConfig": {"service": {"path": path}}}:
             authority = b64encode(certificate).decode()
-            told = {"url": f"https://127.0.0.1:{port}{path}", "caBundle": authority}
-            return {**found, "clientConfig": told}
+            fields = {"url": f"https://127.0.0.1:{port}{path}", "caBundle": authority}
+            return {**value, "clientConfig": fields}
         case dict():
-            return {key: at_loopback(value, port, certificate) for key, value in found.items()}
+            return {key: at_loopback(value, port, certificate) for key, value in value.items()}
         case list():
-            return [at_loopback(one, port, certificate) for one in found]
+            return [at_loopback(item, port, certificate) for item in value]
         case _:
-            return found
+            return value
 
 
 def write_certificate(folder: Path) -> bytes:
@@ -100,5 +100,5 @@ def write_certificate(folder: Path) -> bytes:
 
 
 def _one(path: Path) -> Object:
-    (found,) = read_documents(path.read_text())
-    return found
+    (fields,) = read_documents(path.read_text())
+    return fields

@@ -57,9 +57,9 @@ class Kueue:
     async def start(self, act: Act) -> None:
         """Make a job of a kind that a field suspends, and start it."""
         here, kind = replace(act, namespace=self.namespace), JOB_KINDS[act.framework]
-        found = here.make(act.name, self.namespace, LONG_S)
-        found = with_value(_small(found), parsed(here.suspend), value=True)
-        answer = await post(self.api, here.collection, found)
+        fields = here.make(act.name, self.namespace, LONG_S)
+        fields = with_value(_small(fields), parsed(here.suspend), value=True)
+        answer = await post(self.api, here.collection, fields)
         assert answer.status == 201, answer.body
         made = {"status": {}, **msgspec.json.decode(answer.body)}
         beside = [await self.read(path) for path in kind.refers(made)]
@@ -78,11 +78,11 @@ class Kueue:
 
     async def pod(self, name: str, group: str = "", total: str = "") -> Object:
         """Make a pod that was let go, perhaps one of a group; return it."""
-        found = _small(pods_template("1", LONG_S))
+        obj = _small(pods_template("1", LONG_S))
         labels = {QUEUE: self.namespace, MANAGED: "true"} | ({GROUP: group} if group else {})
-        notes = found["metadata"]["annotations"] | ({TOTAL: total} if total else {})
+        notes = obj["metadata"]["annotations"] | ({TOTAL: total} if total else {})
         meta = {"name": name, "labels": labels, "annotations": notes, "finalizers": [MANAGED]}
-        made = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": found["spec"]}
+        made = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": obj["spec"]}
         answer = await post(self.api, self.pods, made)
         assert answer.status == 201, answer.body
         shown: Object = msgspec.json.decode(answer.body)
@@ -92,27 +92,27 @@ class Kueue:
         """Make a pod that is a job by itself."""
         await self.of_pod(await self.pod(name))
 
-    async def of_pod(self, found: Object) -> None:
+    async def of_pod(self, obj: Object) -> None:
         """Make the Workload of a pod."""
         kind = JOB_KINDS["pod"]
-        seen = kind.observe(read(found, kind.seen)).podsets
-        await self.workload(kind, found["metadata"], kind.podsets(found), seen)
+        seen = kind.observe(read(obj, kind.seen)).podsets
+        await self.workload(kind, obj["metadata"], kind.podsets(obj), seen)
 
     async def group(self, name: str) -> None:
         """Make two pods that are a job together."""
         pods = [await self.pod(f"{name}-{at}", group=name, total="2") for at in range(2)]
         kind = JOB_KINDS["pod-group"]
-        podsets, owners = kind.podsets({"items": pods}), [_owner("v1", "Pod", one) for one in pods]
-        seen = [PodSet(name=one["name"], count=one["count"]) for one in podsets]
+        podsets, owners = kind.podsets({"items": pods}), [_owner("v1", "Pod", pod) for pod in pods]
+        seen = [PodSet(name=podset["name"], count=podset["count"]) for podset in podsets]
         meta = {"name": name, "annotations": {"kueue.x-k8s.io/is-group-workload": "true"}}
         await self.admit(
-            {**meta, "ownerReferences": owners}, podsets, [(SMALL_MILLI, one) for one in seen]
+            {**meta, "ownerReferences": owners}, podsets, [(SMALL_MILLI, podset) for podset in seen]
         )
 
-    async def serve(self, name: str, path: str, found: Object) -> None:
+    async def serve(self, name: str, path: str, obj: Object) -> None:
         """Make a set whose pods are let go, and the Workload of its pods."""
         parts = SETS[name]
-        answer = await post(self.api, path, found)
+        answer = await post(self.api, path, obj)
         assert answer.status == 201, answer.body
         made: Object = msgspec.json.decode(answer.body)
         meta, row = made["metadata"], parts.row
@@ -122,28 +122,28 @@ class Kueue:
 
     async def deploy(self, name: str) -> None:
         """Make a Deployment of two pods that are let go, and the Workload of each."""
-        found = marked(_small(of_apps("Deployment", name, self.namespace, 2)), "deployment")
+        fields = marked(_small(of_apps("Deployment", name, self.namespace, 2)), "deployment")
         path = f"/apis/apps/v1/namespaces/{self.namespace}/deployments"
-        assert (await post(self.api, path, found)).status == 201
+        assert (await post(self.api, path, fields)).status == 201
         pods = list[Object]()
 
         async def made() -> bool:
             items = (await self.read(self.pods))["items"]
-            pods[:] = [one for one in items if one["metadata"]["name"].startswith(f"{name}-")]
+            pods[:] = [obj for obj in items if obj["metadata"]["name"].startswith(f"{name}-")]
             return len(pods) == 2
 
         await until(made, "the Deployment has pods")
-        for one in pods:
-            await self.of_pod(one)
+        for pod in pods:
+            await self.of_pod(pod)
 
     def given(self, podset: PodSet) -> PodSetStart:
         """Return what a start gives."""
-        told = Toleration(key="spot", operator="Exists", effect="NoSchedule")
+        actual_toleration = Toleration(key="spot", operator="Exists", effect="NoSchedule")
         return PodSetStart(
             name=podset.name,
             count=podset.min_count or podset.count,
             node_selector={"tide": "spring"},
-            tolerations=(toleration(told),),
+            tolerations=(toleration(actual_toleration),),
             labels={"kueue.x-k8s.io/podset": podset.name},
         )
 
@@ -159,15 +159,19 @@ class Kueue:
         name = workload_name(kind.kind, kind.group, own or meta["name"], meta["uid"])
         owner = _owner(kind.api_version, kind.kind, {"metadata": meta})
         labels = {"kueue.x-k8s.io/job-uid": meta["uid"]}
-        told = {"name": name, "labels": labels, "ownerReferences": [{**owner, "controller": True}]}
-        counts = [(one.min_count or one.count, one) for one in seen]
-        cpus = [pod_total(one).get("cpu", 0) // MILLI_NANO for _, one in counts]
+        metadata = {
+            "name": name,
+            "labels": labels,
+            "ownerReferences": [{**owner, "controller": True}],
+        }
+        counts = [(podset.min_count or podset.count, podset) for podset in seen]
+        cpus = [pod_total(podset).get("cpu", 0) // MILLI_NANO for _, podset in counts]
         await self.admit(
-            told,
+            metadata,
             podsets,
             [
-                (cpu, msgspec.structs.replace(one, count=count))
-                for cpu, (count, one) in zip(cpus, counts, strict=True)
+                (cpu, msgspec.structs.replace(podset, count=count))
+                for cpu, (count, podset) in zip(cpus, counts, strict=True)
             ],
         )
 
@@ -182,17 +186,17 @@ class Kueue:
         assert answer.status == 201, answer.body
         given = [
             {
-                "name": one.name,
-                "count": one.count,
+                "name": podset.name,
+                "count": podset.count,
                 "flavors": {"cpu": self.namespace},
-                "resourceUsage": {"cpu": _written(cpu * one.count)},
+                "resourceUsage": {"cpu": _written(cpu * podset.count)},
             }
-            for cpu, one in asked
+            for cpu, podset in asked
         ]
-        self.cpu_milli += sum(cpu * one.count for cpu, one in asked)
-        told = [_condition(one) for one in ("QuotaReserved", "Admitted")]
+        self.cpu_milli += sum(cpu * podset.count for cpu, podset in asked)
+        documents = [_condition(text) for text in ("QuotaReserved", "Admitted")]
         admission = {"clusterQueue": self.namespace, "podSetAssignments": given}
-        status = {"status": {"conditions": told, "admission": admission}}
+        status = {"status": {"conditions": documents, "admission": admission}}
         await self.change(f"{self.path}/{meta['name']}/status", status)
 
     async def change(self, path: str, patch: Object) -> None:
@@ -203,40 +207,40 @@ class Kueue:
 
     async def read(self, path: str) -> Object:
         """Return what the API server has there."""
-        found: Object = msgspec.json.decode((await self.api.request("GET", path)).body)
-        return found
+        document: Object = msgspec.json.decode((await self.api.request("GET", path)).body)
+        return document
 
     async def running(self) -> dict[str, str]:
         """Return the names of all pods that run, by uid."""
         items = (await self.read(self.pods))["items"]
-        return {one["metadata"]["uid"]: one["metadata"]["name"] for one in items if runs(one)}
+        return {obj["metadata"]["uid"]: obj["metadata"]["name"] for obj in items if runs(obj)}
 
 
-def _small(found: Object) -> Object:
+def _small(obj: Object) -> Object:
     """Return an object whose pods ask for less than a core."""
-    text = msgspec.json.encode(found).replace(b'"cpu":"1"', f'"cpu":"{SMALL_MILLI}m"'.encode())
+    text = msgspec.json.encode(obj).replace(b'"cpu":"1"', f'"cpu":"{SMALL_MILLI}m"'.encode())
     small: Object = msgspec.json.decode(text)
     return small
 
 
-def marked(found: Object, parent: str, *places: Path) -> Object:
+def marked(obj: Object, parent: str, *places: Path) -> Object:
     """Return an object whose pod templates bear what Kueue's webhook writes into them."""
     for place in places or (("spec", "template"),):
         for field, key, value in (
             ("annotations", PARENT, parent),
             ("labels", MANAGED, "true"),
-            ("labels", QUEUE, found["metadata"]["labels"][QUEUE]),
+            ("labels", QUEUE, obj["metadata"]["labels"][QUEUE]),
         ):
-            found = with_value(found, (*place, "metadata", field, key), value)
-    return found
+            obj = with_value(obj, (*place, "metadata", field, key), value)
+    return obj
 
 
 def without_marks(patch: Object) -> Object:
     """Return a patch without what Tidegate alone writes."""
     meta = patch.get("metadata", {})
     notes = {
-        key: one
-        for key, one in meta.get("annotations", {}).items()
+        key: value
+        for key, value in meta.get("annotations", {}).items()
         if not key.startswith("tidegate.dev/")
     }
     return {**patch, "metadata": {**meta, "annotations": notes}}
@@ -245,8 +249,8 @@ def without_marks(patch: Object) -> Object:
 async def define_kinds(api: KubernetesApi, acts: tuple[Act, ...], *others: Object) -> None:
     """Define the kinds of acts and what their objects refer to."""
     crds = {act.crd["metadata"]["name"]: act.crd for act in acts if act.crd is not None}
-    for one in (*crds.values(), *others, *(one for act in acts for one in act.also)):
-        await define(api, one)
+    for item in (*crds.values(), *others, *(item for act in acts for item in act.also)):
+        await define(api, item)
 
 
 def served(namespace: str) -> dict[str, tuple[str, Object]]:
@@ -273,12 +277,12 @@ def _written(milli: int) -> str:
     return f"{milli}m" if rest else str(cores)
 
 
-def _owner(version: str, kind: str, found: Object) -> Object:
-    meta = found["metadata"]
+def _owner(version: str, kind: str, obj: Object) -> Object:
+    meta = obj["metadata"]
     return {"apiVersion": version, "kind": kind, "name": meta["name"], "uid": meta["uid"]}
 
 
 def _condition(kind: str) -> Object:
     at = "2026-01-01T00:00:00Z"
-    told = {"type": kind, "status": "True", "reason": kind, "message": ""}
-    return {**told, "lastTransitionTime": at}
+    condition = {"type": kind, "status": "True", "reason": kind, "message": ""}
+    return {**condition, "lastTransitionTime": at}

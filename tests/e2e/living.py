@@ -48,9 +48,9 @@ class Living:
         answer = await self.api.request("POST", self.path("").rstrip("/"), body=body)
         assert answer.status == 201, answer.body
 
-    async def change(self, path: str, **told: Any) -> None:  # noqa: ANN401 - any part of an object
+    async def change(self, path: str, **value: Any) -> None:  # noqa: ANN401 - any part of an object
         """Merge something into an object."""
-        body = msgspec.json.encode(told)
+        body = msgspec.json.encode(value)
         answer = await self.api.request("PATCH", path, body=body, content_type=MERGE_PATCH)
         assert answer.status == 200, answer.body
 
@@ -81,7 +81,7 @@ class Living:
             "message": "Its owner says so.",
             "lastTransitionTime": "2026-01-01T00:00:00Z",
         }
-        others = [one for one in held if one["type"] != kind]
+        others = [condition for condition in held if condition["type"] != kind]
         await self.say(name, conditions=[*others, condition])
 
     async def delete(self, name: str) -> None:
@@ -91,8 +91,8 @@ class Living:
     async def read(self, name: str) -> Object:
         """Return a Workload; empty if there is none."""
         answer = await self.api.request("GET", self.path(name))
-        found: Object = msgspec.json.decode(answer.body)
-        return {"status": {}, **found} if answer.status == 200 else {}
+        document: Object = msgspec.json.decode(answer.body)
+        return {"status": {}, **document} if answer.status == 200 else {}
 
     async def shows(self, name: str, *wanted: str) -> None:
         """Wait until a Workload has conditions, each as ``Type=Status Reason``."""
@@ -115,8 +115,8 @@ async def clear(api: KubernetesApi) -> None:
     """Delete what other tests left: every Job and every Workload that holds quota."""
     for path in ("/apis/batch/v1/jobs", f"{GROUP}/workloads"):
         answer = await api.request("GET", path)
-        for one in msgspec.json.decode(answer.body)["items"]:
-            namespace, name = one["metadata"]["namespace"], one["metadata"]["name"]
+        for obj in msgspec.json.decode(answer.body)["items"]:
+            namespace, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
             prefix, _, plural = path.rpartition("/")
             options = msgspec.json.encode({"propagationPolicy": "Background"})
             await api.request(
@@ -124,10 +124,13 @@ async def clear(api: KubernetesApi) -> None:
             )
 
 
-def conditions(found: Object) -> list[str]:
+def conditions(obj: Object) -> list[str]:
     """Return the conditions of an object as ``Type=Status Reason``."""
-    told = found.get("status", {}).get("conditions", ())
-    return [f"{one['type']}={one['status']} {one['reason']}" for one in told]
+    current_conditions = obj.get("status", {}).get("conditions", ())
+    return [
+        f"{condition['type']}={condition['status']} {condition['reason']}"
+        for condition in current_conditions
+    ]
 
 
 def configured(folder: Path, kubeconfig: str, text: str) -> Wanted:

@@ -45,8 +45,8 @@ async def leader_worker_sets(api: KubernetesApi, path: str) -> AsyncGenerator[No
     async def run() -> None:
         while True:
             with suppress(ApiUnreachableError):
-                for found in (await _read(api, path)).get("items", []):
-                    await _reconcile(api, found)
+                for item in (await _read(api, path)).get("items", []):
+                    await _reconcile(api, item)
             await asyncio.sleep(_LOOK_S)
 
     task = asyncio.create_task(run())
@@ -57,12 +57,12 @@ async def leader_worker_sets(api: KubernetesApi, path: str) -> AsyncGenerator[No
         await task
 
 
-async def _reconcile(api: KubernetesApi, found: Object) -> None:
-    meta, spec = found["metadata"], found["spec"]["leaderWorkerTemplate"]
-    replicas = found["spec"].get("replicas", 1)
+async def _reconcile(api: KubernetesApi, obj: Object) -> None:
+    meta, spec = obj["metadata"], obj["spec"]["leaderWorkerTemplate"]
+    replicas = obj["spec"].get("replicas", 1)
     leaders = spec.get("leaderTemplate") or spec["workerTemplate"]
     marks = {NAME: meta["name"], WORKER: "0"}
-    await _put(api, meta["namespace"], _set(meta["name"], found, leaders, marks, replicas))
+    await _put(api, meta["namespace"], _set(meta["name"], obj, leaders, marks, replicas))
     pods = f"/api/v1/namespaces/{meta['namespace']}/pods"
     for index in range(replicas if spec.get("size", 1) > 1 else 0):
         leader = await _read(api, f"{pods}/{meta['name']}-{index}")
@@ -106,5 +106,5 @@ async def _put(api: KubernetesApi, namespace: str, made: Object) -> None:
 
 
 async def _read(api: KubernetesApi, path: str) -> Object:
-    found: Object = msgspec.json.decode((await api.request("GET", path)).body)
-    return found
+    document: Object = msgspec.json.decode((await api.request("GET", path)).body)
+    return document

@@ -130,8 +130,10 @@ def _owner(pod: dict[str, Any]) -> str:
 
 
 def _is(job: dict[str, Any], condition: str) -> bool:
-    told = job.get("status", {}).get("conditions", [])
-    return any(each["type"] == condition and each["status"] == "True" for each in told)
+    current_conditions = job.get("status", {}).get("conditions", [])
+    return any(
+        each["type"] == condition and each["status"] == "True" for each in current_conditions
+    )
 
 
 def _admitted(job: dict[str, Any]) -> bool:

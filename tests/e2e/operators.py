@@ -55,10 +55,10 @@ class Operator:
             await self._tell(api, parent, there)
 
     async def _tell(self, api: KubernetesApi, parent: Object, there: list[Object]) -> None:
-        told = {"status": self.status(parent, there)}
-        if told["status"] != parent.get("status", {}):
+        obj = {"status": self.status(parent, there)}
+        if obj["status"] != parent.get("status", {}):
             path = f"{self.path}/{parent['metadata']['name']}/status"
-            body = msgspec.json.encode(told)
+            body = msgspec.json.encode(obj)
             await api.request("PATCH", path, body=body, content_type=MERGE_PATCH)
 
 
@@ -86,13 +86,13 @@ def put_in(template: Object, given: Object) -> Object:
     """
     meta, spec = dict(template.get("metadata", {})), dict(template["spec"])
     for field in ("labels", "annotations"):
-        if told := given.get("metadata", {}).get(field):
-            meta[field] = {**meta.get(field, {}), **told}
-    if told := given.get("spec", {}).get("nodeSelector"):
-        spec["nodeSelector"] = {**spec.get("nodeSelector", {}), **told}
+        if value := given.get("metadata", {}).get(field):
+            meta[field] = {**meta.get(field, {}), **value}
+    if value := given.get("spec", {}).get("nodeSelector"):
+        spec["nodeSelector"] = {**spec.get("nodeSelector", {}), **value}
     for field in ("tolerations", "schedulingGates"):
-        if told := given.get("spec", {}).get(field):
-            spec[field] = [*spec.get(field, ()), *told]
+        if value := given.get("spec", {}).get(field):
+            spec[field] = [*spec.get(field, ()), *value]
     return {"metadata": meta, "spec": spec}
 
 
@@ -145,5 +145,5 @@ async def _remove(api: KubernetesApi, job: Object) -> None:
 
 
 async def _read(api: KubernetesApi, path: str) -> Object:
-    found: Object = msgspec.json.decode((await api.request("GET", path)).body)
-    return found
+    document: Object = msgspec.json.decode((await api.request("GET", path)).body)
+    return document

@@ -36,7 +36,7 @@ HOSTS = {
 CAPACITY = {"cpu": "4", "memory": "8Gi", "pods": "20"}
 PODS = f"/api/v1/namespaces/{NAME}/pods"
 WORKLOADS = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{NAME}/workloads"
-JOBSET: Act = next(one for one in ACTS if one.framework == "jobset.x-k8s.io/jobset")
+JOBSET: Act = next(act for act in ACTS if act.framework == "jobset.x-k8s.io/jobset")
 
 
 class Racks:
@@ -45,31 +45,38 @@ class Racks:
     def __init__(self, api: KubernetesApi, running: Running) -> None:
         self.api, self.running = api, running
 
-    async def make(self, path: str, found: Object) -> None:
-        answer = await post(self.api, path, found)
+    async def make(self, path: str, obj: Object) -> None:
+        answer = await post(self.api, path, obj)
         assert answer.status == 201, answer.body
 
     async def pods(self, of: str) -> list[Object]:
         """Return the pods whose names begin so and that have not ended, in the order of names."""
-        found = (await get(self.api, PODS))["items"]
-        mine = [one for one in found if one["metadata"]["name"].startswith(of)]
+        value = (await get(self.api, PODS))["items"]
+        mine = [obj for obj in value if obj["metadata"]["name"].startswith(of)]
         ended = ("Succeeded", "Failed")
-        return [one for one in mine if one["status"].get("phase") not in ended]
+        return [obj for obj in mine if obj["status"].get("phase") not in ended]
 
     async def workload(self, of: str) -> Object:
         """Return the Workload whose name has this in it; empty: there is none."""
-        found = (await get(self.api, WORKLOADS))["items"]
-        return next((one for one in found if of in one["metadata"]["name"]), {})
+        value = (await get(self.api, WORKLOADS))["items"]
+        return next((obj for obj in value if of in obj["metadata"]["name"]), {})
 
     async def assigned(self, of: str, podset: str = "") -> Counter[str]:
         """Return how many pods of a workload, or of one podset of it, each host is to have."""
         status = (await self.workload(of)).get("status", {})
         hosts = Counter[str]()
-        for one in status.get("admission", {}).get("podSetAssignments", ()):
-            if podset not in ("", one["name"]):
+        for assignment in status.get("admission", {}).get("podSetAssignments", ()):
+            if podset not in ("", assignment["name"]):
                 continue
-            told = msgspec.convert(one["topologyAssignment"], TopologyAssignment)
-            hosts += Counter({e.values[-1]: e.count for e in unpack(topology_assignment(told))})
+            actual_topology_assignment = msgspec.convert(
+                assignment["topologyAssignment"], TopologyAssignment
+            )
+            hosts += Counter(
+                {
+                    e.values[-1]: e.count
+                    for e in unpack(topology_assignment(actual_topology_assignment))
+                }
+            )
         return hosts
 
     async def run(self, of: str, count: int, level: str, podset: str = "") -> dict[str, str]:
@@ -77,20 +84,20 @@ class Racks:
 
         ``of`` is how their names begin; a podset's end with its name.
         """
-        found = dict[str, str]()
+        mapping = dict[str, str]()
 
         async def as_they_should() -> bool:
             pods = await self.pods(f"{of}-{podset}" if podset else of)
-            running = [one for one in pods if one["status"].get("phase") == "Running"]
-            hosts = {one["metadata"]["name"]: one["spec"]["nodeName"] for one in running}
+            running = [pod for pod in pods if pod["status"].get("phase") == "Running"]
+            hosts = {item["metadata"]["name"]: item["spec"]["nodeName"] for item in running}
             wanted = await self.assigned(of, podset)
-            found.clear()
-            found.update(hosts)
+            mapping.clear()
+            mapping.update(hosts)
             return len(hosts) == count and Counter(hosts.values()) == wanted
 
         await until(as_they_should, f"{count} pods of {of} run where they shall", patience_s=120)
-        assert len({HOSTS[host][level] for host in found.values()}) == 1
-        return found
+        assert len({HOSTS[host][level] for host in mapping.values()}) == 1
+        return mapping
 
     async def seen(self, holds: Callable[[], Any], what: str) -> None:
         await until(holds, what, patience_s=120)
@@ -112,19 +119,19 @@ async def racks(
     """Lend the nodes, with everything that runs on and beside them."""
     acts = enabled.acts
     config = folder / "configuration.yaml"
-    named = [*(one for act in acts for one in act.frameworks), *enabled.others]
+    named = [*(framework for act in acts for framework in act.frameworks), *enabled.others]
     frameworks = tuple(dict.fromkeys(named))
     gates = [*(gate for act in acts for gate in act.gates), *enabled.gates]
-    told = {
+    manifest = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
         "integrations": {"frameworks": frameworks},
         "featureGates": dict.fromkeys(gates, True),
     }
-    config.write_bytes(msgspec.yaml.encode(told))
-    crds = [one for act in acts for one in (*([act.crd] if act.crd else []), *act.also)]
-    for found in (*crds, *_objects()):
-        await define(api, found)
+    config.write_bytes(msgspec.yaml.encode(manifest))
+    crds = [item for act in acts for item in (*([act.crd] if act.crd else []), *act.also)]
+    for item in (*crds, *_objects()):
+        await define(api, item)
     for policy in policies(frameworks):
         await apply(api, policy)
     fleet = asyncio.create_task(Fleet(api, tuple(HOSTS), CAPACITY).run())
@@ -142,7 +149,7 @@ async def racks(
 def _objects() -> list[Object]:
     quota = {"name": "cpu", "nominalQuota": "256"}
     group = {"coveredResources": ["cpu"], "flavors": [{"name": NAME, "resources": [quota]}]}
-    levels = [{"nodeLabel": one} for one in (BLOCK, RACK, HOSTNAME)]
+    levels = [{"nodeLabel": text} for text in (BLOCK, RACK, HOSTNAME)]
     flavor = {"nodeLabels": {FLAVOR: "yes"}, "topologyName": NAME}
     queue = {"namespaceSelector": {}, "resourceGroups": [group]}
     return [
@@ -158,14 +165,16 @@ async def _label(api: KubernetesApi) -> None:
     """Put each node into its rack, and wait until the controller manager lets pods onto it."""
 
     async def labelled() -> bool:
-        found = {one["metadata"]["name"]: one for one in (await get(api, "/api/v1/nodes"))["items"]}
+        mapping = {
+            obj["metadata"]["name"]: obj for obj in (await get(api, "/api/v1/nodes"))["items"]
+        }
         for name, labels in HOSTS.items():
-            if name in found and RACK not in found[name]["metadata"]["labels"]:
+            if name in mapping and RACK not in mapping[name]["metadata"]["labels"]:
                 body = msgspec.json.encode({"metadata": {"labels": labels}})
                 path = f"/api/v1/nodes/{name}"
                 await api.request("PATCH", path, body=body, content_type=MERGE_PATCH)
-        mine = [one for name, one in found.items() if name in HOSTS]
-        ready = [one for one in mine if RACK in one["metadata"]["labels"]]
-        return len([one for one in ready if not one["spec"].get("taints")]) == len(HOSTS)
+        mine = [value for name, value in mapping.items() if name in HOSTS]
+        ready = [obj for obj in mine if RACK in obj["metadata"]["labels"]]
+        return len([obj for obj in ready if not obj["spec"].get("taints")]) == len(HOSTS)
 
     await until(labelled, "all nodes are in their racks", patience_s=90)

@@ -280,13 +280,13 @@ def owned(child: Object, owner: Object) -> Object:
         "uid": meta["uid"],
         "controller": True,
     }
-    found = job(f"{meta['name']}-child", "9")
-    found["metadata"] |= {"ownerReferences": [reference], **child.get("metadata", {})}
-    return found
+    obj = job(f"{meta['name']}-child", "9")
+    obj["metadata"] |= {"ownerReferences": [reference], **child.get("metadata", {})}
+    return obj
 
 
-async def create(api: KubernetesApi, found: Object) -> Response:
-    return await api.request("POST", JOBS, body=msgspec.json.encode(found))
+async def create(api: KubernetesApi, obj: Object) -> Response:
+    return await api.request("POST", JOBS, body=msgspec.json.encode(obj))
 
 
 async def change(api: KubernetesApi, name: str, patch: Object, ledger: str) -> Response:

@@ -18,8 +18,8 @@ def in_template(key: str, value: str) -> Object:
 def affinity(*values: str, operator: str = "Gt") -> Object:
     wanted = [{"key": "size", "operator": operator, "values": list(values)}]
     terms = {"nodeSelectorTerms": [{"matchExpressions": wanted}]}
-    found = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-    return {"spec": {"template": {"spec": {"affinity": found}}}}
+    fields = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    return {"spec": {"template": {"spec": {"affinity": fields}}}}
 
 
 def of_pods(**spec: object) -> Object:
@@ -32,13 +32,13 @@ def container(name: str = "c", **cpus: str) -> Object:
     return {"name": name, "image": "none", "resources": resources}
 
 
-def merged(one: Object, other: Object) -> Object:
+def merged(obj: Object, other: Object) -> Object:
     """Return one object with another merged in."""
-    found = dict(one)
+    fields = dict(obj)
     for key, value in other.items():
-        both = isinstance(value, dict) and isinstance(found.get(key), dict)
-        found[key] = merged(found[key], value) if both else value
-    return found
+        both = isinstance(value, dict) and isinstance(fields.get(key), dict)
+        fields[key] = merged(fields[key], value) if both else value
+    return fields
 
 
 _TOPOLOGY = "kueue.x-k8s.io/podset-"

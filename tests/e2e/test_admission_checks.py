@@ -75,8 +75,8 @@ async def submit(api: KubernetesApi, namespace: str, name: str, labels: dict[str
 async def workload_of(api: KubernetesApi, namespace: str, job: str) -> Object:
     """Return the Workload of a Job; empty if there is none yet."""
     answer = await api.request("GET", f"{GROUP}/namespaces/{namespace}/workloads")
-    found: list[Object] = msgspec.json.decode(answer.body)["items"]
-    return next((one for one in found if one["metadata"]["name"].startswith(f"job-{job}-")), {})
+    documents: list[Object] = msgspec.json.decode(answer.body)["items"]
+    return next((obj for obj in documents if obj["metadata"]["name"].startswith(f"job-{job}-")), {})
 
 
 async def test_the_examples_controller_lets_jobs_start_and_rejects_others(
@@ -85,8 +85,8 @@ async def test_the_examples_controller_lets_jobs_start_and_rejects_others(
     await make_checked_queue(api, "priced")
 
     async def rejected() -> bool:
-        found = await workload_of(api, "priced", "free")
-        return bool(found) and found["spec"].get("active") is False
+        obj = await workload_of(api, "priced", "free")
+        return bool(obj) and obj["spec"].get("active") is False
 
     async def completed() -> bool:
         job = await job_of(api, "priced", "paid")
@@ -104,9 +104,9 @@ async def test_the_examples_controller_lets_jobs_start_and_rejects_others(
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
 
 
-def state(found: Object) -> str:
+def state(obj: Object) -> str:
     """Return the state of a Workload's only check; empty if it shows none."""
-    states = [one["state"] for one in found["status"].get("admissionChecks", ())]
+    states = [item["state"] for item in obj["status"].get("admissionChecks", ())]
     return states[0] if states else ""
 
 
@@ -115,10 +115,17 @@ async def asked(life: Living, running: Running, name: str) -> None:
 
     async def noted() -> bool:
         since = await asyncio.to_thread(reserved_at, running.ledger)
-        found = await life.read(name)
-        told = found.get("status", {}).get("conditions", ())
-        note = next((one["message"] for one in told if one["type"] == CHECKS_SINCE), "/0")
-        return bool(since) and int(note.rpartition("/")[2]) >= since and state(found) == "Pending"
+        obj = await life.read(name)
+        current_conditions = obj.get("status", {}).get("conditions", ())
+        note = next(
+            (
+                condition["message"]
+                for condition in current_conditions
+                if condition["type"] == CHECKS_SINCE
+            ),
+            "/0",
+        )
+        return bool(since) and int(note.rpartition("/")[2]) >= since and state(obj) == "Pending"
 
     await until(noted, f"{name}: its checks are asked for")
 
@@ -126,14 +133,20 @@ async def asked(life: Living, running: Running, name: str) -> None:
 def reserved_at(ledger: str) -> int:
     """Return the seq of the newest reservation; 0 if there was none."""
     with open_reader(ledger) as reader:
-        seqs = [one.seq for one in reader.entries() if one.type == "QuotaReserved"]
+        seqs = [entry.seq for entry in reader.entries() if entry.type == "QuotaReserved"]
     return max(seqs, default=0)
 
 
-async def say(life: Living, name: str, told: str, **more: object) -> None:
+async def say(life: Living, name: str, text: str, **more: object) -> None:
     """Write the state of a Workload's check as a controller does."""
-    said = {"name": life.namespace, "state": told, "lastTransitionTime": AT, "message": "", **more}
-    await life.say(name, admissionChecks=[said])
+    fields = {
+        "name": life.namespace,
+        "state": text,
+        "lastTransitionTime": AT,
+        "message": "",
+        **more,
+    }
+    await life.say(name, admissionChecks=[fields])
 
 
 @pytest.mark.slow
@@ -149,7 +162,7 @@ async def test_a_reservation_begins_with_pending_checks_whatever_was_said_before
         await life.shows("one", "Admitted=True Admitted")
         await life.stop_queue("localqueues", "HoldAndDrain")
         await life.shows("one", "Evicted=True LocalQueueStopped", "QuotaReserved=False Suspended")
-        await life.until("one", lambda found: state(found) == "Pending", "begins anew")
+        await life.until("one", lambda item: state(item) == "Pending", "begins anew")
         await life.stop_queue("localqueues", "None")
         await life.shows("one", "QuotaReserved=True QuotaReserved", UNSATISFIED)
         await asked(life, running, "one")
@@ -160,7 +173,7 @@ async def test_a_reservation_begins_with_pending_checks_whatever_was_said_before
         await say(life, "one", "Ready")
         await life.shows("one", "Admitted=True Admitted")
         await say(life, "one", "Rejected")
-        await life.until("one", lambda found: found["spec"]["active"] is False, "is deactivated")
+        await life.until("one", lambda obj: obj["spec"]["active"] is False, "is deactivated")
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
 
 
@@ -173,16 +186,16 @@ async def test_checks_that_contradict_each_other_keep_a_workload_from_its_start(
     async with run_services(alone(tmp_path, own_api), print) as running:
         await life.make("one")
         await asked(life, running, "one")
-        said = [
+        documents = [
             {"name": name, "state": "Ready", "lastTransitionTime": AT, "message": ""}
             | {"podSetUpdates": [{"name": "main", "labels": {"team": name}}]}
             for name in ("torn", "torn-too")
         ]
-        await life.say("one", admissionChecks=said)
-        await life.until("one", lambda found: found["spec"]["active"] is False, "is deactivated")
+        await life.say("one", admissionChecks=documents)
+        await life.until("one", lambda obj: obj["spec"]["active"] is False, "is deactivated")
         await life.shows("one", "Evicted=True DeactivatedDueToFailedToStart")
-        found = await life.read("one")
-        told = {one["type"]: one for one in found["status"]["conditions"]}
-        assert "check torn-too wants label team=torn-too" in told["Evicted"]["message"]
-        assert told.get("Admitted", {"status": "False"})["status"] == "False"
+        obj = await life.read("one")
+        mapping = {condition["type"]: condition for condition in obj["status"]["conditions"]}
+        assert "check torn-too wants label team=torn-too" in mapping["Evicted"]["message"]
+        assert mapping.get("Admitted", {"status": "False"})["status"] == "False"
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.e2e.cast import KUEUE, eventually, make_queues, submit, tidegate, told, until
+from tests.e2e.cast import KUEUE, events_of, eventually, make_queues, submit, tidegate, until
 from tests.e2e.ordeal import alone
 from tidegate.cluster.install import apply
 from tidegate.cluster.running import Running, run_services
@@ -46,12 +46,12 @@ async def set_stop(api: KubernetesApi, path: str, policy: str) -> None:
 
 def rows(report: str, running: Running) -> list[dict[str, Any]]:
     text = tidegate("report", report, "-o", "json", "--ledger", running.ledger)
-    found: list[dict[str, Any]] = msgspec.json.decode(text)
-    return found
+    documents: list[dict[str, Any]] = msgspec.json.decode(text)
+    return documents
 
 
 @pytest.mark.slow
-async def test_the_authors_of_a_job_and_of_a_quota_are_told(
+async def test_the_authors_of_a_job_and_of_a_quota_are_shown(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
     await make_queues(api, {"authors": "4"})
@@ -108,13 +108,19 @@ def stops(running: Running, kind: str, owner: str) -> list[tuple[str, str]]:
 
 
 def finished(ledger: str) -> bool:
-    return any(one.workload.startswith("authors/") for one in told(ledger, WorkloadFinished))
+    return any(
+        event.workload.startswith("authors/") for event in events_of(ledger, WorkloadFinished)
+    )
 
 
 def check_facts(running: Running) -> None:
-    jobs = [one for one in told(running.ledger, WorkloadSubmitted) if one.queue == "authors"]
-    assert [one.author for one in jobs] == ["alice"]
-    queues = [one for one in told(running.ledger, ClusterQueueDefined) if one.name == "authors"]
+    jobs = [
+        event for event in events_of(running.ledger, WorkloadSubmitted) if event.queue == "authors"
+    ]
+    assert [job.author for job in jobs] == ["alice"]
+    queues = [
+        event for event in events_of(running.ledger, ClusterQueueDefined) if event.name == "authors"
+    ]
     assert queues[-1].author == "bob"
 
 

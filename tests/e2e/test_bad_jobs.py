@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tests.e2e.act import Act
-from tests.e2e.cast import define, post, told, until
+from tests.e2e.cast import define, events_of, post, until
 from tests.e2e.kinds import ACTS
 from tests.e2e.test_job_kinds import get, kueue
 from tests.e2e.test_pods import GROUP, TOTAL, GatedAct, is_gated, pod
@@ -33,10 +33,10 @@ PODS = "/api/v1/namespaces/{}/pods"
 
 def member(name: str, queue: str, seconds: float) -> Object:
     """Return a group of one pod."""
-    found = pod(name, queue, seconds)
-    found["metadata"]["labels"] |= {GROUP: name}
-    found["metadata"]["annotations"] |= {TOTAL: "1"}
-    return found
+    obj = pod(name, queue, seconds)
+    obj["metadata"]["labels"] |= {GROUP: name}
+    obj["metadata"]["annotations"] |= {TOTAL: "1"}
+    return obj
 
 
 def gated(make: Callable[[str, str, float], Object]) -> Act:
@@ -46,17 +46,17 @@ def gated(make: Callable[[str, str, float], Object]) -> Act:
         framework="pod",
         path=PODS,
         make=make,
-        templates=lambda found: [found],
-        finished=lambda found: found["status"]["phase"] == "Succeeded",
-        active=lambda found: found["status"]["phase"] == "Running",
+        templates=lambda obj: [obj],
+        finished=lambda obj: obj["status"]["phase"] == "Succeeded",
+        active=lambda obj: obj["status"]["phase"] == "Running",
     )
 
 
 class ServingAct(Act):
     """What waits are its pods."""
 
-    def is_suspended(self, found: Object) -> bool:
-        del found
+    def is_suspended(self, obj: Object) -> bool:
+        del obj
         return False
 
 
@@ -67,7 +67,7 @@ def serving(framework: str, path: str, make: Callable[[str, str], Object]) -> Ac
         framework=framework,
         path=path,
         make=lambda name, queue, _: make(name, queue),
-        templates=lambda found: [found],
+        templates=lambda obj: [obj],
         finished=None,
         active=lambda _: True,
         crd=foreign_crd("leaderworkerset") if framework == LWS else None,
@@ -106,7 +106,7 @@ SLOW = ["pod", *(name for name, act in KINDS.items() if act.slow), *SERVING]
 
 
 @pytest.mark.parametrize("kinds", [QUICK, pytest.param(SLOW, marks=pytest.mark.slow)])
-async def test_what_makes_no_sense_is_told_and_the_others_go_on(
+async def test_what_makes_no_sense_is_reported_and_the_others_go_on(
     api: KubernetesApi, own_api: str, tmp_path: Path, kinds: list[str]
 ) -> None:
     config = tmp_path / "configuration.yaml"
@@ -121,8 +121,10 @@ async def test_what_makes_no_sense_is_told_and_the_others_go_on(
             if (uid := await submit(api, kind, name, defect))
         }
         for uid, name in recorded.items():
-            await until(partial(is_told, api, uid), f"{name} is told on the object")
-        refused = {one.uid: one.error for one in told(running.ledger, ObservationRefused)}
+            await until(partial(is_reported, api, uid), f"{name} is told on the object")
+        refused = {
+            event.uid: event.error for event in events_of(running.ledger, ObservationRefused)
+        }
         assert all(refused[uid] for uid in recorded)
         for kind in kinds:
             await create(api, kind, f"good-{kind}", {})
@@ -150,68 +152,68 @@ async def submit(api: KubernetesApi, kind: str, name: str, defect: Object) -> st
 
 async def create(api: KubernetesApi, kind: str, name: str, defect: Object) -> tuple[int, Object]:
     act = KINDS[kind]
-    found = act.make(name, NAMESPACE, 1)
+    obj = act.make(name, NAMESPACE, 1)
     marks = dict(defect.get("marks", {}))
     if "fill" in defect:
         marks["example.com/much"] = "x" * defect["fill"]
-    notes = found["metadata"].get("annotations", {}) | marks
-    found["metadata"] |= {"annotations": notes} if notes else {}
+    notes = obj["metadata"].get("annotations", {}) | marks
+    obj["metadata"] |= {"annotations": notes} if notes else {}
     for field, value in defect.get("set", {}).items():
-        found = with_value(found, parsed(field), value)
-    version = found["apiVersion"].rpartition("/")[2]
+        obj = with_value(obj, parsed(field), value)
+    version = obj["apiVersion"].rpartition("/")[2]
     given = defect.get("version", version)
-    found["apiVersion"] = found["apiVersion"].replace(version, given)
+    obj["apiVersion"] = obj["apiVersion"].replace(version, given)
     where = act.path.format(NAMESPACE).replace(f"/{version}/", f"/{given}/")
-    answer = await post(api, where, found)
+    answer = await post(api, where, obj)
     try:
         return answer.status, msgspec.json.decode(answer.body)
     except msgspec.DecodeError:
         return answer.status, {"message": answer.body.decode()}
 
 
-async def is_told(api: KubernetesApi, uid: str) -> bool:
+async def is_reported(api: KubernetesApi, uid: str) -> bool:
     events = (await get(api, f"/api/v1/namespaces/{NAMESPACE}/events"))["items"]
     about = {
-        one["involvedObject"].get("uid")
-        for one in events
-        if one["reason"] == "Unreadable" and one["type"] == "Warning" and one["message"]
+        event["involvedObject"].get("uid")
+        for event in events
+        if event["reason"] == "Unreadable" and event["type"] == "Warning" and event["message"]
     }
     return uid in about
 
 
 def starts(api: KubernetesApi, kind: str, name: str) -> Callable[[], Awaitable[bool]]:
     async def look() -> bool:
-        found = await get(api, f"{KINDS[kind].path.format(NAMESPACE)}/{name}")
+        fields = await get(api, f"{KINDS[kind].path.format(NAMESPACE)}/{name}")
         pods = (await get(api, PODS.format(NAMESPACE)))["items"] if kind == "deployment" else []
-        its = [one for one in pods if one["metadata"]["name"].startswith(f"{name}-")]
-        marked = any(map(is_decided_on, [found, *its]))
-        return marked and not KINDS[kind].is_suspended(found)
+        its = [obj for obj in pods if obj["metadata"]["name"].startswith(f"{name}-")]
+        marked = any(map(is_decided_on, [fields, *its]))
+        return marked and not KINDS[kind].is_suspended(fields)
 
     return look
 
 
-def is_decided_on(found: Object) -> bool:
+def is_decided_on(obj: Object) -> bool:
     """Tell whether a decision stands on an object, perhaps on one of its groups."""
-    notes = found["metadata"].get("annotations", {})
+    notes = obj["metadata"].get("annotations", {})
     return any(key.startswith("tidegate.dev/decision") for key in notes)
 
 
 async def prepare(api: KubernetesApi, config: str) -> None:
     for act in KINDS.values():
-        for found in (*([act.crd] if act.crd else []), *act.also):
-            await define(api, found)
-    for one in enabling(config):
-        await apply(api, one)
+        for item in (*([act.crd] if act.crd else []), *act.also):
+            await define(api, item)
+    for fields in enabling(config):
+        await apply(api, fields)
     quota = [{"name": "cpu", "nominalQuota": "100"}]
     group = {"coveredResources": ["cpu"], "flavors": [{"name": NAMESPACE, "resources": quota}]}
     queue: Object = {"namespaceSelector": {}, "resourceGroups": [group]}
-    for found in (
+    for item in (
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
         kueue("ResourceFlavor", NAMESPACE, spec={}),
         kueue("ClusterQueue", NAMESPACE, spec=queue),
         kueue("LocalQueue", NAMESPACE, NAMESPACE, spec={"clusterQueue": NAMESPACE}),
     ):
-        await apply(api, found)
+        await apply(api, item)
     await until(lambda: is_gated_when_made(api), "the policy about pods is in force")
 
 

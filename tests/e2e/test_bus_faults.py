@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.breaking import delete_stream, nats_process
-from tests.e2e.cast import eventually, told
+from tests.e2e.cast import events_of, eventually
 from tests.e2e.ordeal import alone, ordeal
 from tidegate.contracts.fact_kinds.reception import StreamReplaced
 from tidegate.kube.ports import KubernetesApi
@@ -51,4 +51,4 @@ async def test_observations_are_deleted_midway(
         await trial.midway()
         await delete_stream(trial.running.nats_url, "tidegate_local_observations")
         ledger = trial.running.ledger
-        await eventually(lambda: bool(told(ledger, StreamReplaced)), "the loss is recorded")
+        await eventually(lambda: bool(events_of(ledger, StreamReplaced)), "the loss is recorded")

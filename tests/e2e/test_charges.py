@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tests.e2e.acts.batch_job import batch_job
-from tests.e2e.cast import eventually, told
+from tests.e2e.cast import events_of, eventually
 from tests.e2e.test_job_kinds import kueue
 from tidegate.cluster.install import apply
 from tidegate.cluster.running import Running, Wanted, run_services
@@ -64,8 +64,8 @@ async def test_a_job_is_charged_what_limits_overhead_and_transformations_make_of
 ) -> None:
     config = tmp_path / "configuration.yaml"
     config.write_text(CONFIGURATION)
-    for found in objects():
-        await apply(api, found)
+    for obj in objects():
+        await apply(api, obj)
     wanted = Wanted(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
     async with run_services(wanted, print) as running:
         await submit(api)
@@ -108,5 +108,9 @@ async def submit(api: KubernetesApi) -> None:
 
 
 def charged(running: Running) -> dict[str, int]:
-    found = [one for one in told(running.ledger, QuotaReserved) if one.cluster_queue == NAME]
-    return dict(found[0].assignment[0].usage) if found else {}
+    decisions = [
+        decision
+        for decision in events_of(running.ledger, QuotaReserved)
+        if decision.cluster_queue == NAME
+    ]
+    return dict(decisions[0].assignment[0].usage) if decisions else {}

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.cast import (
+    events_of,
     eventually,
     job_of,
     make_queues,
     remove,
     submit,
     tidegate,
-    told,
     unsuspend,
     until,
 )
@@ -55,10 +55,12 @@ async def check_adopted(
     ledger, before = running.ledger, await generations(api, namespace, names)
     await submit(api, namespace, "new", cpu="2", seconds=1)
     await eventually(lambda: held(ledger, f"{namespace}/job-new"), "who is new waits")
-    adopted = [one for one in told(ledger, WorkloadAdopted) if one.cluster_queue == namespace]
-    assert [one.assignment[0].usage["cpu"] for one in adopted] == [2_000] * len(names)
-    stopped = {one.workload for one in told(ledger, StopOrdered)}
-    assert not stopped & {one.workload for one in adopted}
+    adopted = [
+        event for event in events_of(ledger, WorkloadAdopted) if event.cluster_queue == namespace
+    ]
+    assert [event.assignment[0].usage["cpu"] for event in adopted] == [2_000] * len(names)
+    stopped = {decision.workload for decision in events_of(ledger, StopOrdered)}
+    assert not stopped & {event.workload for event in adopted}
     assert await generations(api, namespace, names) == before
     for name in names:
         await remove(api, namespace, name)
@@ -67,8 +69,12 @@ async def check_adopted(
 
 
 def held(ledger: str, workload: str) -> bool:
-    held = [one for one in told(ledger, WorkloadPending) if one.workload.startswith(workload)]
-    return any(one.reason == "WaitingForQuota" for one in held)
+    held = [
+        decision
+        for decision in events_of(ledger, WorkloadPending)
+        if decision.workload.startswith(workload)
+    ]
+    return any(decision.reason == "WaitingForQuota" for decision in held)
 
 
 async def test_jobs_that_another_controller_started_are_adopted_even_above_quota(

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from tests.e2e.act import has_condition
-from tests.e2e.cast import eventually, job_of, make_queues, tidegate, told, until
+from tests.e2e.cast import events_of, eventually, job_of, make_queues, tidegate, until
 from tests.e2e.ordeal import alone
 from tests.parts.foreign import pods_template
 from tidegate.cluster.running import run_services
@@ -78,13 +78,19 @@ def context(cron: Object, name: str) -> Object:
 
 def untouched(cron: Object) -> Object:
     """Return what of a CronJob's metadata its own controller never changes."""
-    found = cron["metadata"]
-    return {part: found.get(part) for part in ("labels", "annotations", "finalizers", "generation")}
+    metadata = cron["metadata"]
+    return {
+        part: metadata.get(part) for part in ("labels", "annotations", "finalizers", "generation")
+    }
 
 
 def started(ledger: str) -> set[str]:
     """Return the names of the Jobs that were told to start."""
-    return {one.job.name for one in told(ledger, StartOrdered) if one.job.namespace == NAME}
+    return {
+        decision.job.name
+        for decision in events_of(ledger, StartOrdered)
+        if decision.job.namespace == NAME
+    }
 
 
 async def is_complete(api: KubernetesApi, name: str) -> bool:
@@ -97,13 +103,13 @@ async def is_born_suspended(api: KubernetesApi, cron: Object) -> bool:
     return answer.status == 201 and msgspec.json.decode(answer.body)["spec"].get("suspend") is True
 
 
-async def create(api: KubernetesApi, path: str, found: Object) -> Object:
-    answer = await api.request("POST", path, body=msgspec.json.encode(found))
+async def create(api: KubernetesApi, path: str, obj: Object) -> Object:
+    answer = await api.request("POST", path, body=msgspec.json.encode(obj))
     assert answer.status == 201, answer.body
     made: Object = msgspec.json.decode(answer.body)
     return made
 
 
 async def read(api: KubernetesApi, path: str) -> Object:
-    found: Object = msgspec.json.decode((await api.request("GET", path)).body)
-    return found
+    document: Object = msgspec.json.decode((await api.request("GET", path)).body)
+    return document

@@ -48,28 +48,28 @@ async def prepare(api: KubernetesApi) -> None:
     for crd in (*crds.values(), foreign_crd("leaderworkerset")):
         await define(api, crd)
     await apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}})
-    for one in (one for act in KINDS for one in act.also):
-        await define(api, one)
-    for one in of_configuration(read_configuration(str(FILE))):
-        await apply(api, one)
+    for item in (item for act in KINDS for item in act.also):
+        await define(api, item)
+    for item in of_configuration(read_configuration(str(FILE))):
+        await apply(api, item)
     quota = [{"name": "cpu", "nominalQuota": "0"}]
     group = {"coveredResources": ["cpu"], "flavors": [{"name": NAME, "resources": quota}]}
     queue = {"namespaceSelector": {}, "resourceGroups": [group]}
-    for one in (
+    for item in (
         kueue("ResourceFlavor", NAME),
         kueue("ClusterQueue", NAME, spec=queue),
         kueue("LocalQueue", NAME, NAME, spec={"clusterQueue": NAME}),
     ):
-        await apply(api, one)
+        await apply(api, item)
 
 
-async def create(api: KubernetesApi, path: str, found: Object) -> None:
+async def create(api: KubernetesApi, path: str, obj: Object) -> None:
     async def is_made() -> bool:
-        answer = await api.request("POST", path.format(NAME), body=msgspec.json.encode(found))
+        answer = await api.request("POST", path.format(NAME), body=msgspec.json.encode(obj))
         assert answer.status in (201, 404, 409, 503), answer.body
         return answer.status in (201, 409)
 
-    await until(is_made, f"{found['kind']} is made")
+    await until(is_made, f"{obj['kind']} is made")
 
 
 async def test_an_object_of_each_kind_waits_where_there_is_no_quota(
@@ -81,14 +81,16 @@ async def test_an_object_of_each_kind_waits_where_there_is_no_quota(
 
     async def all_wait() -> bool:
         shown = (await get(api, WORKLOADS))["items"]
-        there = {one["kind"] for item in shown for one in item["metadata"]["ownerReferences"]}
-        kinds = {found["kind"] for found in made.values()} - {"Deployment"}
+        there = {
+            reference["kind"] for item in shown for reference in item["metadata"]["ownerReferences"]
+        }
+        kinds = {item["kind"] for item in made.values()} - {"Deployment"}
         return there >= kinds and not any(item["status"].get("admission") for item in shown)
 
     async with run_services(wanted, print):
-        for path, found in made.items():
-            await create(api, path, found)
+        for path, fields in made.items():
+            await create(api, path, fields)
         await until(all_wait, "each has a Workload, and none is admitted")
         pods = (await get(api, f"/api/v1/namespaces/{NAME}/pods"))["items"]
-        assert {one["metadata"]["name"].partition("-")[0] for one in pods} >= {"web", "db", "alone"}
-        assert all(is_gated(one) for one in pods)
+        assert {obj["metadata"]["name"].partition("-")[0] for obj in pods} >= {"web", "db", "alone"}
+        assert all(is_gated(candidate_pod) for candidate_pod in pods)

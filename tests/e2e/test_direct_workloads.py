@@ -31,28 +31,30 @@ async def make_workload(api: KubernetesApi, name: str) -> None:
     container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": "2"}}}
     template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
     podset = {"name": "main", "count": 1, "template": template}
-    found = {"metadata": {"name": name}, "spec": {"queueName": NAMESPACE, "podSets": [podset]}}
+    manifest = {"metadata": {"name": name}, "spec": {"queueName": NAMESPACE, "podSets": [podset]}}
     head = {"apiVersion": KUEUE, "kind": "Workload"}
-    answer = await api.request("POST", WORKLOADS, body=msgspec.json.encode(head | found))
+    answer = await api.request("POST", WORKLOADS, body=msgspec.json.encode(head | manifest))
     assert answer.status == 201, answer.body
 
 
 async def status(api: KubernetesApi, name: str) -> dict[str, Any]:
     answer = await api.request("GET", f"{WORKLOADS}/{name}")
-    found: dict[str, Any] = msgspec.json.decode(answer.body)["status"]
-    return found
+    fields: dict[str, Any] = msgspec.json.decode(answer.body)["status"]
+    return fields
 
 
 async def holding(api: KubernetesApi, kind: str, value: str = "True") -> list[str]:
     """Return the Workloads that have a condition."""
     items = msgspec.json.decode((await api.request("GET", WORKLOADS)).body)["items"]
-    told = {
+    mapping = {
         item["metadata"]["name"]: item.get("status", {}).get("conditions", []) for item in items
     }
     return [
         name
-        for name, conditions in told.items()
-        if any((one["type"], one["status"]) == (kind, value) for one in conditions)
+        for name, conditions in mapping.items()
+        if any(
+            (condition["type"], condition["status"]) == (kind, value) for condition in conditions
+        )
     ]
 
 

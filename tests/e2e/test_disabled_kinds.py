@@ -24,22 +24,22 @@ DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAME}/deployments"
 
 
 async def events_on(api: KubernetesApi, name: str) -> list[Object]:
-    """Return what is told of an object, and of no other of its name."""
+    """Return what is reported of an object, and of no other of its name."""
     query = {"fieldSelector": f"involvedObject.name={name},reason=QueuedNotManaged"}
     answer = await api.request("GET", f"/api/v1/namespaces/{NAME}/events", query=query)
-    found: list[Object] = msgspec.json.decode(answer.body)["items"]
-    return found
+    documents: list[Object] = msgspec.json.decode(answer.body)["items"]
+    return documents
 
 
-async def make(api: KubernetesApi, path: str, found: Object) -> str:
+async def make(api: KubernetesApi, path: str, obj: Object) -> str:
     """Create an object and return its uid."""
-    answer = await post(api, path.format(NAME), found)
+    answer = await post(api, path.format(NAME), obj)
     assert answer.status == 201, answer.body
     return str(msgspec.json.decode(answer.body)["metadata"]["uid"])
 
 
 @pytest.mark.slow
-async def test_an_object_of_a_kind_that_is_not_enabled_is_told_once_that_it_is_not_queued(
+async def test_an_object_of_a_kind_that_is_not_enabled_is_reported_once_that_it_is_not_queued(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
     assert RAY_JOB.crd is not None
@@ -47,18 +47,20 @@ async def test_an_object_of_a_kind_that_is_not_enabled_is_told_once_that_it_is_n
     await make_queues(api, {NAME: "1"})
     uids = {"web": await make(api, DEPLOYMENTS, of_apps("Deployment", "web", NAME, 0))}
 
-    async def is_told(name: str) -> bool:
-        return [one["involvedObject"]["uid"] for one in await events_on(api, name)] == [uids[name]]
+    async def is_reported(name: str) -> bool:
+        return [event["involvedObject"]["uid"] for event in await events_on(api, name)] == [
+            uids[name]
+        ]
 
     async with run_services(alone(tmp_path, own_api), print):
-        await until(partial(is_told, "web"), "an Event on what was there before")
+        await until(partial(is_reported, "web"), "an Event on what was there before")
         uids["ray"] = await make(api, RAY_JOB.path, RAY_JOB.make("ray", NAME, 60))
         await submit(api, NAME, "queued", cpu="1", seconds=1)
-        await until(partial(is_told, "ray"), "an Event on what came later")
+        await until(partial(is_reported, "ray"), "an Event on what came later")
     async with run_services(alone(tmp_path / "again", own_api), print):
         uids["late"] = await make(api, DEPLOYMENTS, of_apps("Deployment", "late", NAME, 0))
-        await until(partial(is_told, "late"), "an Event by another actuator")
-    assert await is_told("web")
+        await until(partial(is_reported, "late"), "an Event by another actuator")
+    assert await is_reported("web")
     assert await events_on(api, "queued") == []
-    (told,) = await events_on(api, "ray")
-    assert told["message"].startswith(f"The object names queue {NAME}, but RayJob is not enabled")
+    (fields,) = await events_on(api, "ray")
+    assert fields["message"].startswith(f"The object names queue {NAME}, but RayJob is not enabled")

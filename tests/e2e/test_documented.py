@@ -31,20 +31,21 @@ def test_everything_promised_names_tests_that_are_there() -> None:
     for number, cell in rows.items():
         files = [ROOT / name for name in re.findall(r"`([^`]+)`", cell)]
         assert files, number
-        assert [one for one in files if not functions_in([one])] == [], number
+        assert [file for file in files if not functions_in([file])] == [], number
         if int(number.rstrip("ab")) <= ON_A_SERVER:
-            assert any("mark.real" in one.read_text() for one in files), number
+            assert any("mark.real" in file.read_text() for file in files), number
 
 
 def test_every_attempt_and_identity_names_tests_that_are_there() -> None:
     page = (ROOT / "docs" / "security.md").read_text()
     rows = [
-        (int(one[1]), one[2]) for one in re.finditer(r"^\| (\d+) \| (.*) \|$", page, re.MULTILINE)
+        (int(match[1]), match[2])
+        for match in re.finditer(r"^\| (\d+) \| (.*) \|$", page, re.MULTILINE)
     ]
     assert {number for number, _ in rows} == set(range(1, 14))
     for number, row in rows:
         files = [ROOT / name for name in re.findall(r"`(tests/[\w/]+\.py)`", row)]
-        assert [one for one in files if not functions_in([one])] == [], number
+        assert [file for file in files if not functions_in([file])] == [], number
         assert files, number
         there = functions_in(files)
         for begun in re.findall(r"`(test_\w+)(?:…)?`", row):
@@ -57,8 +58,8 @@ def test_the_rules_of_a_life_name_stories_and_tests_that_are_there() -> None:
     stories = [name for row in table for name in re.findall(r"`([\w-]+)`", row[2])]
     tests = [name for row in table for name in re.findall(r"`(test_\w+)`", row[3])]
     lives = ROOT / "tests" / "lifecycle" / "data"
-    assert {name for name in stories if name[0] != "-"} <= {one.stem for one in lives.iterdir()}
-    assert {f"{name}.py" for name in tests} <= {one.name for one in HERE.iterdir()}
+    assert {name for name in stories if name[0] != "-"} <= {path.stem for path in lives.iterdir()}
+    assert {f"{name}.py" for name in tests} <= {path.name for path in HERE.iterdir()}
     assert len(stories) > len(tests) > 0
 
 

@@ -14,12 +14,12 @@ from tests.e2e.breaking import delete_stream, kill, pause
 from tests.e2e.cast import (
     KUEUE,
     Object,
+    events_of,
     eventually,
     job_of,
     make_queues,
     post,
     tidegate,
-    told,
     until,
 )
 from tests.e2e.living import GROUP, Living, conditions, configured
@@ -80,17 +80,19 @@ async def submit(api: KubernetesApi, namespace: str, pods: int) -> None:
 
 
 async def listed(api: KubernetesApi, path: str) -> list[Object]:
-    found: list[Object] = msgspec.json.decode((await api.request("GET", path)).body)["items"]
-    return found
+    documents: list[Object] = msgspec.json.decode((await api.request("GET", path)).body)["items"]
+    return documents
 
 
 async def has_pods(api: KubernetesApi, namespace: str, let_go: int, gated: int) -> None:
     """Wait until so many pods were let go, and so many wait behind the gate."""
 
     async def holds() -> bool:
-        found = await listed(api, f"/api/v1/namespaces/{namespace}/pods")
-        stay = [one["spec"] for one in found if "deletionTimestamp" not in one["metadata"]]
-        waits = [any(g["name"] == ELASTIC for g in one.get("schedulingGates", ())) for one in stay]
+        documents = await listed(api, f"/api/v1/namespaces/{namespace}/pods")
+        stay = [obj["spec"] for obj in documents if "deletionTimestamp" not in obj["metadata"]]
+        waits = [
+            any(g["name"] == ELASTIC for g in item.get("schedulingGates", ())) for item in stay
+        ]
         return (waits.count(False), waits.count(True)) == (let_go, gated)
 
     await until(holds, f"{let_go} pods were let go, {gated} wait")
@@ -98,15 +100,15 @@ async def has_pods(api: KubernetesApi, namespace: str, let_go: int, gated: int) 
 
 async def slices(api: KubernetesApi, namespace: str) -> dict[str, list[str]]:
     """Return the conditions of the Job's Workloads by what each replaces."""
-    found = await listed(api, f"{GROUP}/namespaces/{namespace}/workloads")
-    ours = [one for one in found if one["metadata"].get("ownerReferences")]
-    return {one["metadata"]["annotations"].get(REPLACES, ""): conditions(one) for one in ours}
+    documents = await listed(api, f"{GROUP}/namespaces/{namespace}/workloads")
+    ours = [obj for obj in documents if obj["metadata"].get("ownerReferences")]
+    return {obj["metadata"]["annotations"].get(REPLACES, ""): conditions(obj) for obj in ours}
 
 
 async def until_waits(api: KubernetesApi, namespace: str, condition: str) -> None:
     async def waits() -> bool:
-        told = await slices(api, namespace)
-        return any(condition in one for replaced, one in told.items() if replaced)
+        mapping = await slices(api, namespace)
+        return any(condition in names for replaced, names in mapping.items() if replaced)
 
     await until(waits, f"a slice says {condition}")
 
@@ -139,9 +141,9 @@ async def test_an_elastic_job_grows_by_a_slice_and_shrinks_in_place(
         await has_pods(api, space, 4, 0)
 
         async def replaced() -> bool:
-            told = await slices(api, space)
-            ended = "Finished=True WorkloadSliceReplaced" in told.pop("", [])
-            return ended and all("Admitted=True Admitted" in one for one in told.values())
+            mapping = await slices(api, space)
+            ended = "Finished=True WorkloadSliceReplaced" in mapping.pop("", [])
+            return ended and all("Admitted=True Admitted" in row for row in mapping.values())
 
         await until(replaced, "one slice took over from the other")
         await life.change(f"{jobs(space)}/train", spec={"parallelism": 1})
@@ -175,7 +177,7 @@ async def test_an_elastic_job_that_has_to_leave_comes_back_as_large_as_it_wants(
 
 
 @pytest.mark.slow
-async def test_a_job_grows_though_events_were_lost_before_anybody_read_that_it_did(
+async def test_a_job_grows_though_events_were_lost_before_its_growth_was_read(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
     space = "grows-unheard"
@@ -186,8 +188,8 @@ async def test_a_job_grows_though_events_were_lost_before_anybody_read_that_it_d
         await life.change(f"{jobs(space)}/train", spec={"parallelism": 4})
 
         def admitted() -> int:
-            ours = told(running.ledger, WorkloadAdmitted)
-            return len([one for one in ours if one.cluster_queue == space])
+            ours = events_of(running.ledger, WorkloadAdmitted)
+            return len([decision for decision in ours if decision.cluster_queue == space])
 
         await eventually(lambda: admitted() == 2, "the larger slice is admitted")
         await delete_stream(running.nats_url, "tidegate_local_events")
@@ -212,8 +214,8 @@ async def test_kueues_own_sample_runs_and_scales_unchanged(
         await has_pods(api, space, 5, 0)
         await life.change(path, spec={"parallelism": 1})
         await has_pods(api, space, 1, 0)
-        told = await slices(api, space)
-        assert "Finished=True WorkloadSliceReplaced" in told[""]
+        mapping = await slices(api, space)
+        assert "Finished=True WorkloadSliceReplaced" in mapping[""]
 
 
 def user_queue(space: str) -> Object:

@@ -33,14 +33,14 @@ def elastic(kind: str, space: str) -> Object:
         spec = {str(ROOTS[kind][-1]): spec}
     if kind == "RayJob":
         spec |= {"submissionMode": "HTTPMode", "shutdownAfterJobFinishes": True}
-    found = made(kind, "train", space, spec)
-    found["metadata"]["annotations"] = {ELASTIC: "true"}
-    return found
+    obj = made(kind, "train", space, spec)
+    obj["metadata"]["annotations"] = {ELASTIC: "true"}
+    return obj
 
 
-def templates(kind: str, found: Object) -> list[Object]:
-    root = found_at(found, ROOTS[kind])
-    groups = [one["template"] for one in root["workerGroupSpecs"]]
+def templates(kind: str, obj: Object) -> list[Object]:
+    root = found_at(obj, ROOTS[kind])
+    groups = [spec["template"] for spec in root["workerGroupSpecs"]]
     return [root["headGroupSpec"]["template"], *groups]
 
 
@@ -52,14 +52,14 @@ async def prepare(api: KubernetesApi, space: str, ray: KubeRay, kind: str) -> Ob
         await apply(api, policy)
     await make_queues(api, {space: "3"})
     root = (*ROOTS[kind], "suspend") if kind == "RayService" else ("spec", "suspend")
-    found = with_value(elastic(kind, space), root, value=True)
-    assert (await post(api, ray.path(kind), found)).status == 201
+    value = with_value(elastic(kind, space), root, value=True)
+    assert (await post(api, ray.path(kind), value)).status == 201
     return await listed_one(api, ray.path(kind))
 
 
 async def listed_one(api: KubernetesApi, path: str) -> Object:
-    (found,) = await listed(api, path)
-    return found
+    (fields,) = await listed(api, path)
+    return fields
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -89,22 +89,24 @@ async def test_a_ray_job_grows_by_a_slice_shrinks_and_leaves_as_it_came(
 
 
 def quota(cpu: str) -> Object:
-    told = {"name": "any", "resources": [{"name": "cpu", "nominalQuota": cpu}]}
-    return {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [told]}]}
+    fields = {"name": "any", "resources": [{"name": "cpu", "nominalQuota": cpu}]}
+    return {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [fields]}]}
 
 
 async def waits(api: KubernetesApi, space: str) -> bool:
-    told = await slices(api, space)
+    mapping = await slices(api, space)
     waiting = "QuotaReserved=False WaitingForQuota"
-    return any(waiting in one for replaces, one in told.items() if replaces)
+    return any(waiting in names for replaces, names in mapping.items() if replaces)
 
 
 async def replaced(api: KubernetesApi, space: str) -> bool:
-    told = await slices(api, space)
-    ended = "Finished=True WorkloadSliceReplaced" in told.pop("", [])
-    return ended and bool(told) and all("Admitted=True Admitted" in one for one in told.values())
+    mapping = await slices(api, space)
+    ended = "Finished=True WorkloadSliceReplaced" in mapping.pop("", [])
+    return (
+        ended and bool(mapping) and all("Admitted=True Admitted" in row for row in mapping.values())
+    )
 
 
 async def restored(api: KubernetesApi, ray: KubeRay, kind: str, before: Object) -> bool:
-    found = await listed_one(api, ray.path(kind))
-    return templates(kind, found) == templates(kind, before)
+    fields = await listed_one(api, ray.path(kind))
+    return templates(kind, fields) == templates(kind, before)

@@ -27,13 +27,13 @@ JOBS = f"/apis/batch/v1/namespaces/{NAME}/jobs"
 async def unqueued_pods(api: KubernetesApi) -> list[Object]:
     """Return the pods that no queue admitted."""
     answer = await api.request("GET", f"/api/v1/namespaces/{NAME}/pods")
-    found: list[Object] = msgspec.json.decode(answer.body)["items"]
-    return [one for one in found if "job-name" not in one["metadata"].get("labels", {})]
+    documents: list[Object] = msgspec.json.decode(answer.body)["items"]
+    return [obj for obj in documents if "job-name" not in obj["metadata"].get("labels", {})]
 
 
-def is_held(found: Object) -> bool:
-    gates = {one["name"] for one in found["spec"].get("schedulingGates", ())}
-    return ADMISSION_GATE in gates and "nodeName" not in found["spec"]
+def is_held(obj: Object) -> bool:
+    gates = {gate["name"] for gate in obj["spec"].get("schedulingGates", ())}
+    return ADMISSION_GATE in gates and "nodeName" not in obj["spec"]
 
 
 async def starts(api: KubernetesApi, name: str) -> bool:
@@ -47,8 +47,8 @@ async def ends(api: KubernetesApi, name: str) -> bool:
 async def fence(api: KubernetesApi, folder: Path) -> None:
     """Put the policies in force, of this namespace alone."""
     cluster = Cluster(api)
-    for found in policies(folder, NAME, "tidegate-suspend-batch-job", "tidegate-gate-pods"):
-        await apply(api, found)
+    for policy in policies(folder, NAME, "tidegate-suspend-batch-job", "tidegate-gate-pods"):
+        await apply(api, policy)
     await eventually(partial(is_gated, cluster, pod(NAME)))
     await eventually(partial(is_suspended, cluster, job(NAME)))
 
@@ -62,8 +62,8 @@ async def test_what_names_no_queue_waits_beside_what_is_queued_and_starts_once_i
     config.write_text(FENCED.format(namespace=NAME, disabled="Warn"))
     web = deployment(NAME)
     del web["metadata"]["labels"]
-    for found in (pod(NAME), web, job(NAME, "bare")):
-        await apply(api, found)
+    for item in (pod(NAME), web, job(NAME, "bare")):
+        await apply(api, item)
     wanted = Wanted(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
 
     async def all_are_there() -> bool:

@@ -63,65 +63,65 @@ LIVES = [
 
 @pytest.fixture(params=LIVES)
 def act(request: pytest.FixtureRequest) -> Act:
-    found: Act = request.param
-    return found
+    param: Act = request.param
+    return param
 
 
-def check_placed(act: Act, found: Object) -> None:
-    assert not act.is_suspended(found)
-    for template in act.templates(found):
+def check_placed(act: Act, obj: Object) -> None:
+    assert not act.is_suspended(obj)
+    for template in act.templates(obj):
         assert template["spec"]["nodeSelector"] == NODES
         assert (TOLERATION in template["spec"].get("tolerations", ())) == act.tolerates
         assert "kueue.x-k8s.io/podset" in template["metadata"]["labels"]
 
 
 def restored(act: Act) -> Callable[[Object], bool]:
-    def holds(found: Object) -> bool:
-        marks = found["metadata"].get("annotations", {})
-        return act.is_suspended(found) and INJECTED not in marks
+    def holds(obj: Object) -> bool:
+        marks = obj["metadata"].get("annotations", {})
+        return act.is_suspended(obj) and INJECTED not in marks
 
     return holds
 
 
 def configuration(act: Act) -> str:
-    told: Object = {
+    manifest: Object = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
         "integrations": {"frameworks": list(act.frameworks)},
     }
     if act.gates:
-        told["featureGates"] = dict.fromkeys(act.gates, True)
+        manifest["featureGates"] = dict.fromkeys(act.gates, True)
     if act.declared is not None:
-        told["integrations"]["externalFrameworks"] = [act.declared.name]
-        told["tidegate.dev"] = {"kinds": [act.declared]}
-    return msgspec.yaml.encode(told).decode()
+        manifest["integrations"]["externalFrameworks"] = [act.declared.name]
+        manifest["tidegate.dev"] = {"kinds": [act.declared]}
+    return msgspec.yaml.encode(manifest).decode()
 
 
 async def prepare(api: KubernetesApi, act: Act) -> None:
     """Define the kind, its policies, two priorities, labelled nodes and a queue of 2 CPUs."""
-    for found in (*([act.crd] if act.crd else []), *act.also):
-        await define(api, found)
+    for item in (*([act.crd] if act.crd else []), *act.also):
+        await define(api, item)
     for policy in policies(act.frameworks, () if act.declared is None else (act.declared,)):
         await apply(api, policy)
     for node in await nodes(api):
         body = msgspec.json.encode({"metadata": {"labels": NODES}})
         path = f"/api/v1/nodes/{node['metadata']['name']}"
         await api.request("PATCH", path, body=body, content_type=MERGE_PATCH)
-    for found in queue_objects(act):
-        await apply(api, found)
+    for item in queue_objects(act):
+        await apply(api, item)
     await until(lambda: is_born_suspended(api, act), "its policy is in force")
 
 
 async def nodes(api: KubernetesApi) -> list[Object]:
     """Wait until every node is registered."""
-    found = list[Object]()
+    documents = list[Object]()
 
     async def registered() -> bool:
-        found[:] = (await get(api, "/api/v1/nodes"))["items"]
-        return len(found) == NODES_COUNT
+        documents[:] = (await get(api, "/api/v1/nodes"))["items"]
+        return len(documents) == NODES_COUNT
 
     await until(registered, "the nodes are registered")
-    return found
+    return documents
 
 
 def queue_objects(act: Act) -> list[Object]:
@@ -134,7 +134,7 @@ def queue_objects(act: Act) -> list[Object]:
     values = {"low": 1, "high": 10}
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
-        *(kueue("WorkloadPriorityClass", one, value=value) for one, value in values.items()),
+        *(kueue("WorkloadPriorityClass", text, value=value) for text, value in values.items()),
         kueue("ResourceFlavor", name, spec=flavor),
         kueue("ClusterQueue", name, spec=queue),
         kueue("LocalQueue", name, name, spec={"clusterQueue": name}),
@@ -153,9 +153,9 @@ async def is_born_suspended(api: KubernetesApi, act: Act) -> bool:
 
 
 async def create(api: KubernetesApi, act: Act, name: str, seconds: float) -> Object:
-    found = act.make(name, act.namespace, seconds)
-    found["metadata"]["labels"] |= {PRIORITY: name}
-    answer = await api.request("POST", act.collection, body=msgspec.json.encode(found))
+    obj = act.make(name, act.namespace, seconds)
+    obj["metadata"]["labels"] |= {PRIORITY: name}
+    answer = await api.request("POST", act.collection, body=msgspec.json.encode(obj))
     assert answer.status == 201, answer.body
     made: Object = msgspec.json.decode(answer.body)
     return made
@@ -185,11 +185,11 @@ async def end(api: KubernetesApi, act: Act, name: str) -> None:
 
 
 async def workloads_ended(api: KubernetesApi, act: Act) -> bool:
-    found = (await get(api, f"/apis/{KUEUE}/namespaces/{act.namespace}/workloads"))["items"]
+    value = (await get(api, f"/apis/{KUEUE}/namespaces/{act.namespace}/workloads"))["items"]
     gone = act.finished is None
-    return gone == (not found) and all(has_condition(one, "Finished") for one in found)
+    return gone == (not value) and all(has_condition(item, "Finished") for item in value)
 
 
 async def get(api: KubernetesApi, path: str) -> Object:
-    found: Object = msgspec.json.decode((await api.request("GET", path)).body)
-    return found
+    document: Object = msgspec.json.decode((await api.request("GET", path)).body)
+    return document

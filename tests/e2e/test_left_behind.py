@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.e2e.cast import KUEUE, Object, job_of, make_queues, post, submit, told, until
+from tests.e2e.cast import KUEUE, Object, events_of, job_of, make_queues, post, submit, until
 from tests.e2e.living import Living
 from tests.e2e.ordeal import alone
 from tidegate.cluster.running import run_services
@@ -41,16 +41,16 @@ async def workload_of(api: KubernetesApi, namespace: str, name: str) -> str:
     uid = (await job_of(api, namespace, name))["metadata"]["uid"]
     path = f"/apis/{KUEUE}/namespaces/{namespace}/workloads"
     query = {"labelSelector": f"kueue.x-k8s.io/job-uid={uid}"}
-    found = list[str]()
+    names = list[str]()
 
     async def is_admitted() -> bool:
         items = msgspec.json.decode((await api.request("GET", path, query=query)).body)["items"]
-        found[:] = [one["metadata"]["name"] for one in items if one.get("status", {})]
+        names[:] = [obj["metadata"]["name"] for obj in items if obj.get("status", {})]
         job = await job_of(api, namespace, name)
-        return bool(found) and job["status"].get("active", 0) > 0
+        return bool(names) and job["status"].get("active", 0) > 0
 
     await until(is_admitted, f"{name} runs")
-    return found[0]
+    return names[0]
 
 
 async def runs(api: KubernetesApi, name: str, cpu: str) -> str:
@@ -65,7 +65,7 @@ async def delete(api: KubernetesApi, path: str, **options: str) -> None:
     assert answer.status in (200, 202), answer.body
 
 
-async def is_told(api: KubernetesApi, namespace: str, about: str) -> bool:
+async def is_reported(api: KubernetesApi, namespace: str, about: str) -> bool:
     path = f"/api/v1/namespaces/{namespace}/events"
     query = {"fieldSelector": f"involvedObject.name={about},reason=OwnerNotManaged"}
     answer = await api.request("GET", path, query=query)
@@ -74,8 +74,8 @@ async def is_told(api: KubernetesApi, namespace: str, about: str) -> bool:
 
 def submitted(ledger: str) -> list[str]:
     """Return the kinds of what was queued here, once each time."""
-    found = [one.job for one in told(ledger, WorkloadSubmitted)]
-    return [one.kind for one in found if one.namespace == NAMESPACE]
+    refs = [event.job for event in events_of(ledger, WorkloadSubmitted)]
+    return [ref.kind for ref in refs if ref.namespace == NAMESPACE]
 
 
 async def leave(api: KubernetesApi, living: Living) -> None:
@@ -102,7 +102,7 @@ async def test_no_workload_holds_quota_without_a_job_of_ours(
         first = await runs(api, "first", "1")  # what Kueue left holds nothing
         second = await runs(api, "second", "1")
         for name in ("rayjob-ray", "statefulset-db"):
-            await until(partial(is_told, api, NAMESPACE, name), f"an Event on {name}")
+            await until(partial(is_reported, api, NAMESPACE, name), f"an Event on {name}")
         await delete(api, f"{JOBS}/first")  # without options a Job leaves its Workload behind
         await delete(api, f"{JOBS}/second", propagationPolicy="Orphan")  # --cascade=orphan
         third = await runs(api, "third", "2")

@@ -11,11 +11,11 @@ import pytest
 from tests.e2e.cast import (
     KUEUE,
     Object,
+    events_of,
     job_of,
     make_queues,
     submit,
     tidegate,
-    told,
     unsuspend,
     until,
 )
@@ -68,7 +68,7 @@ async def is_complete(api: KubernetesApi, name: str) -> bool:
 
 def concerned(ledger: str, kind: type[WorkloadAdopted | StopOrdered]) -> set[str]:
     """Return the workloads of this namespace that events of one type are about."""
-    keys = [one.workload for one in told(ledger, kind)]
+    keys = [event.workload for event in events_of(ledger, kind)]
     return {key.rpartition("-")[0] for key in keys if key.startswith(f"{NAMESPACE}/")}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cast import Object, make_queues, tidegate, told
+from tests.e2e.cast import Object, events_of, make_queues, tidegate
 from tests.e2e.living import Living, clear, configured
 from tests.e2e.ordeal import alone
 from tidegate.cluster.running import Running, run_services
@@ -77,20 +77,24 @@ async def test_owners_change_their_minds(api: KubernetesApi, own_api: str, tmp_p
         audit(running)
 
 
-def requeues(found: Object) -> int:
+def requeues(obj: Object) -> int:
     """Return how often a Workload says that it has come back."""
-    return int(found["status"].get("requeueState", {}).get("count", 0))
+    return int(obj["status"].get("requeueState", {}).get("count", 0))
 
 
 def evicted(running: Running, key: str) -> list[tuple[str, int]]:
     """Return why a workload was evicted, and how often it has come back by then."""
-    events = told(running.ledger, WorkloadEvicted)
-    return [(one.reason, one.attempts) for one in events if one.workload == key]
+    events = events_of(running.ledger, WorkloadEvicted)
+    return [(event.reason, event.attempts) for event in events if event.workload == key]
 
 
 def requeued(running: Running, key: str) -> list[str]:
     """Return why a workload was queued again."""
-    return [one.reason for one in told(running.ledger, WorkloadRequeued) if one.workload == key]
+    return [
+        decision.reason
+        for decision in events_of(running.ledger, WorkloadRequeued)
+        if decision.workload == key
+    ]
 
 
 async def test_time_evicts_deactivates_and_deletes(
@@ -106,10 +110,10 @@ async def test_time_evicts_deactivates_and_deletes(
             await life.shows(name, "Admitted=True Admitted")
             await life.add(name, "PodsReady", "Started")
         await life.shows("never-ready", "Evicted=True PodsReadyTimeout")
-        await life.until("never-ready", lambda one: requeues(one) == 1, "counts")
+        await life.until("never-ready", lambda item: requeues(item) == 1, "counts")
         await life.shows("never-ready", "Requeued=True BackoffFinished", "Admitted=True Admitted")
         await life.shows("long", "Evicted=True DeactivatedDueToMaximumExecutionTimeExceeded")
-        await life.until("long", lambda one: one["spec"]["active"] is False, "is deactivated")
+        await life.until("long", lambda obj: obj["spec"]["active"] is False, "is deactivated")
         await life.shows("never-ready", "Evicted=True DeactivatedDueToRequeuingLimitExceeded")
         assert evicted(running, "times/never-ready") == [
             ("PodsReadyTimeout", 1),
@@ -118,7 +122,7 @@ async def test_time_evicts_deactivates_and_deletes(
         assert "BackoffFinished" in requeued(running, "times/never-ready")
         await life.shows("ready", "Admitted=True Admitted", "PodsReady=True Started")
         await life.finish("ready")
-        await life.until("ready", lambda one: not one, "is deleted after its retention")
+        await life.until("ready", lambda item: not item, "is deleted after its retention")
         audit(running)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cast import eventually, make_queues, told
+from tests.e2e.cast import events_of, eventually, make_queues
 from tests.e2e.living import GROUP, Living
 from tests.e2e.ordeal import alone
 from tidegate.cluster.running import Running, run_services
@@ -23,17 +23,17 @@ NAMESPACE = f"/api/v1/namespaces/{NAME}"
 
 def is_selected(running: Running) -> bool:
     """Tell whether the newest that the ledger knows of the namespace has the label."""
-    known = [one for one in told(running.ledger, NamespaceDefined) if one.name == NAME]
+    known = [event for event in events_of(running.ledger, NamespaceDefined) if event.name == NAME]
     return "team" in known[-1].labels
 
 
 def admitted(running: Running) -> list[str]:
-    keys = [event.workload for event in told(running.ledger, WorkloadAdmitted)]
+    keys = [event.workload for event in events_of(running.ledger, WorkloadAdmitted)]
     return [key for key in keys if key.startswith(f"{NAME}/")]
 
 
 def preempts(running: Running, name: str) -> bool:
-    intended = told(running.ledger, PreemptionIntended)
+    intended = events_of(running.ledger, PreemptionIntended)
     return any(event.workload == f"{NAME}/{name}" for event in intended)
 
 

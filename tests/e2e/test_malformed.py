@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from tests.e2e.breaking import Storage
-from tests.e2e.cast import KUEUE, eventually, told
+from tests.e2e.cast import KUEUE, events_of, eventually
 from tests.e2e.ordeal import alone, ordeal
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.install import apply
@@ -90,8 +90,8 @@ async def submit_malformed(api: KubernetesApi) -> None:
 
 def refused(ledger: str) -> dict[str, str]:
     """Return the error by the resource that each refusal is of."""
-    found = told(ledger, ObservationRefused)
-    return {name_of(one.subject.split(".")[3]).partition(".")[0]: one.error for one in found}
+    events = events_of(ledger, ObservationRefused)
+    return {name_of(event.subject.split(".")[3]).partition(".")[0]: event.error for event in events}
 
 
 @asynccontextmanager
@@ -105,7 +105,7 @@ async def removed_after(api: KubernetesApi) -> AsyncGenerator[None]:
             await api.request("DELETE", path)
 
 
-async def test_a_malformed_object_of_each_kind_is_told_and_the_rest_goes_on(
+async def test_a_malformed_object_of_each_kind_is_reported_and_the_rest_goes_on(
     api: KubernetesApi, own_plane: ControlPlane, own_api: str, tmp_path: Path
 ) -> None:
     wanted = {*STORED, "jobs"}

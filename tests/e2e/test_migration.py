@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cast import Object, submit, tidegate, told, until
+from tests.e2e.cast import Object, events_of, submit, tidegate, until
 from tests.e2e.kinds import ACTS
 from tests.e2e.left_behind import Kueue, define_kinds, served
 from tests.e2e.living import configured
@@ -62,8 +62,8 @@ async def test_every_kind_runs_on_under_tidegate_and_is_left_as_it_was(
             await until(adopted, "all is adopted", patience_s=300)
             await submit(api, NAMESPACE, "late", cpu="200m", seconds=1)
             await until(lambda: is_held(before), "the queue is full")
-            assert told(running.ledger, StopOrdered) == []
-            assert told(running.ledger, WorkloadEvicted) == []
+            assert events_of(running.ledger, StopOrdered) == []
+            assert events_of(running.ledger, WorkloadEvicted) == []
             tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
         assert await states(before) == (pods, objects, shown)
 
@@ -98,24 +98,24 @@ async def leave(api: KubernetesApi) -> Kueue:
     await made.alone("alone")
     await made.group("together")
     await made.deploy("web")
-    for name, (path, found) in served(NAMESPACE).items():
-        await made.serve(name, path, found)
+    for name, (path, fields) in served(NAMESPACE).items():
+        await made.serve(name, path, fields)
     quota = [{"name": "cpu", "nominalQuota": f"{made.cpu_milli}m"}]
     group = {"coveredResources": ["cpu"], "flavors": [{"name": NAMESPACE, "resources": quota}]}
     spec = {"namespaceSelector": {}, "resourceGroups": [group]}
-    for one in (
+    for item in (
         kueue("ResourceFlavor", NAMESPACE, spec={"nodeLabels": {"tide": "spring"}}),
         kueue("ClusterQueue", NAMESPACE, spec=spec),
         kueue("LocalQueue", NAMESPACE, NAMESPACE, spec={"clusterQueue": NAMESPACE}),
     ):
-        await apply(api, one)
+        await apply(api, item)
     return made
 
 
 async def install(api: KubernetesApi, wanted: Wanted) -> None:
     """Give the cluster what the configuration asks for, as the guide says."""
-    for one in of_configuration(read_configuration(wanted.config)):
-        await apply(api, one)
+    for item in of_configuration(read_configuration(wanted.config)):
+        await apply(api, item)
 
 
 async def all_run(made: Kueue) -> bool:
@@ -125,44 +125,44 @@ async def all_run(made: Kueue) -> bool:
 async def states(made: Kueue) -> tuple[dict[str, str], list[Object], dict[str, Object]]:
     """Return the pods that run, the jobs without marks, and what their Workloads say."""
     paths = {replace(act, namespace=NAMESPACE).collection: None for act in KINDS}
-    objects = [one for path in paths for one in (await made.read(path))["items"]]
+    objects = [item for path in paths for item in (await made.read(path))["items"]]
     objects += [
-        one for path, _ in served(NAMESPACE).values() for one in (await made.read(path))["items"]
+        item for path, _ in served(NAMESPACE).values() for item in (await made.read(path))["items"]
     ]
     workloads = {
-        one["metadata"]["name"]: {
-            "spec": one["spec"],
-            "admission": one["status"]["admission"],
-            "owners": one["metadata"]["ownerReferences"],
+        obj["metadata"]["name"]: {
+            "spec": obj["spec"],
+            "admission": obj["status"]["admission"],
+            "owners": obj["metadata"]["ownerReferences"],
             "holds": sorted(
                 condition["type"]
-                for condition in one["status"]["conditions"]
+                for condition in obj["status"]["conditions"]
                 if condition["status"] == "True"
                 and condition["type"] in ("QuotaReserved", "Admitted", "Evicted", "Finished")
             ),
         }
-        for one in (await made.read(made.path))["items"]
-        if one.get("status", {}).get("admission")
+        for obj in (await made.read(made.path))["items"]
+        if obj.get("status", {}).get("admission")
     }
-    ours = [one for one in objects if one["metadata"]["name"] != "late"]
-    return await made.running(), [unmarked(one) for one in ours], workloads
+    ours = [obj for obj in objects if obj["metadata"]["name"] != "late"]
+    return await made.running(), [unmarked(item) for item in ours], workloads
 
 
-def unmarked(found: Object) -> Object:
+def unmarked(obj: Object) -> Object:
     """Return an object's spec, and its metadata without what the API server or Tidegate wrote."""
-    meta = found["metadata"]
+    meta = obj["metadata"]
     notes = {
         key: value
         for key, value in meta.get("annotations", {}).items()
         if not key.startswith("tidegate.dev/")
     }
     kept = {key: meta.get(key) for key in ("name", "uid", "generation", "labels", "finalizers")}
-    return {"metadata": {**kept, "annotations": notes}, "spec": found["spec"]}
+    return {"metadata": {**kept, "annotations": notes}, "spec": obj["spec"]}
 
 
 async def is_taken_over(made: Kueue, running: Running, count: int) -> bool:
     """Tell whether everything was adopted, and the queue shows just the quota that it had."""
-    adopted = {one.workload for one in told(running.ledger, WorkloadAdopted)}
+    adopted = {event.workload for event in events_of(running.ledger, WorkloadAdopted)}
     status = (await made.read(QUEUE)).get("status", {})
     used = [
         nano(resource["total"])
@@ -174,9 +174,10 @@ async def is_taken_over(made: Kueue, running: Running, count: int) -> bool:
 
 async def is_held(made: Kueue) -> bool:
     items = (await made.read(made.path))["items"]
-    late = [one for one in items if one["metadata"]["name"].startswith("job-late-")]
+    late = [obj for obj in items if obj["metadata"]["name"].startswith("job-late-")]
     return any(
-        (one["type"], one["status"], one["reason"]) == ("QuotaReserved", "False", "WaitingForQuota")
-        for found in late
-        for one in found.get("status", {}).get("conditions", ())
+        (condition["type"], condition["status"], condition["reason"])
+        == ("QuotaReserved", "False", "WaitingForQuota")
+        for obj in late
+        for condition in obj.get("status", {}).get("conditions", ())
     )

@@ -118,14 +118,14 @@ async def test_a_stateful_set_among_clusters(tmp_path: Path) -> None:
         worker = there.workers[await there.chosen("db")]
 
         async def is_ready() -> bool:
-            found = await worker.get(f"{STATEFUL_SETS}/db")
-            return bool(found["status"].get("readyReplicas") == 2)
+            obj = await worker.get(f"{STATEFUL_SETS}/db")
+            return bool(obj["status"].get("readyReplicas") == 2)
 
         await there.until(is_ready, "it is ready there")
         pods = await there.manager.items(PODS)
-        assert [is_gated(one) for one in pods] == [True, True]
-        labels = [one["metadata"]["labels"] for one in await worker.items(PODS)]
-        assert [one[WORKER_POD] for one in labels] == ["true", "true"]
+        assert [is_gated(pod) for pod in pods] == [True, True]
+        labels = [pod["metadata"]["labels"] for pod in await worker.items(PODS)]
+        assert [label[WORKER_POD] for label in labels] == ["true", "true"]
         answer = await there.manager.api.request("DELETE", f"{STATEFUL_SETS}/db")
         assert answer.status == 200, answer.body
         await there.clean()

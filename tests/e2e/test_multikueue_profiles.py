@@ -84,8 +84,8 @@ class Logins:
 
 def cluster_of(site: Site) -> dict[str, Any]:
     """Return server and authority of a cluster as its own kubeconfig has them."""
-    found: dict[str, Any] = yaml.safe_load(site.plane.kubeconfig.read_text())
-    return dict(found["clusters"][0]["cluster"])
+    document: dict[str, Any] = yaml.safe_load(site.plane.kubeconfig.read_text())
+    return dict(document["clusters"][0]["cluster"])
 
 
 async def write_profile(there: World, worker: str) -> None:
@@ -94,8 +94,10 @@ async def write_profile(there: World, worker: str) -> None:
     profile["metadata"] = {"name": worker, "namespace": SYSTEM}
     profile["spec"] = {"clusterManager": {"name": "inventory"}}
     await define(there.manager.api, profile)
-    told = [{"name": "client.authentication.k8s.io/exec", "extension": {"clusterName": worker}}]
-    cluster = {**cluster_of(there.workers[worker]), "extensions": told}
+    documents = [
+        {"name": "client.authentication.k8s.io/exec", "extension": {"clusterName": worker}}
+    ]
+    cluster = {**cluster_of(there.workers[worker]), "extensions": documents}
     status = {"accessProviders": [{"name": "corp", "cluster": cluster}]}
     await there.manager.change(f"{PROFILES}/{worker}/status", {"status": status})
 

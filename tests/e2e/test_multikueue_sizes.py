@@ -52,8 +52,8 @@ async def test_an_elastic_job_among_clusters(tmp_path: Path) -> None:
         async def ends() -> None:
             for pods in (2, 1, 2):
                 await size(there, worker, "grows", pods)
-            found = await worker.get(f"{JOBS}/grows")
-            assert found["metadata"]["uid"] == uid, "it was sent once"
+            obj = await worker.get(f"{JOBS}/grows")
+            assert obj["metadata"]["uid"] == uid, "it was sent once"
             assert not await there.manager.items(PODS), "nothing runs here"
             await there.manager.remove(f"{JOBS}/grows")
 
@@ -108,7 +108,7 @@ async def are_alike(there: World, worker: Site) -> None:
     sent = await worker.get(f"{LEADER_WORKER_SETS}/llm")
     assert sent["metadata"]["annotations"][MANAGER_UID] == here["metadata"]["uid"]
     assert all(map(is_gated, await there.manager.items(PODS)))
-    labels = [one["metadata"]["labels"] for one in await worker.items(PODS)]
-    assert {one[WORKER_POD] for one in labels} == {"true"}
-    others = [one for one in there.workers.values() if one is not worker]
-    assert not any([await one.items(PODS) for one in others])
+    labels = [pod["metadata"]["labels"] for pod in await worker.items(PODS)]
+    assert {label[WORKER_POD] for label in labels} == {"true"}
+    others = [site for site in there.workers.values() if site is not worker]
+    assert not any([await other.items(PODS) for other in others])

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.e2e.cast import KUEUE, eventually, make_queues, submit, told
+from tests.e2e.cast import KUEUE, events_of, eventually, make_queues, submit
 from tests.e2e.ordeal import alone
 from tests.notify.conftest import Hook, hook
 from tidegate.cli.ledger.reading import open_reader
@@ -68,13 +68,13 @@ def noticed(running: Running) -> list[int]:
 
 def spent(running: Running) -> int:
     """Return how often this ClusterQueue's budget reached a part of it that the rules name."""
-    reached = told(running.ledger, BudgetReached)
+    reached = events_of(running.ledger, BudgetReached)
     return sum(event.cluster_queue == "told" for event in reached)
 
 
 def is_finished(running: Running, name: str) -> bool:
     """Tell whether a Job of this namespace finished; jobs of other tests may finish, too."""
-    ended = told(running.ledger, WorkloadFinished)
+    ended = events_of(running.ledger, WorkloadFinished)
     return any(event.workload.startswith(f"told/job-{name}-") for event in ended)
 
 
@@ -136,7 +136,7 @@ async def test_what_happens_reaches_a_webhook_in_order_and_once(
         await eventually(lambda: is_finished(running, "urgent"), "it finished")
         async with notifying(config, running, state) as process:
             await all_noticed(hook, running, process)
-    admitted = [event.workload for event in told(running.ledger, WorkloadAdmitted)]
+    admitted = [event.workload for event in events_of(running.ledger, WorkloadAdmitted)]
     assert sum(key.startswith("told/") for key in admitted) >= 2
     types = {body["type"].rpartition(".")[2] for body in hook.bodies}
     assert types == {"Admitted", "Preempted", "Finished", "BudgetReached"}

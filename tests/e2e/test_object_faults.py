@@ -28,7 +28,7 @@ def are_gone(trial: Ordeal, names: list[str]) -> bool:
 
 
 @pytest.mark.slow
-async def test_jobs_are_deleted_while_nobody_watches(
+async def test_jobs_are_deleted_while_no_ingest_watches(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
     async with ordeal(api, alone(tmp_path, own_api), "unseen") as trial:

@@ -30,12 +30,12 @@ def pod(name: str, queue: str, seconds: float, cpu: str = "2") -> Object:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
 
 
-def is_gated(found: Object) -> bool:
-    return GATE in [gate["name"] for gate in found["spec"].get("schedulingGates", ())]
+def is_gated(obj: Object) -> bool:
+    return GATE in [gate["name"] for gate in obj["spec"].get("schedulingGates", ())]
 
 
-def runs(found: Object) -> bool:
-    return bool(found.get("status", {}).get("phase") == "Running")
+def runs(obj: Object) -> bool:
+    return bool(obj.get("status", {}).get("phase") == "Running")
 
 
 class Yard:
@@ -50,15 +50,15 @@ class Yard:
             framework="pod",
             path="/api/v1/namespaces/{}/pods",
             make=pod,
-            templates=lambda found: [found],
-            finished=lambda found: found["status"]["phase"] == "Succeeded",
+            templates=lambda obj: [obj],
+            finished=lambda obj: obj["status"]["phase"] == "Succeeded",
             active=runs,
         )
 
-    async def make(self, found: Object, priority: str = "low", **marks: str) -> Object:
-        found["metadata"]["labels"] |= {PRIORITY: priority}
-        found["metadata"]["annotations"] |= marks
-        answer = await self.api.request("POST", self.path, body=msgspec.json.encode(found))
+    async def make(self, obj: Object, priority: str = "low", **marks: str) -> Object:
+        obj["metadata"]["labels"] |= {PRIORITY: priority}
+        obj["metadata"]["annotations"] |= marks
+        answer = await self.api.request("POST", self.path, body=msgspec.json.encode(obj))
         assert answer.status == 201, answer.body
         made: Object = msgspec.json.decode(answer.body)
         assert is_gated(made)
@@ -66,9 +66,9 @@ class Yard:
 
     async def member(self, name: str, group: str, seconds: float, **marks: str) -> Object:
         """Make a pod of a group of two, of one CPU."""
-        found = pod(name, self.namespace, seconds, cpu="1")
-        found["metadata"]["labels"] |= {GROUP: group}
-        return await self.make(found, **{TOTAL: "2", **marks})
+        obj = pod(name, self.namespace, seconds, cpu="1")
+        obj["metadata"]["labels"] |= {GROUP: group}
+        return await self.make(obj, **{TOTAL: "2", **marks})
 
     def seen(self, name: str, holds: Callable[[Object], bool]) -> Callable[[], Any]:
         async def look() -> bool:
@@ -77,24 +77,24 @@ class Yard:
         return look
 
     async def workloads(self) -> dict[str, Object]:
-        found = await get(self.api, self.workloads_path)
-        return {one["metadata"]["name"]: one for one in found["items"]}
+        fields = await get(self.api, self.workloads_path)
+        return {obj["metadata"]["name"]: obj for obj in fields["items"]}
 
     async def workload(self, name: str) -> Object:
         """Wait for a Workload whose name begins so: pods do not wait until theirs is shown."""
-        found = dict[str, Object]()
+        mapping = dict[str, Object]()
 
         async def shown() -> bool:
-            found.update(await self.workloads())
-            return any(one.startswith(name) for one in found)
+            mapping.update(await self.workloads())
+            return any(text.startswith(name) for text in mapping)
 
         await until(shown, f"Workload {name} is shown")
-        return next(found[one] for one in found if one.startswith(name))
+        return next(mapping[text] for text in mapping if text.startswith(name))
 
     def says(self, name: str, *conditions: str) -> Callable[[], Any]:
         async def look() -> bool:
-            found = (await self.workloads()).get(name, {})
-            return all(has_condition(found, one) for one in conditions)
+            fields = (await self.workloads()).get(name, {})
+            return all(has_condition(fields, condition) for condition in conditions)
 
         return look
 
@@ -105,8 +105,8 @@ class Yard:
 class GatedAct(Act):
     """What is suspended of a pod is its scheduling."""
 
-    def is_suspended(self, found: Object) -> bool:
-        return is_gated(found)
+    def is_suspended(self, obj: Object) -> bool:
+        return is_gated(obj)
 
 
 @asynccontextmanager
@@ -123,13 +123,13 @@ async def yard(
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
 
 
-def gone(found: Object) -> bool:
-    return found.get("code") == 404
+def gone(finding: Object) -> bool:
+    return finding.get("code") == 404
 
 
-def kept(found: Object) -> bool:
-    ended = found.get("status", {}).get("phase") in ("Succeeded", "Failed")
-    return ended and "deletionTimestamp" in found["metadata"]
+def kept(obj: Object) -> bool:
+    ended = obj.get("status", {}).get("phase") in ("Succeeded", "Failed")
+    return ended and "deletionTimestamp" in obj["metadata"]
 
 
 async def test_a_pod_is_gated_placed_run_and_deleted_for_a_greater(
@@ -163,7 +163,7 @@ async def test_a_group_starts_together_and_takes_a_replacement(
         workload = await here.workload("crew")
         assert sum(podset["count"] for podset in workload["spec"]["podSets"]) == 2
         assert len(workload["metadata"]["ownerReferences"]) == 2
-        await until(here.seen("two", lambda one: one["status"]["phase"] == "Failed"), "it fails")
+        await until(here.seen("two", lambda obj: obj["status"]["phase"] == "Failed"), "it fails")
         await here.member("three", "crew", 1)
         await until(here.seen("three", here.act.ended), "its replacement runs to its end")
         await until(here.finished("crew"), "all are done")
@@ -175,14 +175,14 @@ async def test_a_group_whose_name_is_an_annotation_starts_and_is_preempted(
 ) -> None:
     async with yard(api, own_api, tmp_path, "life-long-name") as (here, _):
         name = "crew-" + "of-a-very-long-name-" * 4 + "x"
-        for one in ("one", "two"):
-            found = pod(one, here.namespace, 60, cpu="1")
-            await here.make(found, **{TOTAL: "2", GROUP: name})
-        for one in ("one", "two"):
-            await until(here.seen(one, runs), f"{one} runs")
+        for text in ("one", "two"):
+            fields = pod(text, here.namespace, 60, cpu="1")
+            await here.make(fields, **{TOTAL: "2", GROUP: name})
+        for text in ("one", "two"):
+            await until(here.seen(text, runs), f"{text} runs")
         await here.make(pod("high", here.namespace, 1), "high")
-        for one in ("one", "two"):
-            await until(here.seen(one, kept), f"{one} is stopped")
+        for text in ("one", "two"):
+            await until(here.seen(text, kept), f"{text} is stopped")
         await until(here.seen("high", here.act.ended), "the greater finishes")
 
 
@@ -199,10 +199,10 @@ async def test_pods_too_many_are_deleted_and_one_goes_ahead_of_its_group(
             await here.member(name, "crowd", 1)
 
         async def one_is_gone() -> bool:
-            told: list[bool] = [await here.seen(name, gone)() for name in names]
-            return told.count(True) == 1
+            outcomes: list[bool] = [await here.seen(name, gone)() for name in names]
+            return outcomes.count(True) == 1
 
-        # Which counts as the newest is told in whole seconds.
+        # Which counts as the newest is reported in whole seconds.
         await until(one_is_gone, "one is too many")
         await until(here.finished("crowd"), "the others are done")
         await here.member("ahead", "slow", 1, **fast)

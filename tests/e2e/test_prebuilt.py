@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cast import Object, eventually, job_of, make_queues, post, tidegate, told, until
+from tests.e2e.cast import Object, events_of, eventually, job_of, make_queues, post, tidegate, until
 from tests.e2e.living import Living
 from tests.e2e.ordeal import alone
 from tidegate.cluster.running import Running, run_services
@@ -44,7 +44,7 @@ async def job_is(
 
 def known(running: Running, job: str) -> bool:
     """Tell whether the ledger knows a job."""
-    return any(one.job.name == job for one in told(running.ledger, WorkloadSubmitted))
+    return any(event.job.name == job for event in events_of(running.ledger, WorkloadSubmitted))
 
 
 async def test_a_job_runs_as_its_workload_says_and_only_then(
@@ -58,15 +58,15 @@ async def test_a_job_runs_as_its_workload_says_and_only_then(
         await eventually(lambda: known(running, "train"), "the job is known")
 
         async def waits() -> bool:
-            told = tidegate("why", f"{space}/job/train", "--ledger", running.ledger)
-            return "Workload/made" in told
+            answer = tidegate("why", f"{space}/job/train", "--ledger", running.ledger)
+            return "Workload/made" in answer
 
         await until(waits, "the job waits for its Workload")
         await life.make("made")
         await life.shows("made", "Admitted=True Admitted")
         await life.wish("made", active=False)
         await life.shows("made", "Evicted=True Deactivated", "Admitted=False NoReservation")
-        await job_is(api, space, "train", "is suspended", lambda one: one["spec"]["suspend"])
+        await job_is(api, space, "train", "is suspended", lambda obj: obj["spec"]["suspend"])
         (owner,) = (await life.read("made"))["metadata"]["ownerReferences"]
         assert (owner["kind"], owner["name"], owner["controller"]) == ("Job", "train", True)
         await life.delete("made")
@@ -85,11 +85,11 @@ async def test_a_workload_ends_whose_job_asks_for_something_else(
         await life.make("early")
         await life.shows("early", "Admitted=True Admitted")
         await submit(api, space, "runs", "early", 600)
-        await job_is(api, space, "runs", "is started", lambda one: not one["spec"]["suspend"])
+        await job_is(api, space, "runs", "is started", lambda obj: not obj["spec"]["suspend"])
         await life.make("wrong", pods=2)
         await submit(api, space, "never", "wrong", 600)
         await life.shows("wrong", "Finished=True OutOfSync")
         assert (await job_of(api, space, "never"))["spec"]["suspend"]
         await life.delete("early")
-        await job_is(api, space, "runs", "is stopped", lambda one: one["spec"]["suspend"])
+        await job_is(api, space, "runs", "is stopped", lambda obj: obj["spec"]["suspend"])
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)

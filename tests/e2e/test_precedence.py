@@ -95,10 +95,13 @@ async def test_a_variant_moves_to_the_flavor_that_is_preferred(
         audit(running)
 
 
-def cleared(found: Object) -> list[Object]:
+def cleared(obj: Object) -> list[Object]:
     """Return conditions that say that nothing runs any more, as an owner does."""
-    held = found["status"]["conditions"]
-    return [one | {"status": "False"} if one["type"] == "QuotaReserved" else one for one in held]
+    held = obj["status"]["conditions"]
+    return [
+        condition | {"status": "False"} if condition["type"] == "QuotaReserved" else condition
+        for condition in held
+    ]
 
 
 async def make_job(api: KubernetesApi, namespace: str, name: str, labels: dict[str, str]) -> str:
@@ -123,11 +126,11 @@ async def test_a_job_that_waits_changes_its_queue_and_is_stopped_when_it_ran_too
         return bool((await job_of(api, "jobs-live", "long")).get("status", {}).get("active"))
 
     async def stopped() -> bool:
-        found = await api.request("GET", f"{GROUP}/namespaces/jobs-live/workloads")
-        told = [conditions(one) for one in msgspec.json.decode(found.body)["items"]]
+        response = await api.request("GET", f"{GROUP}/namespaces/jobs-live/workloads")
+        values = [conditions(item) for item in msgspec.json.decode(response.body)["items"]]
         why = "Evicted=True DeactivatedDueToMaximumExecutionTimeExceeded"
         job = await job_of(api, "jobs-live", "long")
-        return any(why in one for one in told) and bool(job.get("spec", {}).get("suspend"))
+        return any(why in row for row in values) and bool(job.get("spec", {}).get("suspend"))
 
     async def gone() -> bool:
         return "spec" not in await job_of(api, "jobs-live", "long")

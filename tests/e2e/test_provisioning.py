@@ -35,7 +35,7 @@ class Autoscaler:
         items: list[Object] = []
         if answer.status == 200:
             items = msgspec.json.decode(answer.body)["items"]
-        return {one["metadata"]["name"]: one for one in items}
+        return {obj["metadata"]["name"]: obj for obj in items}
 
     async def asked(self, end: str) -> Object:
         """Wait for the one request there is, whose name ends so; return it."""
@@ -45,14 +45,14 @@ class Autoscaler:
             return len(names) == 1 and names[0].endswith(end)
 
         await until(there, f"there is one request, and it ends in {end}")
-        (found,) = (await self.requests()).values()
-        return found
+        (fields,) = (await self.requests()).values()
+        return fields
 
     async def answer(self, request: Object, kind: str, message: str) -> None:
         """Set a condition of a request, and the detail that its nodes are in pool-7."""
-        told = {"type": kind, "status": "True", "reason": kind, "message": message}
+        condition = {"type": kind, "status": "True", "reason": kind, "message": message}
         status = {
-            "conditions": [{**told, "lastTransitionTime": AT}],
+            "conditions": [{**condition, "lastTransitionTime": AT}],
             "provisioningClassDetails": {"Pool": "pool-7"},
         }
         path = f"{self._path}/{request['metadata']['name']}/status"
@@ -61,10 +61,10 @@ class Autoscaler:
 
 async def make_queue(api: KubernetesApi, name: str, **config: object) -> tuple[Living, Autoscaler]:
     """Create a queue of one CPU whose check, of its name, asks for nodes."""
-    told = {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": name}
+    fields = {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": name}
     await make_queues(api, {name: "1"})
     for kind, spec in (
-        ("AdmissionCheck", {"controllerName": CONTROLLER, "parameters": told}),
+        ("AdmissionCheck", {"controllerName": CONTROLLER, "parameters": fields}),
         ("ProvisioningRequestConfig", {"provisioningClassName": "queued", **config}),
     ):
         await apply(
@@ -139,19 +139,19 @@ async def test_what_cannot_be_provisioned_is_tried_again_and_then_rejected(
         await life.make("one")
         await scaler.answer(await scaler.asked("one-scarce-1"), "Failed", "no room")
         await scaler.answer(await scaler.asked("one-scarce-2"), "Failed", "no room at all")
-        await life.until("one", lambda found: found["spec"]["active"] is False, "is deactivated")
+        await life.until("one", lambda obj: obj["spec"]["active"] is False, "is deactivated")
         await life.shows("one", "Evicted=True DeactivatedDueToAdmissionCheck")
         evictions = (await life.read("one"))["status"]["schedulingStats"]["evictions"]
-        assert [one["reason"] for one in evictions] == ["AdmissionCheck", "Deactivated"]
+        assert [eviction["reason"] for eviction in evictions] == ["AdmissionCheck", "Deactivated"]
 
         async def cleared() -> bool:
             return await scaler.requests() == {}
 
         await until(cleared, "its requests are gone")
 
-        async def told() -> bool:
+        async def has_events() -> bool:
             events = await api.request("GET", "/api/v1/namespaces/scarce/events")
-            reasons = {one["reason"] for one in msgspec.json.decode(events.body)["items"]}
+            reasons = {item["reason"] for item in msgspec.json.decode(events.body)["items"]}
             return {"ProvisioningRequestCreated", "AdmissionCheckRejected"} <= reasons
 
-        await until(told, "Events tell of it")
+        await until(has_events, "Events tell of it")

@@ -8,12 +8,12 @@ import pytest
 
 from tests.e2e.cast import (
     KUEUE,
+    events_of,
     eventually,
     job_of,
     make_queues,
     remove,
     submit,
-    told,
     until,
 )
 from tests.e2e.ordeal import alone
@@ -52,13 +52,13 @@ async def test_quota_of_what_runs_outlasts_its_queue_and_its_flavor(
 
 
 def is_released(ledger: str, queue: str) -> bool:
-    return any(event.cluster_queue == queue for event in told(ledger, ClusterQueueReleased))
+    return any(event.cluster_queue == queue for event in events_of(ledger, ClusterQueueReleased))
 
 
 def waits(ledger: str, name: str) -> bool:
-    found = [
-        one
-        for one in told(ledger, WorkloadPending)
-        if one.workload.startswith(f"stays/job-{name}-")
+    decisions = [
+        decision
+        for decision in events_of(ledger, WorkloadPending)
+        if decision.workload.startswith(f"stays/job-{name}-")
     ]
-    return any(one.reason == "WaitingForQuota" for one in found)
+    return any(decision.reason == "WaitingForQuota" for decision in decisions)

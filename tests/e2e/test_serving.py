@@ -39,15 +39,15 @@ TEMPLATES = {
 
 
 def template(cpu: str = "1") -> Object:
-    found = pods_template(cpu, 3_600)
-    found["spec"]["restartPolicy"] = "Always"
-    return found
+    obj = pods_template(cpu, 3_600)
+    obj["spec"]["restartPolicy"] = "Always"
+    return obj
 
 
 def of_apps(kind: str, name: str, queue: str, replicas: int) -> Object:
-    found = template()
-    found["metadata"]["labels"] = {"app": name}
-    spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": found}
+    obj = template()
+    obj["metadata"]["labels"] = {"app": name}
+    spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": obj}
     spec |= {"serviceName": name} if kind == "StatefulSet" else {}
     return made("apps/v1", kind, name, queue, spec)
 
@@ -70,9 +70,9 @@ class ServingAct(Act):
     def frameworks(self) -> tuple[str, ...]:
         return ("batch/job", "pod", "deployment", "statefulset", LWS)
 
-    def is_suspended(self, found: Object) -> bool:
-        path = (*TEMPLATES[found["kind"]], "metadata", "annotations", SUSPENDING_PARENT)
-        return found_at(found, path) is not None
+    def is_suspended(self, obj: Object) -> bool:
+        path = (*TEMPLATES[obj["kind"]], "metadata", "annotations", SUSPENDING_PARENT)
+        return found_at(obj, path) is not None
 
 
 class Yard:
@@ -83,9 +83,9 @@ class Yard:
         self.path = path.format(namespace)
         self.pods = f"/api/v1/namespaces/{namespace}/pods"
 
-    async def create(self, found: Object, priority: str = "low") -> None:
-        found["metadata"]["labels"] |= {PRIORITY: priority}
-        answer = await self.api.request("POST", self.path, body=msgspec.json.encode(found))
+    async def create(self, obj: Object, priority: str = "low") -> None:
+        obj["metadata"]["labels"] |= {PRIORITY: priority}
+        answer = await self.api.request("POST", self.path, body=msgspec.json.encode(obj))
         assert answer.status == 201, answer.body
 
     async def scale(self, name: str, replicas: int) -> int:
@@ -102,10 +102,10 @@ class Yard:
         """Return how the pods stand that belong to an object, by their names."""
         items = (await get(self.api, self.pods))["items"]
         return {
-            one["metadata"]["name"]: "waits" if is_gated(one) else one["status"].get("phase", "")
-            for one in items
-            if one["metadata"]["name"].startswith(f"{of}-")
-            and "deletionTimestamp" not in one["metadata"]
+            obj["metadata"]["name"]: "waits" if is_gated(obj) else obj["status"].get("phase", "")
+            for obj in items
+            if obj["metadata"]["name"].startswith(f"{of}-")
+            and "deletionTimestamp" not in obj["metadata"]
         }
 
     def are(self, of: str, *wanted: str) -> Callable[[], Any]:
@@ -116,24 +116,26 @@ class Yard:
 
     async def workloads(self) -> dict[str, Object]:
         path = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{self.namespace}/workloads"
-        return {one["metadata"]["name"]: one for one in (await get(self.api, path))["items"]}
+        return {obj["metadata"]["name"]: obj for obj in (await get(self.api, path))["items"]}
 
     def admitted(self, *starts: str) -> Callable[[], Any]:
         """Tell whether just the Workloads whose names begin so are admitted."""
 
         async def look() -> bool:
-            found = await self.workloads()
-            told = {name for name, one in found.items() if has_condition(one, "Admitted")}
-            alike = all(any(name.startswith(start) for name in told) for start in starts)
-            return alike and len(told) == len(starts)
+            workloads = await self.workloads()
+            names = {
+                name for name, fields in workloads.items() if has_condition(fields, "Admitted")
+            }
+            alike = all(any(name.startswith(start) for name in names) for start in starts)
+            return alike and len(names) == len(starts)
 
         return look
 
     async def check_placed(self, of: str) -> None:
-        for one in (await get(self.api, self.pods))["items"]:
-            if one["metadata"]["name"].startswith(f"{of}-") and runs(one):
-                assert NODES.items() <= one["spec"]["nodeSelector"].items()
-                assert TOLERATION in one["spec"]["tolerations"]
+        for obj in (await get(self.api, self.pods))["items"]:
+            if obj["metadata"]["name"].startswith(f"{of}-") and runs(obj):
+                assert NODES.items() <= obj["spec"]["nodeSelector"].items()
+                assert TOLERATION in obj["spec"]["tolerations"]
 
 
 async def nothing(_: Yard) -> None:
@@ -162,7 +164,7 @@ async def yard(
         framework="pod",
         path=path,
         make=lambda _name, _queue, _seconds: probe,
-        templates=lambda found: [found],
+        templates=lambda obj: [obj],
         finished=None,
         active=runs,
         crd=foreign_crd("leaderworkerset"),
@@ -226,9 +228,9 @@ async def test_a_stateful_set_is_one_workload_however_its_pods_come_and_go(
 
 async def started_by_another(here: Yard) -> None:
     """Make a StatefulSet whose pods another controller lets go."""
-    found = of_apps("StatefulSet", "db", here.namespace, 2)
-    found["spec"]["podManagementPolicy"] = "Parallel"
-    await here.create(found)
+    obj = of_apps("StatefulSet", "db", here.namespace, 2)
+    obj["spec"]["podManagementPolicy"] = "Parallel"
+    await here.create(obj)
     await until(here.are("db", "waits", "waits"), "its pods are gated")
     body = msgspec.json.encode({"spec": {"schedulingGates": None}})
     for name in ("db-0", "db-1"):
@@ -244,9 +246,9 @@ async def test_a_stateful_set_that_runs_already_is_taken_over_as_it_is(
     path, name = "/apis/apps/v1/namespaces/{}/statefulsets", "life-adopted"
     probe = of_apps("StatefulSet", "probe", name, 1)
     async with yard(api, own_api, tmp_path, Subject(path, probe, started_by_another)) as here:
-        before = {one["metadata"]["uid"] for one in (await get(api, here.pods))["items"]}
+        before = {obj["metadata"]["uid"] for obj in (await get(api, here.pods))["items"]}
         await until(here.admitted("statefulset-db-"), "it holds its quota")
-        assert {one["metadata"]["uid"] for one in (await get(api, here.pods))["items"]} == before
+        assert {obj["metadata"]["uid"] for obj in (await get(api, here.pods))["items"]} == before
         body = msgspec.json.encode({"gracePeriodSeconds": 0})
         await api.request("DELETE", f"{here.pods}/db-1", body=body)
         await until(here.are("db", "Running", "Running"), "a pod made again is let go")
@@ -257,8 +259,8 @@ async def test_each_group_of_a_leader_worker_set_is_a_workload(
 ) -> None:
     name = "life-lws"
     path = "/apis/leaderworkerset.x-k8s.io/v1/namespaces/{}/leaderworkersets"
-    for one in numbering():
-        await apply(api, one)
+    for item in numbering():
+        await apply(api, item)
     probe = leader_worker_set("probe", name, 1)
     async with (
         yard(api, own_api, tmp_path, Subject(path, probe)) as here,
@@ -277,6 +279,6 @@ async def test_each_group_of_a_leader_worker_set_is_a_workload(
         await here.delete("top")
         await until(here.are("llm", "Running", "Running"), "it is admitted again")
         shown = await here.workloads()
-        assert [one.rpartition("-")[0] for one in shown] == ["leaderworkerset-llm-0"]
+        assert [text.rpartition("-")[0] for text in shown] == ["leaderworkerset-llm-0"]
         await here.delete("llm")
         await until(here.admitted(), "nothing holds quota")

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.e2e.cast import eventually, job_of, make_queues, submit, tidegate, told, unsuspend
+from tests.e2e.cast import events_of, eventually, job_of, make_queues, submit, tidegate, unsuspend
 from tidegate.cli.instance import FILE
 from tidegate.contracts.decisions import StartOrdered, WorkloadDecision, WorkloadPending
 from tidegate.kube.ports import KubernetesApi
@@ -41,17 +41,21 @@ async def shadow(kubeconfig: str, state: Path) -> AsyncGenerator[str, None]:
 
 def differences(ledger: str) -> dict[str, str]:
     """Return by Job what is different."""
-    found: dict[str, Any] = msgspec.json.decode(
+    document: dict[str, Any] = msgspec.json.decode(
         tidegate("shadow", "--ledger", ledger, "-o", "json")
     )
-    rows = found["differences"]
+    rows = document["differences"]
     ours = [row for row in rows if row["workload"].startswith("shadow-")]
     return {row["workload"].partition("/job-")[2].rpartition("-")[0]: row["what"] for row in ours}
 
 
 def concerned(ledger: str, kind: type[WorkloadDecision]) -> set[str]:
     """Return the workloads of these queues that a decision of one type is about."""
-    return {one.workload for one in told(ledger, kind) if one.cluster_queue in QUOTAS}
+    return {
+        decision.workload
+        for decision in events_of(ledger, kind)
+        if decision.cluster_queue in QUOTAS
+    }
 
 
 @pytest.mark.slow

@@ -58,16 +58,16 @@ def quota(cpu: str) -> list[Object]:
 
 async def shows(api: KubernetesApi, path: str, holds: Callable[[Object], bool]) -> Object:
     """Wait until an object's status is as wanted, and return it."""
-    found: Object = {}
+    fields: Object = {}
 
     async def is_so() -> bool:
         answer = await api.request("GET", f"/apis/{KUEUE}/{path}")
-        found.clear()
-        found.update(msgspec.json.decode(answer.body).get("status", {}))
-        return holds(found)
+        fields.clear()
+        fields.update(msgspec.json.decode(answer.body).get("status", {}))
+        return holds(fields)
 
     await until(is_so, f"{path} shows it")
-    return found
+    return fields
 
 
 def counts(status: Object) -> tuple[Any, ...]:
@@ -76,8 +76,14 @@ def counts(status: Object) -> tuple[Any, ...]:
 
 
 def active(status: Object) -> tuple[str, str]:
-    told = [one for one in status.get("conditions", ()) if one["type"] == "Active"]
-    return (told[0]["reason"], told[0]["message"]) if told else ("", "")
+    current_conditions = [
+        condition for condition in status.get("conditions", ()) if condition["type"] == "Active"
+    ]
+    return (
+        (current_conditions[0]["reason"], current_conditions[0]["message"])
+        if current_conditions
+        else ("", "")
+    )
 
 
 def has_share(wanted: int) -> Callable[[Object], bool]:
@@ -97,12 +103,12 @@ async def test_queues_and_cohorts_show_what_waits_what_is_used_and_their_shares(
     async with house(tmp_path, own_api):
         for name in ("runs", "waits"):
             await submit(api, "st-queue", name, cpu="2", seconds=3_600)
-        queue = await shows(api, "clusterqueues/st-queue", lambda one: counts(one) == (1, 1, 1))
+        queue = await shows(api, "clusterqueues/st-queue", lambda item: counts(item) == (1, 1, 1))
         used = {"name": "cpu", "total": "2"}
         borrowed = [{"name": "any", "resources": [{**used, "borrowed": "1"}]}]
         assert queue["flavorsReservation"] == queue["flavorsUsage"] == borrowed
         assert active(queue)[0] == "Ready"
-        led = await shows(api, local, lambda one: counts(one) == (1, 1, 1))
+        led = await shows(api, local, lambda item: counts(item) == (1, 1, 1))
         own = [{"name": "any", "resources": [used]}]
         assert led["flavorsReservation"] == led["flavorsUsage"] == own
         assert active(led)[0] == "Ready"
@@ -125,14 +131,14 @@ async def test_a_queue_that_cannot_admit_says_why_and_so_do_its_local_queues(
     for name, queue in {"st-1": "st-multi", "st-2": "st-absent"}.items():
         await make(api, "LocalQueue", name, clusterQueue=queue)
     async with house(tmp_path, own_api):
-        for path, wanted, said in (
+        for path, wanted, text in (
             ("clusterqueues/st-multi", "AdmissionCheckInactive", "st-far needs multiKueue"),
             ("clusterqueues/st-unknown", "AdmissionCheckNotFound", "no AdmissionCheck st-nobody"),
             ("namespaces/st-1/localqueues/st-1", "ClusterQueueIsInactive", ""),
             ("namespaces/st-2/localqueues/st-2", "ClusterQueueDoesNotExist", ""),
         ):
-            found = await shows(api, path, is_shut(wanted))
-            assert said in active(found)[1]
+            fields = await shows(api, path, is_shut(wanted))
+            assert text in active(fields)[1]
 
 
 def is_shut(reason: str) -> Callable[[Object], bool]:
@@ -159,12 +165,20 @@ async def test_a_workload_deleted_by_hand_is_put_back_and_the_job_runs_on(
 
 async def workloads(api: KubernetesApi) -> list[Object]:
     answer = await api.request("GET", f"/apis/{KUEUE}/namespaces/st-deleted/workloads")
-    found: list[Object] = msgspec.json.decode(answer.body)["items"]
-    return found
+    documents: list[Object] = msgspec.json.decode(answer.body)["items"]
+    return documents
 
 
 async def admitted(api: KubernetesApi, but: str) -> bool:
     """Tell whether there is an admitted Workload of another uid."""
-    found = [one for one in await workloads(api) if one["metadata"]["uid"] != but]
-    told = [one for item in found for one in item.get("status", {}).get("conditions", ())]
-    return any((one["type"], one["status"]) == ("Admitted", "True") for one in told)
+    current_workloads = [
+        workload for workload in await workloads(api) if workload["metadata"]["uid"] != but
+    ]
+    values = [
+        condition
+        for item in current_workloads
+        for condition in item.get("status", {}).get("conditions", ())
+    ]
+    return any(
+        (condition["type"], condition["status"]) == ("Admitted", "True") for condition in values
+    )

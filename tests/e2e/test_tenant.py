@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from tests.e2e.cast import eventually, job_of, make_queues, remove, submit, told, until
+from tests.e2e.cast import events_of, eventually, job_of, make_queues, remove, submit, until
 from tests.e2e.ordeal import alone
 from tests.e2e.tenant import (
     ATTEMPTS,
@@ -63,8 +63,8 @@ async def town(
     await make_queues(api, {NAMESPACE: str(QUOTA)})
     queue = {"spec": {"preemption": {"withinClusterQueue": "LowerPriority"}}}
     await patched(api, f"{KUEUE}/clusterqueues/{NAMESPACE}", queue)
-    for found in (BINDING, HIGH):
-        await apply(api, found)
+    for item in (BINDING, HIGH):
+        await apply(api, item)
     if not policies:
         await unbind(api)
     async with (
@@ -72,8 +72,8 @@ async def town(
         run_services(alone(tmp_path, own_api), print) as running,
     ):
         await until(lambda: is_ready(tenant, policies=policies), "rights and policies are known")
-        await eventually(lambda: bool(told(running.ledger, LedgerOpened)), "a ledger")
-        [opened] = told(running.ledger, LedgerOpened)
+        await eventually(lambda: bool(events_of(running.ledger, LedgerOpened)), "a ledger")
+        [opened] = events_of(running.ledger, LedgerOpened)
         yield Town(api, tenant, running, policies, opened.ledger_id)
 
 
@@ -101,17 +101,17 @@ async def test_what_quota_hangs_on_is_not_a_tenants_to_write(town: Town) -> None
 async def judged(town: Town, attempt: Attempt, name: str) -> None:
     """Let the tenant do it, and wait until what must hold does."""
     await attempted(town, attempt, name)
-    for one in (name, *([f"{name}-child"] if attempt.child else [])):
+    for text in (name, *([f"{name}-child"] if attempt.child else [])):
         if attempt.then == "waits":
-            await until(lambda one=one: waits(town.api, one), f"{attempt.name}: {one} waits")  # type: ignore[misc]
+            await until(lambda item=text: waits(town.api, item), f"{attempt.name}: {text} waits")  # type: ignore[misc]
     await until(lambda: within_quota(town.api), f"{attempt.name}: quota holds")
 
 
 async def unbind(api: KubernetesApi) -> None:
     """Take all policies out of force that refuse."""
-    found = msgspec.json.decode((await api.request("GET", BINDINGS)).body)
-    for one in found["items"]:
-        await api.request("DELETE", f"{BINDINGS}/{one['metadata']['name']}")
+    document = msgspec.json.decode((await api.request("GET", BINDINGS)).body)
+    for obj in document["items"]:
+        await api.request("DELETE", f"{BINDINGS}/{obj['metadata']['name']}")
 
 
 async def is_ready(tenant: KubernetesApi, *, policies: bool) -> bool:
@@ -151,11 +151,11 @@ async def stays_charged(town: Town, attempt: Attempt, name: str) -> None:
     await submit(town.api, NAMESPACE, rival, cpu=str(QUOTA), seconds=600)
 
     def is_judged() -> bool:
-        found = [
-            *told(town.running.ledger, WorkloadPending),
-            *told(town.running.ledger, QuotaReserved),
+        decisions = [
+            *events_of(town.running.ledger, WorkloadPending),
+            *events_of(town.running.ledger, QuotaReserved),
         ]
-        return any(f"job-{rival}-" in one.workload for one in found)
+        return any(f"job-{rival}-" in decision.workload for decision in decisions)
 
     await eventually(is_judged, f"{attempt.name}: its rival is judged")
     assert await within_quota(town.api), attempt.name
@@ -179,11 +179,11 @@ async def runs(api: KubernetesApi, name: str) -> bool:
 
 async def waits(api: KubernetesApi, name: str) -> bool:
     """Tell whether a Job is suspended without pods, or is not there."""
-    found = await job_of(api, NAMESPACE, name)
-    if found.get("kind") == "Status":
+    obj = await job_of(api, NAMESPACE, name)
+    if obj.get("kind") == "Status":
         return True
-    active = found.get("status", {}).get("active", 0)
-    return bool(found["spec"].get("suspend")) and not active
+    active = obj.get("status", {}).get("active", 0)
+    return bool(obj["spec"].get("suspend")) and not active
 
 
 async def within_quota(api: KubernetesApi) -> bool:
@@ -218,8 +218,8 @@ async def others_go_on(api: KubernetesApi, number: int, attempt: Attempt) -> Non
     await submit(api, NAMESPACE, name, cpu="1", seconds=1)
 
     async def completed() -> bool:
-        found = await job_of(api, NAMESPACE, name)
-        return bool(found.get("status", {}).get("succeeded"))
+        obj = await job_of(api, NAMESPACE, name)
+        return bool(obj.get("status", {}).get("succeeded"))
 
     await until(completed, f"{attempt.name}: another Job completes")
     await remove(api, NAMESPACE, name)

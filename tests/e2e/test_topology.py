@@ -29,9 +29,9 @@ JOBSETS = f"/apis/jobset.x-k8s.io/v1alpha2/namespaces/{NAME}/jobsets"
 
 
 def template(level: str, cpu: str = "2") -> Object:
-    found = pods_template(cpu, 600)
-    found["metadata"]["annotations"][REQUIRED] = level
-    return found
+    obj = pods_template(cpu, 600)
+    obj["metadata"]["annotations"][REQUIRED] = level
+    return obj
 
 
 def job(name: str, count: int, level: str) -> Object:
@@ -41,11 +41,11 @@ def job(name: str, count: int, level: str) -> Object:
 
 
 def member(name: str, count: int) -> Object:
-    found = template(RACK)
+    obj = template(RACK)
     labels = {**QUEUE, GROUP: "crew"}
-    marks = {**found["metadata"]["annotations"], TOTAL: str(count)}
+    marks = {**obj["metadata"]["annotations"], TOTAL: str(count)}
     about = {"name": name, "labels": labels, "annotations": marks}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": found["spec"]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": obj["spec"]}
 
 
 async def test_jobs_are_placed_as_required_and_go_on_without_a_lost_node(
@@ -59,9 +59,9 @@ async def test_jobs_are_placed_as_required_and_go_on_without_a_lost_node(
         before = await here.run("alone", 8, RACK)
         check_ranks(await here.pods("alone"))
         made = jobset("several", NAME, seconds=600)
-        for one in made["spec"]["replicatedJobs"]:
-            one["template"]["spec"] |= {"template": template(BLOCK), "parallelism": 3}
-            one["template"]["spec"] |= {"completions": 3, "backoffLimit": 0}
+        for candidate_job in made["spec"]["replicatedJobs"]:
+            candidate_job["template"]["spec"] |= {"template": template(BLOCK), "parallelism": 3}
+            candidate_job["template"]["spec"] |= {"completions": 3, "backoffLimit": 0}
         await here.make(JOBSETS, made)
         for podset in ("leader", "worker"):
             await here.run("several", 3, BLOCK, podset)
@@ -79,7 +79,7 @@ async def test_jobs_are_placed_as_required_and_go_on_without_a_lost_node(
 
 def check_ranks(pods: list[Object]) -> None:
     """Check that the pods of neighbouring ranks are on one host, in the order of hosts."""
-    hosts = {int(one["metadata"]["labels"][INDEX]): one["spec"]["nodeName"] for one in pods}
+    hosts = {int(pod["metadata"]["labels"][INDEX]): pod["spec"]["nodeName"] for pod in pods}
     assert [hosts[at] for at in range(8)] == sorted(hosts.values())
 
 
@@ -96,9 +96,9 @@ async def lose(here: Racks, host: str, of: str) -> None:
 
     await here.seen(placed_anew, f"{of} has another node than {host}")
     now = msgspec.json.encode({"gracePeriodSeconds": 0})
-    for one in await here.pods(""):
-        if one["spec"].get("nodeName") == host:
-            await here.api.request("DELETE", f"{PODS}/{one['metadata']['name']}", body=now)
+    for pod in await here.pods(""):
+        if pod["spec"].get("nodeName") == host:
+            await here.api.request("DELETE", f"{PODS}/{pod['metadata']['name']}", body=now)
 
 
 async def kill_midway(here: Racks) -> None:
@@ -107,7 +107,7 @@ async def kill_midway(here: Racks) -> None:
 
     async def some_go() -> bool:
         pods = await here.pods("midway")
-        return any(not one["spec"].get("schedulingGates") for one in pods)
+        return any(not pod["spec"].get("schedulingGates") for pod in pods)
 
     await here.seen(some_go, "some pods were let go")
     os.kill(here.running.supervisor.pid("actuator"), signal.SIGKILL)

@@ -51,30 +51,34 @@ def job(name: str, pods: int) -> Object:
 
 async def run(here: Racks, count: int) -> dict[str, str]:
     """Wait until so many pods run as the slice that holds quota says; return pods to hosts."""
-    found = dict[str, str]()
+    mapping = dict[str, str]()
 
     async def as_they_should() -> bool:
         running = [
-            one for one in await here.pods("grows") if one["status"].get("phase") == "Running"
+            pod for pod in await here.pods("grows") if pod["status"].get("phase") == "Running"
         ]
-        found.clear()
-        found.update({one["metadata"]["name"]: one["spec"]["nodeName"] for one in running})
-        return len(found) == count and Counter(found.values()) == await granted(here)
+        mapping.clear()
+        mapping.update({item["metadata"]["name"]: item["spec"]["nodeName"] for item in running})
+        return len(mapping) == count and Counter(mapping.values()) == await granted(here)
 
     await until(as_they_should, f"{count} pods run where they shall", patience_s=180)
-    return found
+    return mapping
 
 
 async def granted(here: Racks) -> Counter[str]:
     """Return how many pods each host is to have by the Workload that is not over."""
     living = [
-        one
-        for one in (await get(here.api, WORKLOADS))["items"]
-        if has_condition(one, "Admitted") and not has_condition(one, "Finished")
+        item
+        for item in (await get(here.api, WORKLOADS))["items"]
+        if has_condition(item, "Admitted") and not has_condition(item, "Finished")
     ]
     hosts = Counter[str]()
-    for one in living:
-        (given,) = one["status"]["admission"]["podSetAssignments"]
-        told = msgspec.convert(given["topologyAssignment"], TopologyAssignment)
-        hosts += Counter({e.values[-1]: e.count for e in unpack(topology_assignment(told))})
+    for obj in living:
+        (given,) = obj["status"]["admission"]["podSetAssignments"]
+        actual_topology_assignment = msgspec.convert(
+            given["topologyAssignment"], TopologyAssignment
+        )
+        hosts += Counter(
+            {e.values[-1]: e.count for e in unpack(topology_assignment(actual_topology_assignment))}
+        )
     return hosts

@@ -130,7 +130,7 @@ _PLACED = {name: WORKERS + len(paths) - 1 for name, paths in _TEMPLATES.items()}
 async def test_the_pods_of_each_kind_run_where_the_topology_says(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
-    acts = [one for one in ACTS if one.name in _PLACED]
+    acts = [act for act in ACTS if act.name in _PLACED]
     others = ("pod", "statefulset", "deployment", LWS)
     await apply(api, foreign_crd("leaderworkerset"))
     for policy in numbering():
@@ -142,25 +142,25 @@ async def test_the_pods_of_each_kind_run_where_the_topology_says(
         for act in acts:
             await beside.enter_async_context(at_work(api, _operator(act)))
         await beside.enter_async_context(leader_worker_sets(api, LWS_PATH))
-        for path, found in (*map(_of_act, acts), *_of_pods()):
-            await here.make(path, found)
+        for path, fields in (*map(_of_act, acts), *_of_pods()):
+            await here.make(path, fields)
         await _placed(here)
 
 
 async def _placed(here: Racks) -> None:
     """Wait until nothing is wrong with any kind; fail with what is."""
-    told = dict.fromkeys(_PLACED, "nothing is known of it")
+    mapping = dict.fromkeys(_PLACED, "nothing is known of it")
 
     async def nothing_is_wrong() -> bool:
-        found = await _problems(here)
-        told.clear()
-        told.update(found)
-        return not told
+        problems = await _problems(here)
+        mapping.clear()
+        mapping.update(problems)
+        return not mapping
 
     try:
         await until(nothing_is_wrong, "all kinds are placed", patience_s=300)
     except AssertionError as error:
-        raise AssertionError(told) from error
+        raise AssertionError(mapping) from error
 
 
 def _operator(act: Act) -> Operator | None:
@@ -172,22 +172,22 @@ def _operator(act: Act) -> Operator | None:
 def _of_act(act: Act) -> tuple[str, Object]:
     """Return where an object of an act's kind is made, and the object: large, and in one rack."""
     # What a module of acts makes may have the same template twice, which is changed once.
-    found = msgspec.json.decode(msgspec.json.encode(act.make(f"on-{act.name}", NAME, LONG_S)))
-    templates = [parsed(one) for one in _TEMPLATES.get(act.name, ())]
+    document = msgspec.json.decode(msgspec.json.encode(act.make(f"on-{act.name}", NAME, LONG_S)))
+    templates = [parsed(text) for text in _TEMPLATES.get(act.name, ())]
     for path in templates:
-        found = _required(found, path)
+        document = _required(document, path)
     if act.name not in _WORKERS:
-        found = with_value(found, (*templates[-1][:-1], "replicas"), WORKERS)
+        document = with_value(document, (*templates[-1][:-1], "replicas"), WORKERS)
     for text, value in _WORKERS.get(act.name, {}).items():
-        found = with_value(found, parsed(text), value)
-    return act.path.format(NAME), found
+        document = with_value(document, parsed(text), value)
+    return act.path.format(NAME), document
 
 
-def _required(found: Object, template: Where) -> Object:
+def _required(obj: Object, template: Where) -> Object:
     marks = (*template, "metadata", "annotations")
-    found = with_value(found, (*marks, REQUIRED), RACK)
+    obj = with_value(obj, (*marks, REQUIRED), RACK)
     requests = (*template, "spec", "containers", 0, "resources", "requests", "cpu")
-    result: Object = with_value(found, requests, CPU)
+    result: Object = with_value(obj, requests, CPU)
     return result
 
 
@@ -210,50 +210,54 @@ def _of_pods() -> Iterator[tuple[str, Object]]:
 async def _problems(here: Racks) -> dict[str, str]:
     """Return what is not yet, or not, as it should be, by the kind."""
     pods = (await get(here.api, PODS))["items"]
-    found = (await get(here.api, WORKLOADS))["items"]
-    told = dict[str, str]()
+    value = (await get(here.api, WORKLOADS))["items"]
+    mapping = dict[str, str]()
     for name, count in _PLACED.items():
-        mine = [one for one in found if f"on-{name}-" in f"{one['metadata']['name']}-"]
-        problems = [said for one in mine for said in _wrong(one, pods)]
-        there = sum(one["count"] for workload in mine for one in workload["spec"]["podSets"])
+        mine = [obj for obj in value if f"on-{name}-" in f"{obj['metadata']['name']}-"]
+        problems = [text for item in mine for text in _wrong(item, pods)]
+        there = sum(podset["count"] for workload in mine for podset in workload["spec"]["podSets"])
         if there != count:
             problems.append(f"Workloads of {there} pods")
         if problems:
-            told[name] = "; ".join(problems)
-    return told
+            mapping[name] = "; ".join(problems)
+    return mapping
 
 
 def _wrong(workload: Object, pods: list[Object]) -> Iterator[str]:
     name = workload["metadata"]["name"]
-    mine = [one for one in pods if one["metadata"].get("annotations", {}).get(WORKLOAD) == name]
+    mine = [pod for pod in pods if pod["metadata"].get("annotations", {}).get(WORKLOAD) == name]
     given = workload.get("status", {}).get("admission", {}).get("podSetAssignments", [])
     if len(given) != len(workload["spec"]["podSets"]):
         yield f"{name} is not admitted"
     for podset, assigned in zip(workload["spec"]["podSets"], given, strict=False):
-        of = [one for one in mine if _label(one, "kueue.x-k8s.io/podset") == podset["name"]]
-        if said := _misplaced(podset, of, _hosts(assigned)):
-            yield f"{podset['name']}: {said}"
+        of = [item for item in mine if _label(item, "kueue.x-k8s.io/podset") == podset["name"]]
+        if misplaced := _misplaced(podset, of, _hosts(assigned)):
+            yield f"{podset['name']}: {misplaced}"
 
 
 def _hosts(assigned: Object) -> list[str]:
     """Return the host of each pod of a podset, in the order of ranks."""
     if "topologyAssignment" not in assigned:
         return []
-    told = msgspec.convert(assigned["topologyAssignment"], TopologyAssignment)
-    return [one.values[-1] for one in unpack(topology_assignment(told)) for _ in range(one.count)]
+    actual_topology_assignment = msgspec.convert(assigned["topologyAssignment"], TopologyAssignment)
+    return [
+        topology_domain.values[-1]
+        for topology_domain in unpack(topology_assignment(actual_topology_assignment))
+        for _ in range(topology_domain.count)
+    ]
 
 
 def _misplaced(podset: Object, pods: list[Object], wanted: list[str]) -> str:
     """Return in what the pods of a podset are not where they were assigned to; empty: nothing."""
-    running = [one for one in pods if one["status"].get("phase") == "Running"]
-    hosts = [one["spec"]["nodeName"] for one in running]
-    told = [one["spec"].get("nodeSelector", {}).get(HOSTNAME) for one in running]
+    running = [pod for pod in pods if pod["status"].get("phase") == "Running"]
+    hosts = [item["spec"]["nodeName"] for item in running]
+    values = [item["spec"].get("nodeSelector", {}).get(HOSTNAME) for item in running]
     checks: tuple[tuple[str, Callable[[], bool]], ...] = (
         ("pods that run", lambda: len(running) == len(pods) == podset["count"]),
-        ("gates", lambda: not any(_gates(one) for one in running)),
-        ("node selectors", lambda: told == hosts),
+        ("gates", lambda: not any(_gates(item) for item in running)),
+        ("node selectors", lambda: values == hosts),
         ("hosts", lambda: Counter(hosts) == Counter(wanted)),
-        ("racks", lambda: len({HOSTS[one][RACK] for one in hosts}) == 1),
+        ("racks", lambda: len({HOSTS[host][RACK] for host in hosts}) == 1),
         ("ranks", lambda: _ranked(podset, running, wanted)),
     )
     return next((f"{what} {hosts}" for what, holds in checks if not holds()), "")
@@ -264,20 +268,20 @@ def _ranked(podset: Object, running: list[Object], wanted: list[str]) -> bool:
     asked = podset.get("topologyRequest", {})
     label, group = asked.get("podIndexLabel", ""), asked.get("subGroupIndexLabel", "")
     size = podset["count"] // asked.get("subGroupCount", 1)
-    if not label or any(not _label(one, label) for one in running):
+    if not label or any(not _label(item, label) for item in running):
         return True
-    ranks = [int(_label(one, label)) + int(_label(one, group) or 0) * size for one in running]
+    ranks = [int(_label(item, label)) + int(_label(item, group) or 0) * size for item in running]
     first = min(ranks)  # the workers of a group are numbered behind their leader
     return all(
-        one["spec"]["nodeName"] == wanted[rank - first]
-        for one, rank in zip(running, ranks, strict=True)
+        obj["spec"]["nodeName"] == wanted[rank - first]
+        for obj, rank in zip(running, ranks, strict=True)
     )
 
 
 def _label(pod: Object, key: str) -> str:
-    found: str = pod["metadata"].get("labels", {}).get(key, "")
-    return found
+    text: str = pod["metadata"].get("labels", {}).get(key, "")
+    return text
 
 
 def _gates(pod: Object) -> bool:
-    return any(one["name"] == TOPOLOGY_GATE for one in pod["spec"].get("schedulingGates", ()))
+    return any(gate["name"] == TOPOLOGY_GATE for gate in pod["spec"].get("schedulingGates", ()))

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.e2e.cast import KUEUE, make_queues, told, until
+from tests.e2e.cast import KUEUE, events_of, make_queues, until
 from tests.e2e.living import Living, conditions
 from tests.e2e.ordeal import alone
 from tests.parts.stage import kueue
@@ -32,8 +32,8 @@ async def label(api: KubernetesApi) -> int:
     """Put all nodes into one rack; return how many CPUs each has."""
     nodes = (await read(api, "/api/v1/nodes"))["items"]
     body = msgspec.json.encode({"metadata": {"labels": {"rack": "r1"}}})
-    for one in nodes:
-        path = f"/api/v1/nodes/{one['metadata']['name']}"
+    for node in nodes:
+        path = f"/api/v1/nodes/{node['metadata']['name']}"
         answer = await api.request("PATCH", path, body=body, content_type=MERGE_PATCH)
         assert answer.status == 200
     return int(nodes[0]["status"]["allocatable"]["cpu"])
@@ -60,7 +60,7 @@ async def test_a_queue_is_active_with_its_topology_and_admits_what_its_nodes_can
         await living.shows("large", "QuotaReserved=False TopologyPlacementFailed")
         await living.make("small", cpu="1", pods=2)
         await living.shows("small", "Admitted=True Admitted")
-        reserved = told(running.ledger, QuotaReserved)
+        reserved = events_of(running.ledger, QuotaReserved)
         (given,) = next(event for event in reserved if event.cluster_queue == NAME).assignment
         assert given.topology is not None
-        assert sum(one.count for one in unpack(given.topology)) == 2
+        assert sum(topology_domain.count for topology_domain in unpack(given.topology)) == 2

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cast import eventually, job_of, make_queues, submit, told, until
+from tests.e2e.cast import events_of, eventually, job_of, make_queues, submit, until
 from tests.e2e.ordeal import alone
 from tidegate.cluster.running import NotReadyError, run_services
 from tidegate.contracts.decisions import StartOrdered
@@ -40,7 +40,7 @@ async def test_the_actuator_of_the_second_installation_refuses_and_touches_nothi
         uid = ran["metadata"]["uid"]
 
         def is_decided() -> bool:
-            return any(one.job.uid != uid for one in told(second.ledger, StartOrdered))
+            return any(order.job.uid != uid for order in events_of(second.ledger, StartOrdered))
 
         assert (await api.request("DELETE", f"/apis/batch/v1/namespaces/{NAME}/jobs/train")).status
         await eventually(is_decided, "the second decides once the first has ended")

@@ -59,30 +59,32 @@ async def submit(api: KubernetesApi, job: Object) -> None:
     assert answer.status == 201, answer.body
 
 
-async def waits(api: KubernetesApi, name: str, reason: str, said: str) -> bool:
+async def waits(api: KubernetesApi, name: str, reason: str, message: str) -> bool:
     """Tell whether the Workload of a Job has no quota, for this reason and in these words."""
     uid = (await job_of(api, NAME, name))["metadata"]["uid"]
     path = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{NAME}/workloads"
     query = {"labelSelector": f"kueue.x-k8s.io/job-uid={uid}"}
     items = msgspec.json.decode((await api.request("GET", path, query=query)).body)["items"]
-    shown = [text for one in items for text in conditions(one)]
-    told = [one["message"] for one in items for one in one.get("status", {}).get("conditions", ())]
-    return f"QuotaReserved=False {reason}" in shown and any(said in text for text in told)
+    shown = [text for item in items for text in conditions(item)]
+    messages = [
+        item["message"] for item in items for item in item.get("status", {}).get("conditions", ())
+    ]
+    return f"QuotaReserved=False {reason}" in shown and any(message in text for text in messages)
 
 
 async def inactive(api: KubernetesApi) -> bool:
     path = f"/apis/kueue.x-k8s.io/v1beta2/clusterqueues/{NAME}-placed"
-    found = msgspec.json.decode((await api.request("GET", path)).body)
-    told = found.get("status", {}).get("conditions", ())
-    said = f"there is no Topology {NAME}."
-    return any(said in one["message"] and one["status"] == "False" for one in told)
+    obj = msgspec.json.decode((await api.request("GET", path)).body)
+    current_conditions = obj.get("status", {}).get("conditions", ())
+    text = f"there is no Topology {NAME}."
+    return any(text in item["message"] and item["status"] == "False" for item in current_conditions)
 
 
 async def test_what_cannot_be_charged_or_placed_waits_and_says_why(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
-    for found in objects():
-        await apply(api, found)
+    for obj in objects():
+        await apply(api, obj)
     claiming, placed = batch_job("claims", NAME, 1), batch_job("placed", f"{NAME}-placed", 1)
     claims = [{"name": "gpus", "resourceClaimTemplateName": NAME}]
     claiming["spec"]["template"]["spec"]["resourceClaims"] = claims
@@ -92,13 +94,13 @@ async def test_what_cannot_be_charged_or_placed_waits_and_says_why(
     async with run_services(alone(tmp_path, own_api), print):
         for job in (claiming, placed, elsewhere, classed):
             await submit(api, job)
-        said = "device class gpus.example.com is in no resources.deviceClassMappings"
-        await until(partial(waits, api, "claims", "AdmissionGated", said), "claims says why")
+        text = "device class gpus.example.com is in no resources.deviceClassMappings"
+        await until(partial(waits, api, "claims", "AdmissionGated", text), "claims says why")
         await until(partial(waits, api, "placed", "Suspended", "is inactive"), "placed waits")
         await until(lambda: inactive(api), "its ClusterQueue says which Topology is missing")
         await apply(api, TOPOLOGY)  # now it is placed, and its flavor has no nodes
-        said = "the flavor has no nodes with label kubernetes.io/hostname"
-        await until(partial(waits, api, "placed", "TopologyPlacementFailed", said), "no nodes")
+        text = "the flavor has no nodes with label kubernetes.io/hostname"
+        await until(partial(waits, api, "placed", "TopologyPlacementFailed", text), "no nodes")
         body = msgspec.json.encode({"metadata": {"labels": {PRIORITY: None}}})
         answer = await api.request("PATCH", f"{JOBS}/classed", body=body, content_type=MERGE_PATCH)
         assert (answer.status, b"not be removed" in answer.body) == (422, True), answer.body

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cast import job_of, make_queues, submit, told, until
+from tests.e2e.cast import events_of, job_of, make_queues, submit, until
 from tests.e2e.living import Living, configured
-from tests.e2e.test_left_behind import is_told, workload_of
+from tests.e2e.test_left_behind import is_reported, workload_of
 from tidegate.cli.doctor.left_workloads import left_behind
 from tidegate.cluster.running import run_services
 from tidegate.contracts.facts import WorkloadRemoved
@@ -34,10 +34,10 @@ async def test_a_framework_taken_out_lets_go_of_its_quota(
     async with run_services(configured(tmp_path, own_api, NO_JOBS), print) as running:
         await living.make("next", cpu="2")
         await living.shows("next", "Admitted=True Admitted")
-        gone = told(running.ledger, WorkloadRemoved)  # others' Jobs on this API server go too
-        removed = [one.reason for one in gone if one.uid == uid]
+        gone = events_of(running.ledger, WorkloadRemoved)  # others' Jobs on this API server go too
+        removed = [event.reason for event in gone if event.uid == uid]
         assert removed == ["NotWatched"]
-        await until(partial(is_told, api, NAMESPACE, runs), f"an Event on {runs}")
+        await until(partial(is_reported, api, NAMESPACE, runs), f"an Event on {runs}")
         left = left_behind(
             [await living.read(runs)], read_configuration(str(tmp_path / "config.yaml"))
         )

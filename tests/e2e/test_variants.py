@@ -54,16 +54,16 @@ class Family:
 
     async def members(self) -> dict[str, Object]:
         """Return the Workloads of Jobs by their flavors; the parent has none."""
-        found = await self.api.request("GET", f"{GROUP}/namespaces/{SPACE}/workloads")
-        ours = [one for one in msgspec.json.decode(found.body)["items"] if _is_owned(one)]
-        return {one["metadata"].get("annotations", {}).get(ALLOWED, ""): one for one in ours}
+        response = await self.api.request("GET", f"{GROUP}/namespaces/{SPACE}/workloads")
+        ours = [item for item in msgspec.json.decode(response.body)["items"] if _is_owned(item)]
+        return {obj["metadata"].get("annotations", {}).get(ALLOWED, ""): obj for obj in ours}
 
     async def shows(self, flavor: str, condition: str) -> None:
         """Wait until one of them shows a condition."""
 
         async def does() -> bool:
-            found = (await self.members()).get(flavor)
-            return found is not None and condition in conditions(found)
+            fields = (await self.members()).get(flavor)
+            return fields is not None and condition in conditions(fields)
 
         await until(does, f"{flavor or 'the parent'} shows {condition}")
 
@@ -78,19 +78,19 @@ class Family:
 
         await until(does, f"the Job runs on {flavor}")
 
-    async def told(self, *reasons: str) -> None:
+    async def emits(self, *reasons: str) -> None:
         """Wait until Events tell all of this."""
 
         async def are() -> bool:
-            found = await self.api.request("GET", f"/api/v1/namespaces/{SPACE}/events")
-            items = msgspec.json.decode(found.body)["items"]
-            return set(reasons) <= {one["reason"] for one in items}
+            response = await self.api.request("GET", f"/api/v1/namespaces/{SPACE}/events")
+            items = msgspec.json.decode(response.body)["items"]
+            return set(reasons) <= {item["reason"] for item in items}
 
         await until(are, f"Events tell {reasons}")
 
 
-def _is_owned(found: Object) -> bool:
-    return bool(found["metadata"].get("ownerReferences"))
+def _is_owned(obj: Object) -> bool:
+    return bool(obj["metadata"].get("ownerReferences"))
 
 
 async def test_a_job_starts_where_there_is_room_and_moves_to_the_flavor_that_is_preferred(
@@ -117,7 +117,7 @@ async def test_a_job_starts_where_there_is_room_and_moves_to_the_flavor_that_is_
         await family.runs_on("fast")
         await family.shows("slow", "QuotaReserved=False Deactivated")
         assert (await family.members())["slow"]["spec"]["active"] is False
-        await family.told("CreatedVariant", "DeactivatedVariant", "EvictedDueToFlavorMigration")
+        await family.emits("CreatedVariant", "DeactivatedVariant", "EvictedDueToFlavorMigration")
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
         await _delete(api)
         await until(lambda: _none(family), "with the Job its Workloads are gone")

@@ -96,10 +96,10 @@ async def register(admin: KubernetesClient, port: int, certificate: Path) -> Non
         "spec": {"type": "ExternalName", "externalName": "localhost"},
     }
     await post(admin, "/api/v1/namespaces/tidegate-system/services", service)
-    for one in registered():
-        one["spec"] |= {"caBundle": bundle}
-        one["spec"]["service"]["port"] = port
-        await post(admin, SERVICES, one)
+    for obj in registered():
+        obj["spec"] |= {"caBundle": bundle}
+        obj["spec"]["service"]["port"] = port
+        await post(admin, SERVICES, obj)
     await post(admin, f"{RBAC}/namespaces/a/roles", {"metadata": {"name": "view"}, "rules": RULES})
     binding = {
         "metadata": {"name": "view"},
@@ -110,8 +110,8 @@ async def register(admin: KubernetesClient, port: int, certificate: Path) -> Non
 
 
 async def unregister(admin: KubernetesClient) -> None:
-    for one in registered():
-        await admin.request("DELETE", f"{SERVICES}/{one['metadata']['name']}")
+    for obj in registered():
+        await admin.request("DELETE", f"{SERVICES}/{obj['metadata']['name']}")
 
 
 async def post(admin: KubernetesClient, path: str, body: dict[str, Any]) -> None:
@@ -122,7 +122,9 @@ async def post(admin: KubernetesClient, path: str, body: dict[str, Any]) -> None
 async def available(admin: KubernetesClient, name: str, wanted: str) -> bool:
     answer = await admin.request("GET", f"{SERVICES}/{name}")
     conditions = msgspec.json.decode(answer.body).get("status", {}).get("conditions", [])
-    return [one["status"] for one in conditions if one["type"] == "Available"] == [wanted]
+    return [
+        condition["status"] for condition in conditions if condition["type"] == "Available"
+    ] == [wanted]
 
 
 async def reached(admin: KubernetesClient) -> None:
@@ -138,7 +140,7 @@ async def passed_on(admin: KubernetesClient, path: str) -> bool:
     return (await admin.request("GET", path)).status == 200
 
 
-async def told(api: KubernetesClient, path: str) -> tuple[int, Any]:
+async def get_json(api: KubernetesClient, path: str) -> tuple[int, Any]:
     answer = await api.request("GET", path)
     return answer.status, msgspec.json.decode(answer.body)
 
@@ -146,27 +148,27 @@ async def told(api: KubernetesClient, path: str) -> tuple[int, Any]:
 async def test_kueues_paths_answer_through_the_api_server(served: Served) -> None:
     for version in ("v1beta1", "v1beta2"):
         root = f"{VISIBILITY}/{version}"
-        status, found = await told(served.admin, f"{root}/clusterqueues/team-a/pendingworkloads")
-        assert status == 200, found
-        assert found["apiVersion"] == f"visibility.kueue.x-k8s.io/{version}"
-        assert [one["metadata"]["name"] for one in found["items"]] == ["job-huge-d526e"]
-    status, found = await told(
+        status, obj = await get_json(served.admin, f"{root}/clusterqueues/team-a/pendingworkloads")
+        assert status == 200, obj
+        assert obj["apiVersion"] == f"visibility.kueue.x-k8s.io/{version}"
+        assert [obj["metadata"]["name"] for obj in obj["items"]] == ["job-huge-d526e"]
+    status, obj = await get_json(
         served.ann, f"{VISIBILITY}/v1beta2/namespaces/a/localqueues/main/pendingworkloads"
     )
-    assert (status, len(found["items"])) == (200, 1)
+    assert (status, len(obj["items"])) == (200, 1)
 
 
-async def test_a_person_is_told_why_by_their_own_rights(served: Served) -> None:
-    status, found = await told(served.ann, WHY.format("a", "sweep"))
-    assert (status, found["clusterQueue"]) == (200, "team-a")
-    assert "job-urgent" not in str(found)
+async def test_a_user_reads_why_by_their_own_rights(served: Served) -> None:
+    status, value = await get_json(served.ann, WHY.format("a", "sweep"))
+    assert (status, value["clusterQueue"]) == (200, "team-a")
+    assert "job-urgent" not in str(value)
     refused = [
         WHY.format("b", "urgent"),
         f"{VISIBILITY}/v1beta2/clusterqueues/team-a/pendingworkloads",
         f"{VISIBILITY}/v1beta2/namespaces/b/localqueues/main/pendingworkloads",
     ]
     for path in refused:
-        assert (await told(served.ann, path))[0] == 403, path
+        assert (await get_json(served.ann, path))[0] == 403, path
 
 
 async def test_headers_of_a_stranger_count_for_nothing(served: Served) -> None:
@@ -192,7 +194,7 @@ async def test_its_outage_keeps_no_namespace_where_it_is_guarded(
         return (await served.admin.request("GET", f"{SERVICES}/{name}")).status == 404
 
     async def gone() -> bool:
-        return (await told(served.admin, "/api/v1/namespaces/leaves"))[0] == 404
+        return (await get_json(served.admin, "/api/v1/namespaces/leaves"))[0] == 404
 
     try:
         await post(served.admin, "/api/v1/namespaces", {"metadata": {"name": "leaves"}})
@@ -206,8 +208,8 @@ async def test_its_outage_keeps_no_namespace_where_it_is_guarded(
 def guarded(served: Served, plane: ControlPlane, folder: Path) -> Process:
     """Start a guard of what is registered."""
     listed = [
-        {**one, "spec": {**one["spec"], "service": {**one["spec"]["service"], "port": served.port}}}
-        for one in registered()
+        {**obj, "spec": {**obj["spec"], "service": {**obj["spec"]["service"], "port": served.port}}}
+        for obj in registered()
     ]
     (folder / "services.yaml").write_text(yaml.safe_dump_all(listed))
     words = ["guard", "--services", str(folder / "services.yaml")]

@@ -16,7 +16,7 @@ import pytest
 
 from tests.parts.nats.sites import publish, two_accounts
 from tests.parts.postgresql import wait_until
-from tests.parts.sample import TOLD, TURNS, filled, published
+from tests.parts.sample import ENTRIES, TURNS, filled, published
 from tests.store.test_two_partitions import sealed
 from tidegate.bus.embedded import FOLDERS, find_server
 from tidegate.bus.jetstream.connection import open_bus
@@ -29,7 +29,7 @@ from tidegate.contracts.entry import Position
 from tidegate.ports import free_ports
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
-SHOWN = [entry.seq for entry in TOLD if entry.type in {"WorkloadAdmitted", "WorkloadPreempted"}]
+SHOWN = [entry.seq for entry in ENTRIES if entry.type in {"WorkloadAdmitted", "WorkloadPreempted"}]
 STREAM = "tidegate_local_events"
 pytestmark = pytest.mark.real
 
@@ -56,15 +56,15 @@ def fetched(command: list[str], folder: Path, env: dict[str, str], what: str) ->
 @pytest.fixture(scope="module")
 def go(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """How the Go example is run."""
-    found = find_go()
-    if found is None:
+    text = find_go()
+    if text is None:
         pytest.skip("Go is missing to compile the example: install it (https://go.dev/dl).")
     folder, binary = EXAMPLES / "go", tmp_path_factory.mktemp("go") / "events"
     # As the control plane is built: Go's own packages are compiled already.
     env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-trimpath -mod=readonly"}
-    fetched([found, "mod", "download"], folder, env, "The Go example's modules")
-    subprocess.run([found, "build", "-o", binary, "."], cwd=folder, env=env, check=True)
-    subprocess.run([found, "vet", "."], cwd=folder, env=env, check=True)
+    fetched([text, "mod", "download"], folder, env, "The Go example's modules")
+    subprocess.run([text, "build", "-o", binary, "."], cwd=folder, env=env, check=True)
+    subprocess.run([text, "vet", "."], cwd=folder, env=env, check=True)
     return [str(binary)]
 
 
@@ -84,8 +84,8 @@ def javascript(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.fixture(params=["go", "javascript"])
 def client(request: pytest.FixtureRequest) -> list[str]:
-    found: list[str] = request.getfixturevalue(request.param)
-    return found
+    names: list[str] = request.getfixturevalue(request.param)
+    return names
 
 
 @pytest.fixture
@@ -156,14 +156,14 @@ async def over_tls(tmp_path: Path) -> AsyncGenerator[tuple[str, Path], None]:
         await process.communicate()
 
 
-def seqs(told: list[str]) -> list[int]:
-    return [int(line.split()[1].rpartition("/")[2]) for line in told]
+def seqs(names: list[str]) -> list[int]:
+    return [int(line.split()[1].rpartition("/")[2]) for line in names]
 
 
 async def test_a_subscriber_tells_admissions_and_preemptions(client: list[str], url: str) -> None:
-    told = await lines([*client, url], len(SHOWN))
-    assert seqs(told) == SHOWN
-    assert any(" WorkloadPreempted " in line and " by b/job-" in line for line in told)
+    names = await lines([*client, url], len(SHOWN))
+    assert seqs(names) == SHOWN
+    assert any(" WorkloadPreempted " in line and " by b/job-" in line for line in names)
     later = [seq for seq in SHOWN if seq >= 43]
     assert seqs(await lines([*client, url, "43"], len(later))) == later
 
@@ -200,17 +200,17 @@ async def test_a_subscriber_tells_all_partitions_or_one(
     variables: dict[str, str],
     wanted: dict[str, int],
 ) -> None:
-    told = {ledger: [seq for seq in SHOWN if seq >= first] for ledger, first in wanted.items()}
-    count = sum(map(len, told.values()))
+    mapping = {ledger: [seq for seq in SHOWN if seq >= first] for ledger, first in wanted.items()}
+    count = sum(map(len, mapping.values()))
     printed = await lines([*client, two, *since], count, **variables)
     names = [line.split()[1].rpartition("/")[0] for line in printed]
     assert {
-        one: [seq for seq, name in zip(seqs(printed), names, strict=True) if name == one]
-        for one in wanted
-    } == told
+        text: [seq for seq, name in zip(seqs(printed), names, strict=True) if name == text]
+        for text in wanted
+    } == mapping
 
 
-async def test_a_hole_in_the_stream_is_filled_from_the_ledger_or_told(
+async def test_a_hole_in_the_stream_is_filled_from_the_ledger_or_reported(
     client: list[str], url: str, server: str
 ) -> None:
     connection = await nats.connect(url)
@@ -224,18 +224,18 @@ async def test_a_hole_in_the_stream_is_filled_from_the_ledger_or_told(
         *client, url, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     async with asyncio.timeout(120):
-        out, said = await process.communicate()
+        out, data = await process.communicate()
     assert process.returncode == 1
-    assert f"events {SHOWN[2] - 1} to {SHOWN[2] + 1} are missing" in said.decode()
+    assert f"events {SHOWN[2] - 1} to {SHOWN[2] + 1} are missing" in data.decode()
     assert seqs(out.decode().splitlines()) == SHOWN[:2]
 
 
-async def test_a_subscriber_reads_over_tls_whom_its_authority_vouches_for(
+async def test_a_subscriber_reads_over_tls_from_a_server_of_its_authority(
     client: list[str], over_tls: tuple[str, Path]
 ) -> None:
     url, authority = over_tls
-    told = await lines([*client, url], len(SHOWN), TIDEGATE_NATS_CA=str(authority))
-    assert seqs(told) == SHOWN
+    names = await lines([*client, url], len(SHOWN), TIDEGATE_NATS_CA=str(authority))
+    assert seqs(names) == SHOWN
 
 
 async def test_a_subscriber_joins_with_a_credentials_file(
@@ -263,6 +263,6 @@ async def test_a_subscriber_refuses_a_server_of_another_authority(
         stderr=asyncio.subprocess.PIPE,
     )
     async with asyncio.timeout(120):
-        out, said = await process.communicate()
+        out, data = await process.communicate()
     assert (process.returncode != 0, out) == (True, b"")
-    assert "certificate" in said.decode().lower()
+    assert "certificate" in data.decode().lower()

@@ -26,8 +26,8 @@ def test_the_generated_files_are_up_to_date(texts: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("folder", folders())
 def test_a_generated_folder_holds_nothing_else(folder: str, texts: dict[str, str]) -> None:
-    found = {path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.*")}
-    assert found == {name for name in texts if name.startswith(folder + "/")}
+    names = {path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.*")}
+    assert names == {name for name in texts if name.startswith(folder + "/")}
 
 
 def test_the_generator_writes_what_differs_and_removes_what_is_no_longer_made(
@@ -46,11 +46,11 @@ def test_the_generator_writes_what_differs_and_removes_what_is_no_longer_made(
 
 def test_policies_of_other_job_kinds_can_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     assert show(("pod", "ray.io/rayjob")) == 0
-    names = {one["metadata"]["name"] for one in yaml.safe_load_all(capsys.readouterr().out)}
+    names = {obj["metadata"]["name"] for obj in yaml.safe_load_all(capsys.readouterr().out)}
     assert {"tidegate-gate-pods", "tidegate-suspend-ray-io-rayjob"} < names
     assert "tidegate-suspend-batch-job" not in names
 
 
-def test_a_job_kind_that_nobody_knows_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_job_kind_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert show(("ray.io/rayjob", "example.com/job")) == 2
     assert capsys.readouterr().err.startswith("no job kind example.com/job; there are pod, batch")

@@ -107,26 +107,26 @@ DIRECT["spec"]["podSets"][0] = {"name": "a", "count": 1, "template": pods_templa
 
 def kinds() -> dict[str, tuple[JobKind[Any], Object]]:
     """Return each job kind with an object of it that can be read."""
-    found: dict[str, tuple[JobKind[Any], Object]] = {}
+    fields: dict[str, tuple[JobKind[Any], Object]] = {}
     for act in ACTS:
         kind = JOB_KINDS.get(act.framework) if act.declared is None else declared_kind(act.declared)
         if kind is not None:
-            found[kind.name] = kind, act.make("train", "main", 1.0)
-    found[pod.KIND.name] = pod.KIND, MEMBER
-    found[pod_group.KIND.name] = pod_group.KIND, MEMBER
-    found[workload.KIND.name] = workload.KIND, DIRECT
-    return found
+            fields[kind.name] = kind, act.make("train", "main", 1.0)
+    fields[pod.KIND.name] = pod.KIND, MEMBER
+    fields[pod_group.KIND.name] = pod_group.KIND, MEMBER
+    fields[workload.KIND.name] = workload.KIND, DIRECT
+    return fields
 
 
 KINDS = kinds()
 
 
-def places(found: Any, at: Path = ()) -> Iterator[Path]:  # noqa: ANN401 - any JSON
+def places(result: Any, at: Path = ()) -> Iterator[Path]:  # noqa: ANN401 - any JSON
     """Yield every place in an object, itself first."""
     yield at
-    parts: dict[Any, Any] = found if isinstance(found, dict) else {}
-    if isinstance(found, list):
-        parts = dict(enumerate(found))
+    parts: dict[Any, Any] = result if isinstance(result, dict) else {}
+    if isinstance(result, list):
+        parts = dict(enumerate(result))
     for key, value in parts.items():
         yield from places(value, (*at, key))
 
@@ -134,15 +134,15 @@ def places(found: Any, at: Path = ()) -> Iterator[Path]:  # noqa: ANN401 - any J
 @functools.cache
 def places_of(kind: str) -> tuple[Path, ...]:
     """Return the places in a kind's object that its owner decides on, and some more of a status."""
-    told = {key: value for key, value in KINDS[kind][1].items() if key in ("spec", "status")}
-    told.setdefault("status", {})
-    inside = [("status", one) for one in ("conditions", "active", "phase", "startTime", "ready")]
-    return (*(at for at in places(told) if len(at) > 1), *inside)
+    obj = {key: value for key, value in KINDS[kind][1].items() if key in ("spec", "status")}
+    obj.setdefault("status", {})
+    inside = [("status", text) for text in ("conditions", "active", "phase", "startTime", "ready")]
+    return (*(at for at in places(obj) if len(at) > 1), *inside)
 
 
-def put(found: Object, at: Path, value: Any) -> None:  # noqa: ANN401 - any JSON
+def put(obj: Object, at: Path, value: Any) -> None:  # noqa: ANN401 - any JSON
     """Put a value into an object; nothing happens where the way there is not."""
-    here: Any = found
+    here: Any = obj
     for key in at[:-1]:
         if isinstance(here, dict):
             here = here.setdefault(key, {})
@@ -160,15 +160,15 @@ def put(found: Object, at: Path, value: Any) -> None:  # noqa: ANN401 - any JSON
 @st.composite
 def objects(draw: st.DrawFn, kind: str) -> Object:
     """Draw an object of a kind with a few places altered."""
-    found: Object = msgspec.json.decode(msgspec.json.encode(KINDS[kind][1]))
+    obj: Object = msgspec.json.decode(msgspec.json.encode(KINDS[kind][1]))
     where = st.tuples(st.sampled_from(places_of(kind)), VALUES)
     for at, value in draw(st.lists(where, max_size=3)):
-        put(found, at, value)
-    about = found["metadata"]
+        put(obj, at, value)
+    about = obj["metadata"]
     about |= {"namespace": "team", "name": "train", "uid": "uid", "resourceVersion": "7"}
     about |= {"creationTimestamp": "2026-01-01T00:00:00Z", "generation": 1}
     about["labels"] = {**about.get("labels", {}), names.QUEUE_NAME: "main", **draw(WRITTEN)}
     about["annotations"] = draw(WRITTEN)
     if owners := draw(OWNERS):
         about["ownerReferences"] = owners
-    return found
+    return obj

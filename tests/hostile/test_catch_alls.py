@@ -124,11 +124,11 @@ def test_ingest_refuses_one_object_and_tells_the_others(
             await stage.hear(Heartbeat)
             if later:
                 stage.make(JOBS, job("odd"))
-            told = await stage.hear(ObjectRefused)
+            observations = await stage.hear(ObjectRefused)
             stage.make(JOBS, job("other"))
-            await stage.hear(JobObserved, lambda one: one.name == "other")
-        assert (told.name, told.error) == ("odd", f"UnthoughtOfError: {BUG}")
-        assert (told.job is not None) == described
+            await stage.hear(JobObserved, lambda observation: observation.name == "other")
+        assert (observations.name, observations.error) == ("odd", f"UnthoughtOfError: {BUG}")
+        assert (observations.job is not None) == described
         assert counted(registry, "refused") == 1
 
     run_virtually(run())
@@ -148,7 +148,7 @@ def test_ingest_tells_that_an_object_is_gone_though_what_else_that_means_fails(
             stage.remove(f"{JOBS}/odd")
             await stage.hear(ObjectGone)
             stage.remove(f"{JOBS}/other")
-            await stage.hear(ObjectGone, lambda one: one.name == "other")
+            await stage.hear(ObjectGone, lambda observation: observation.name == "other")
         assert await gone(stage) == ["odd", "other"]
         assert counted(registry, "failed") == 1
 
@@ -172,8 +172,8 @@ def test_ingest_lists_a_resource_again_whose_round_failed_and_watches_the_others
         stage.make(JOBS, job("train"))
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
-        told = [(one.name, one.round) for one in await jobs(stage)]
-        assert told == [("train", 1), ("train", 2)], "what the list told that failed is told again"
+        rows = [(observation.name, observation.round) for observation in await jobs(stage)]
+        assert rows == [("train", 1), ("train", 2)], "what the list told that failed is told again"
         assert not fails
 
     run_virtually(run())
@@ -184,11 +184,11 @@ def test_the_scheduler_refuses_one_observation_and_takes_the_others(
 ) -> None:
     """The observation is the first that a turn fails on; the ledger says which and why."""
 
-    def broken(state: Any, at: Position, told: Sequence[Message], refused: Any) -> Any:  # noqa: ANN401
-        for one in told:
-            if b'"odd"' in one.payload and one.at not in refused:
+    def broken(state: Any, at: Position, messages: Sequence[Message], refused: Any) -> Any:  # noqa: ANN401
+        for message in messages:
+            if b'"odd"' in message.payload and message.at not in refused:
                 raise UnthoughtOfError(BUG)
-        return accept(state, at, told, refused)
+        return accept(state, at, messages, refused)
 
     monkeypatch.setattr("scheduler.turn.accept", broken)
 
@@ -223,10 +223,10 @@ def test_the_actuator_reports_one_order_and_carries_out_the_others(
         odd, other = scene.make(JOBS, job("odd")), scene.make(JOBS, job("other"))
         async with alongside(scene.actuator(registry=registry).run()):
             await scene.write(start(odd), start(other))
-            told = await scene.hear(ActuationReported)
+            observations = await scene.hear(ActuationReported)
             await eventually(lambda: not scene.job("other")["spec"]["suspend"])
-        assert (told.reason, told.job) == ("invalid", ref(odd))
-        assert told.message == f"UnthoughtOfError: {BUG}"
+        assert (observations.reason, observations.job) == ("invalid", ref(odd))
+        assert observations.message == f"UnthoughtOfError: {BUG}"
         assert scene.job("odd")["spec"]["suspend"] is True
         assert (order_outcomes(registry, "invalid"), order_outcomes(registry, "done")) == (1, 1)
 

@@ -66,11 +66,11 @@ def test_nonsense_is_refused_with_a_sentence(name: str) -> None:
 @drawn(15)
 @given(st.lists(st.tuples(st.sampled_from([*places(FULL)][1:]), VALUES), min_size=1, max_size=3))
 def test_any_configuration_is_read_or_refused(changes: list[tuple[Any, Any]]) -> None:
-    found: dict[str, Any] = yaml.safe_load(yaml.safe_dump(FULL))
+    document: dict[str, Any] = yaml.safe_load(yaml.safe_dump(FULL))
     for at, value in changes:
-        put(found, at, value)
+        put(document, at, value)
     try:
-        parse_configuration(yaml.safe_dump(found))
+        parse_configuration(yaml.safe_dump(document))
     except SettingsError:
         return
 
@@ -134,6 +134,8 @@ def test_any_argument_is_taken_or_refused(
     monkeypatch.setenv("TIDEGATE_STATE", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
     for text in ARGUMENTS:
-        result = CliRunner().invoke(build(), [one.format(text) for one in command])
+        result = CliRunner().invoke(
+            build(), [candidate_text.format(text) for candidate_text in command]
+        )
         error = result.exception
         assert error is None or isinstance(error, SystemExit | TidegateError), (command, text)

@@ -64,18 +64,21 @@ def test_bytes_that_are_no_message_are_undecodable(
 @functools.cache
 def world() -> World:
     """Return a world in which one job runs, one has ended, and one waits."""
-    found = World().open()
+    actual_world = World().open()
     for queue, cpus in (("a", 3), ("c", 3), ("a", 9)):
-        found.turn(found.wait(1), found.submit(queue, cpus, 0))
-        found.all_obey()
-    found.turn(found.finish(min(found.jobs)))
-    return found
+        actual_world.turn(actual_world.wait(1), actual_world.submit(queue, cpus, 0))
+        actual_world.all_obey()
+    actual_world.turn(actual_world.finish(min(actual_world.jobs)))
+    return actual_world
 
 
 def observations() -> list[bytes]:
     """Return what ingest says of a job, a queue and a flavor."""
-    found = world()
-    return [encode(one) for one in (job(version=900), found.queue("a"), flavor("f", version=901))]
+    actual_world = world()
+    return [
+        encode(observation)
+        for observation in (job(version=900), actual_world.queue("a"), flavor("f", version=901))
+    ]
 
 
 @functools.cache
@@ -90,11 +93,11 @@ def altered(draw: st.DrawFn, bodies: tuple[bytes, ...]) -> tuple[int, bytes]:
     Most are of the type that was there: else few would be read at all.
     """
     number = draw(st.integers(0, len(bodies) - 1))
-    found: Any = msgspec.json.decode(bodies[number])
+    document: Any = msgspec.json.decode(bodies[number])
     for at in draw(st.lists(st.sampled_from(every_place(bodies[number])), min_size=1, max_size=2)):
-        there = found_at(found, at)
-        put(found, at, draw(st.one_of(VALUES, *[ALIKE.get(type(there), VALUES)] * 9)))
-    return number, msgspec.json.encode(found)
+        there = found_at(document, at)
+        put(document, at, draw(st.one_of(VALUES, *[ALIKE.get(type(there), VALUES)] * 9)))
+    return number, msgspec.json.encode(document)
 
 
 ALIKE: dict[type, st.SearchStrategy[Any]] = {
@@ -111,27 +114,27 @@ ALIKE: dict[type, st.SearchStrategy[Any]] = {
 @given(altered(tuple(observations())))
 def test_any_observation_is_accepted_or_refused(drawn_as: tuple[int, bytes]) -> None:
     state = snapshot.decode(snapshot.encode(world().bus.state))
-    told = Message(Position(1, 1), state.now_us, "tidegate.local.observed.x.team.x", drawn_as[1])
-    facts, at = accept(state, Position(1, 0), [told])
+    message = Message(Position(1, 1), state.now_us, "tidegate.local.observed.x.team.x", drawn_as[1])
+    facts, at = accept(state, Position(1, 0), [message])
     decide(state)
-    refused = [one for one in facts if isinstance(one, ObservationRefused)]
+    refused = [fact for fact in facts if isinstance(fact, ObservationRefused)]
     assert at.seq == 1
-    assert all(len(one.error) < 2_000 for one in refused)
+    assert all(len(event.error) < 2_000 for event in refused)
 
 
 def payloads() -> tuple[bytes, ...]:
-    return tuple(one.payload.encode() for one in world().entries)
+    return tuple(entry.payload.encode() for entry in world().entries)
 
 
 def with_altered(number: int, body: bytes) -> list[Entry]:
     """Return the history with another event in one place, sealed as if it had been decided."""
-    events = [decode(one.payload) for one in world().entries]
+    events = [decode(entry.payload) for entry in world().entries]
     events[number] = decode(body)
     return list(seal(GENESIS, 1, "local", events))
 
 
-def exhaust(found: Iterable[object]) -> None:
-    for _ in found:
+def exhaust(values: Iterable[object]) -> None:
+    for _ in values:
         pass
 
 
@@ -149,10 +152,10 @@ READERS: dict[str, Callable[[list[Entry]], object]] = {
 
 @pytest.mark.parametrize("reader", READERS)
 @drawn(15)
-@given(found=altered(payloads()))
-def test_any_row_is_read_or_refused(reader: str, found: tuple[int, bytes]) -> None:
+@given(row=altered(payloads()))
+def test_any_row_is_read_or_refused(reader: str, row: tuple[int, bytes]) -> None:
     try:
-        READERS[reader](with_altered(*found))
+        READERS[reader](with_altered(*row))
     except TidegateError:
         return
 
@@ -165,11 +168,11 @@ def engine() -> Engine:
 
 
 @drawn(15)
-@given(found=altered(payloads()))
-def test_reports_are_made_again_over_any_row(found: tuple[int, bytes]) -> None:
+@given(row=altered(payloads()))
+def test_reports_are_made_again_over_any_row(row: tuple[int, bytes]) -> None:
     with engine().connect() as conn:
         try:
-            rebuild_reports(conn, 0, [with_altered(*found)])
+            rebuild_reports(conn, 0, [with_altered(*row)])
         except TidegateError:
             return
         finally:

@@ -29,23 +29,23 @@ SLOW = (HealthCheck.too_slow, HealthCheck.data_too_large)
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-def seen_as(kind: JobKind[Any], found: Object) -> Any:  # noqa: ANN401 - of the kind's own type
-    line = msgspec.json.encode({"type": "ADDED", "object": found})
+def seen_as(kind: JobKind[Any], obj: Object) -> Any:  # noqa: ANN401 - of the kind's own type
+    line = msgspec.json.encode({"type": "ADDED", "object": obj})
     return decode(line, kind.seen)[1]
 
 
-def observed(kind: JobKind[Any], found: Object) -> list[Any]:
+def observed(kind: JobKind[Any], obj: Object) -> list[Any]:
     """Return what ingest tells of an object, as it stands on the bus; nothing: it is refused."""
-    seen, joins = seen_as(kind, found), JobIndex([kind], Scope())
+    seen, joins = seen_as(kind, obj), JobIndex([kind], Scope())
     try:
-        told = [] if isinstance(seen, Unreadable) else list(joins.job(kind, seen))
-        sent = [encode(cast("Observation", one)) for _, one in told]
+        pairs = [] if isinstance(seen, Unreadable) else list(joins.job(kind, seen))
+        sent = [encode(cast("Observation", observation)) for _, observation in pairs]
     except TooLargeError:
         return []
     except TidegateError as error:
-        joins.unreadable(kind, seen.metadata, found, str(error))
+        joins.unreadable(kind, seen.metadata, obj, str(error))
         return []
-    made: list[Any] = [one for _, one in told]
+    made: list[Any] = [observation for _, observation in pairs]
     assert [decode_observation(body) for body in sent] == made
     return made
 
@@ -60,26 +60,26 @@ def test_any_object_is_observed_or_refused(kind: str, data: st.DataObject) -> No
 @each_kind
 @drawn(12, SLOW)
 @given(st.data())
-def test_how_any_object_stands_can_be_told(kind: str, data: st.DataObject) -> None:
-    row, found = KINDS[kind][0], data.draw(objects(kind))
-    seen = seen_as(row, found)
-    told = row.status_of(seen.metadata, found)
-    assert msgspec.json.decode(msgspec.json.encode(told), type=JobState) == told
+def test_how_any_object_stands_can_be_reported(kind: str, data: st.DataObject) -> None:
+    row, fields = KINDS[kind][0], data.draw(objects(kind))
+    seen = seen_as(row, fields)
+    observation = row.status_of(seen.metadata, fields)
+    assert msgspec.json.decode(msgspec.json.encode(observation), type=JobState) == observation
 
 
-def given_to(row: JobKind[Any], found: Object) -> tuple[PodSetStart, ...]:
+def given_to(row: JobKind[Any], obj: Object) -> tuple[PodSetStart, ...]:
     """Return what a start gives to the podsets of an object, or of one that can be read."""
-    told = [one for one in observed(row, found) if one.podsets]
-    podsets = told[0].podsets if told else ()
+    values = [item for item in observed(row, obj) if item.podsets]
+    podsets = values[0].podsets if values else ()
     return tuple(
         PodSetStart(
-            name=one.name,
-            count=one.count,
+            name=podset.name,
+            count=podset.count,
             node_selector={"size": "big"},
             tolerations=(Toleration(key="a", operator="Exists"),),
             labels={"a": "b"},
         )
-        for one in podsets
+        for podset in podsets
     )
 
 
@@ -108,13 +108,13 @@ def walked(row: JobKind[Any], job: Object, order: Start | Stop) -> Object:
 @drawn(12, SLOW)
 @given(st.data())
 def test_any_object_is_started_and_stopped_or_refused(kind: str, data: st.DataObject) -> None:
-    row, found = KINDS[kind][0], data.draw(objects(kind))
-    if not row.optional and isinstance(seen_as(row, found), Unreadable):
+    row, obj = KINDS[kind][0], data.draw(objects(kind))
+    if not row.optional and isinstance(seen_as(row, obj), Unreadable):
         return  # the API server would not have it
-    podsets = given_to(row, found)
+    podsets = given_to(row, obj)
     start = StartOrdered(at_us=1, workload="team/w", job=JOB, podsets=podsets)
     stop = StopOrdered(at_us=1, workload="team/w", job=JOB, podsets=podsets)
-    began = walked(row, found, Start(order=start, ledger_id="ledger-1", seq=7))
-    altered = merged(began, {"metadata": {"annotations": found["metadata"]["annotations"]}})
+    began = walked(row, obj, Start(order=start, ledger_id="ledger-1", seq=7))
+    altered = merged(began, {"metadata": {"annotations": obj["metadata"]["annotations"]}})
     for job in (began, altered):
         walked(row, job, Stop(order=stop, ledger_id="ledger-1", seq=9))

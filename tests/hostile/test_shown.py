@@ -44,10 +44,10 @@ def opened() -> bytes:
 @drawn(15, (HealthCheck.too_slow, HealthCheck.data_too_large))
 @given(data=st.data())
 def test_any_job_that_is_observed_is_decided_and_shown(kind: str, data: st.DataObject) -> None:
-    row, found = KINDS[kind][0], data.draw(objects(kind))
+    row, fields = KINDS[kind][0], data.draw(objects(kind))
     state, read_model = snapshot.decode(opened()), ReadModel()
-    for one in observed(row, found):
-        message = Message(Position(1, 1), state.now_us, "tidegate.local.observed.x", encode(one))
+    for item in observed(row, fields):
+        message = Message(Position(1, 1), state.now_us, "tidegate.local.observed.x", encode(item))
         facts, _ = accept(state, Position(1, 0), [message])
         for seq, event in enumerate([*facts, *decide(state)], start=1):
             read_model.learn(event, f"{LEDGER}/{seq}")
@@ -57,7 +57,7 @@ def test_any_job_that_is_observed_is_decided_and_shown(kind: str, data: st.DataO
                 msgspec.json.encode(made)
     for shown in read_model.workloads.values():
         try:
-            msgspec.json.encode(shown_as.workload(shown, found, row, read_model.priorities))
+            msgspec.json.encode(shown_as.workload(shown, fields, row, read_model.priorities))
         except TidegateError:
             continue
 

@@ -65,8 +65,8 @@ def nodes(draw: st.DrawFn) -> NodeSpec:
     )
 
 
-def _of(one: DecisionEvent, name: str) -> bool:
-    return isinstance(one, WorkloadDecision) and one.workload == f"n/{name}"
+def _of(decision: DecisionEvent, name: str) -> bool:
+    return isinstance(decision, WorkloadDecision) and decision.workload == f"n/{name}"
 
 
 @drawn(60)
@@ -93,11 +93,11 @@ def test_whatever_is_asked_of_whichever_nodes_others_are_placed(
         )
     )
     cluster.job("sane", 1, HOSTNAME)
-    told = decide(cluster.state)
-    assert [encode(one) for one in told]
+    decisions = decide(cluster.state)
+    assert [encode(decision) for decision in decisions]
     cluster.fold(facts.WorkloadRemoved(at_us=0, workload="n/odd", uid="odd", version=9))
-    told += decide(cluster.state)
-    assert "WorkloadAdmitted" in names(one for one in told if _of(one, "sane"))
+    decisions += decide(cluster.state)
+    assert "WorkloadAdmitted" in names(decision for decision in decisions if _of(decision, "sane"))
     assert sum(cluster.where("sane").values()) == 1
 
 
@@ -110,7 +110,7 @@ LAYERS = (SliceLayer(level="rack", size=5), SliceLayer(level=HOSTNAME, size=3))
 
 
 @pytest.mark.parametrize(
-    ("podsets", "said"),
+    ("podsets", "text"),
     [
         ([_asking("a", 5, layers=LAYERS)], "slices of 5 pods do not consist of slices of 3"),
         (
@@ -120,7 +120,7 @@ LAYERS = (SliceLayer(level="rack", size=5), SliceLayer(level=HOSTNAME, size=3))
         ([_asking("a", 1, preferred="rack", layers=LAYERS[1:])], "1 pods are no multiple"),
     ],
 )
-def test_a_request_that_makes_no_sense_is_told_so(podsets: list[PodSet], said: str) -> None:
+def test_a_request_that_makes_no_sense_is_reported_so(podsets: list[PodSet], text: str) -> None:
     """The first one ended the scheduler, of the second one podset was started without a place."""
     cluster = Cluster(4)
     job = ObjectRef(kind="batch/job", namespace="n", name="odd", uid="odd")
@@ -129,11 +129,13 @@ def test_a_request_that_makes_no_sense_is_told_so(podsets: list[PodSet], said: s
             at_us=0, workload="n/odd", uid="odd", job=job, queue="q", podsets=tuple(podsets)
         )
     )
-    [told] = [one for one in cluster.decide() if isinstance(one, WorkloadPending)]
-    assert said in told.message
+    [decision] = [
+        decision for decision in cluster.decide() if isinstance(decision, WorkloadPending)
+    ]
+    assert text in decision.message
 
 
-def test_numbers_that_no_node_has_can_be_told() -> None:
+def test_numbers_that_no_node_has_can_be_observed() -> None:
     cluster = Cluster(0)
     for number in range(4):
         labels = {"rack": f"r{number}", HOSTNAME: f"x{number}"}
@@ -143,25 +145,27 @@ def test_numbers_that_no_node_has_can_be_told() -> None:
         cluster.fold(facts.NodeDefined(at_us=0, name=f"x{number}", spec=spec))
     for name, pods in (("first", INT32_MAX), ("wide", 5 * INT32_MAX)):
         cluster.job(name, pods, requests={"cpu": "0"})
-    [told] = [one for one in cluster.decide() if isinstance(one, WorkloadPending)]
-    assert encode(told)
+    [decision] = [
+        decision for decision in cluster.decide() if isinstance(decision, WorkloadPending)
+    ]
+    assert encode(decision)
 
 
 def test_a_topology_of_thousands_of_levels_is_refused() -> None:
     levels = [{"nodeLabel": f"level-{number}"} for number in range(5_000)]
-    found = read({"metadata": {"name": "deep"}, "spec": {"levels": levels}}, Topology)
+    topology = read({"metadata": {"name": "deep"}, "spec": {"levels": levels}}, Topology)
     with pytest.raises(TidegateError, match="5000 levels"):
-        definitions.topology(found)
+        definitions.topology(topology)
 
 
 @pytest.mark.parametrize("amount", [DIGITS, "1e999999999", "-1e999999999", "NaN", "x"])
 def test_an_amount_that_no_node_has_is_refused_or_bounded(amount: str) -> None:
     status = {"allocatable": {"cpu": amount, "memory": "1Gi"}}
-    found = read({"metadata": {"name": "odd"}, "status": status}, Node)
-    told: dict[str, int] = {}
+    node = read({"metadata": {"name": "odd"}, "status": status}, Node)
+    fields: dict[str, int] = {}
     with suppress(TidegateError):
-        told = definitions.node(found).spec.allocatable
-    assert abs(told.get("cpu", 0)) <= UNLIMITED
+        fields = definitions.node(node).spec.allocatable
+    assert abs(fields.get("cpu", 0)) <= UNLIMITED
 
 
 @pytest.mark.parametrize(
@@ -178,7 +182,7 @@ def test_an_amount_that_no_node_has_is_refused_or_bounded(amount: str) -> None:
         {"podset-required-topology": "x" * 300_000},
     ],
 )
-def test_a_request_that_nobody_could_meet_is_refused_in_few_words(
+def test_a_request_that_no_quota_could_meet_is_refused_in_few_words(
     annotations: dict[str, str],
 ) -> None:
     written = {f"kueue.x-k8s.io/{name}": value for name, value in annotations.items()}

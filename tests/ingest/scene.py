@@ -44,13 +44,23 @@ def session(  # noqa: PLR0913 - what a session stands on
 
 
 async def rounds(stage: Stage, resource: str) -> list[SyncCompleted]:
-    told = await stage.heard()
-    return [one for one in told if isinstance(one, SyncCompleted) and one.resource == resource]
+    observations = await stage.heard()
+    return [
+        observation
+        for observation in observations
+        if isinstance(observation, SyncCompleted) and observation.resource == resource
+    ]
 
 
 async def jobs(stage: Stage) -> list[JobObserved]:
-    return [one for one in await stage.heard() if isinstance(one, JobObserved)]
+    return [
+        observation for observation in await stage.heard() if isinstance(observation, JobObserved)
+    ]
 
 
 async def gone(stage: Stage) -> list[str]:
-    return [one.name for one in await stage.heard() if isinstance(one, ObjectGone)]
+    return [
+        observation.name
+        for observation in await stage.heard()
+        if isinstance(observation, ObjectGone)
+    ]

@@ -1,4 +1,4 @@
-"""For which decision a Workload was deactivated is told with whether it is active."""
+"""For which decision a Workload was deactivated is reported with whether it is active."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOTE = "tidegate.dev/deactivated"
 
 
 @pytest.mark.parametrize("direct", [False, True])
-def test_the_decision_is_told_with_what_was_written_for_it(*, direct: bool) -> None:
+def test_the_decision_is_reported_with_what_was_written_for_it(*, direct: bool) -> None:
     async def run() -> None:
         stage = Stage()
         made = workload_of(stage.make(JOBS, job()))
@@ -26,10 +26,13 @@ def test_the_decision_is_told_with_what_was_written_for_it(*, direct: bool) -> N
             await stage.hear(Heartbeat)
             noted = {"metadata": {"annotations": {NOTE: "ledger/7"}}}
             stage.change(PATH, {**noted, "spec": {"active": False}})
-            told = await stage.hear(JobObserved, lambda one: not one.active)
-            assert told.deactivated == "ledger/7"
+            observations = await stage.hear(JobObserved, lambda observation: not observation.active)
+            assert observations.deactivated == "ledger/7"
             stage.change(PATH, {"spec": {"active": True}})
-            told = await stage.hear(JobObserved, lambda one: one.active and one.deactivated != "")
-            assert (told.kind == "workload") is direct
+            observations = await stage.hear(
+                JobObserved,
+                lambda observation: observation.active and observation.deactivated != "",
+            )
+            assert (observations.kind == "workload") is direct
 
     run_virtually(run())

@@ -74,8 +74,10 @@ def test_a_body_goes_with_its_job_and_no_list_brings_it_back(end: str) -> None:
             await until_stored(keeper, 1)
             await asyncio.sleep(RELIST_S)
         assert len(keeper.stored) == 1
-        told = [one for one in await jobs(stage) if one.name == "train"]
-        assert len({one.body for one in told}) == 1, "its end is no other body"
+        observations = [job for job in await jobs(stage) if job.name == "train"]
+        assert len({observation.body for observation in observations}) == 1, (
+            "its end is no other body"
+        )
 
     run_virtually(run())
 
@@ -85,9 +87,11 @@ def test_a_body_that_changed_takes_the_place_of_the_one_before() -> None:
         stage, keeper = Stage(), Keeper()
         stage.make(JOBS, placed())
         async with alongside(session(stage, keeper=keeper).run()):
-            first = await stage.hear(JobObserved, lambda one: one.body != "")
+            first = await stage.hear(JobObserved, lambda observation: observation.body != "")
             stage.change(f"{JOBS}/train", {"metadata": {"labels": {"team": "a"}}})
-            await stage.hear(JobObserved, lambda one: one.body not in ("", first.body))
+            await stage.hear(
+                JobObserved, lambda observation: observation.body not in ("", first.body)
+            )
             await until_stored(keeper, 1)
         assert keeper.dropped == [first.body]
 
@@ -137,14 +141,16 @@ def test_a_job_beyond_the_room_is_refused_until_another_ended() -> None:
         stage, keeper = Stage(), Keeper()
         stage.make(JOBS, placed("first"))
         async with alongside(session(stage, keeper=keeper).run()):
-            first = await stage.hear(JobObserved, lambda one: one.body != "")
+            first = await stage.hear(JobObserved, lambda observation: observation.body != "")
             [size] = [len(body) for body in keeper.stored.values()]
             with patch("ingest.jobs.bodies.NAMESPACE_BODIES_BYTES_MAX", size + 300):
                 stage.make(JOBS, placed("next"))
                 refusal = await stage.hear(ObjectRefused)
                 assert "the job waits for the end of others" in refusal.error
                 stage.remove(f"{JOBS}/first")
-                taken = await stage.hear(JobObserved, lambda one: one.body not in ("", first.body))
+                taken = await stage.hear(
+                    JobObserved, lambda observation: observation.body not in ("", first.body)
+                )
         assert taken.name == "next"
         assert taken.version == refusal.version, "nothing but a list tells it"
         assert list(keeper.stored) == [taken.body]
@@ -207,8 +213,12 @@ def test_no_heartbeat_waits_for_a_body_to_be_dropped() -> None:
             with patch.object(keeper, "drop", hang):
                 stage.remove(f"{JOBS}/train")
                 await asked.wait()
-                last = [one.beat for one in await stage.heard() if isinstance(one, Heartbeat)][-1]
-                await stage.hear(Heartbeat, lambda one: one.beat > last + 3)
+                last = [
+                    observation.beat
+                    for observation in await stage.heard()
+                    if isinstance(observation, Heartbeat)
+                ][-1]
+                await stage.hear(Heartbeat, lambda observation: observation.beat > last + 3)
 
     run_virtually(run())
 

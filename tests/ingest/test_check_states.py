@@ -41,22 +41,26 @@ SEEN = CheckSeen(
 
 def since(decision: str) -> Object:
     """Return the condition that says since when states of checks count."""
-    said = {"status": "True", "reason": "Reset", "lastTransitionTime": AT}
-    return {"type": CHECKS_SINCE, "message": decision, **said}
+    fields = {"status": "True", "reason": "Reset", "lastTransitionTime": AT}
+    return {"type": CHECKS_SINCE, "message": decision, **fields}
 
 
-def test_states_are_told_with_the_decision_that_they_follow() -> None:
+def test_states_are_reported_with_the_decision_that_they_follow() -> None:
     async def run() -> None:
         stage = Stage()
         stage.make(WORKLOADS, workload_of(stage.make(JOBS, job())))
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
             stage.change(f"{PATH}/status", {"status": {"admissionChecks": [STATE]}})
-            told = await stage.hear(JobObserved, lambda one: bool(one.checks))
-            assert (told.checks, told.checks_since) == ((SEEN,), "")
+            observations = await stage.hear(
+                JobObserved, lambda observation: bool(observation.checks)
+            )
+            assert (observations.checks, observations.checks_since) == ((SEEN,), "")
             stage.change(f"{PATH}/status", {"status": {"conditions": [since("ledger/7")]}})
-            told = await stage.hear(JobObserved, lambda one: one.checks_since != "")
-            assert (told.checks, told.checks_since) == ((SEEN,), "ledger/7")
+            observations = await stage.hear(
+                JobObserved, lambda observation: observation.checks_since != ""
+            )
+            assert (observations.checks, observations.checks_since) == ((SEEN,), "ledger/7")
 
     run_virtually(run())
 
@@ -68,7 +72,9 @@ def test_a_boost_of_the_workload_is_one_of_its_job() -> None:
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
             stage.change(PATH, {"metadata": {"annotations": {PRIORITY_BOOST: "-3"}}})
-            told = await stage.hear(JobObserved, lambda one: one.priority_boost != 0)
-            assert told.priority_boost == -3
+            observations = await stage.hear(
+                JobObserved, lambda observation: observation.priority_boost != 0
+            )
+            assert observations.priority_boost == -3
 
     run_virtually(run())

@@ -1,4 +1,4 @@
-"""Devices that a job's pods claim by template are told as what they are charged."""
+"""Devices that a job's pods claim by template are reported as what they are charged."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def request(count: int, of: str = "gpus.example.com", **more: Any) -> Object:  #
 
 
 def claiming() -> Object:
-    found = job()
+    obj = job()
     claim = {"name": "c", "resourceClaimTemplateName": "gpus"}
-    found["spec"]["template"]["spec"]["resourceClaims"] = [claim]
-    return found
+    obj["spec"]["template"]["spec"]["resourceClaims"] = [claim]
+    return obj
 
 
 def test_a_job_waits_for_its_template_and_asks_for_its_devices_then() -> None:
@@ -53,49 +53,58 @@ def test_a_job_waits_for_its_template_and_asks_for_its_devices_then() -> None:
         stage.make(CRDS, foreign_crd("claims"))
         stage.make(JOBS, claiming())
         async with alongside(session(stage, device_classes=CLASSES).run()):
-            await stage.hear(JobObserved, lambda one: one.gates == ("ResourceClaimTemplate/gpus",))
+            await stage.hear(
+                JobObserved,
+                lambda observation: observation.gates == ("ResourceClaimTemplate/gpus",),
+            )
             stage.make(TEMPLATES, template(request(2), request(3)))
-            told = await stage.hear(JobObserved, lambda one: one.gates == ())
-            assert told.podsets[0].devices == ASKED
+            observations = await stage.hear(
+                JobObserved, lambda observation: observation.gates == ()
+            )
+            assert observations.podsets[0].devices == ASKED
             stage.remove(f"{TEMPLATES}/gpus")
             await asyncio.sleep(5)
-            heard = [one for one in await stage.heard() if isinstance(one, JobObserved)]
+            heard = [
+                observation
+                for observation in await stage.heard()
+                if isinstance(observation, JobObserved)
+            ]
             assert heard[-1].gates == ("ResourceClaimTemplate/gpus",)
 
     run_virtually(run())
 
 
 @pytest.mark.parametrize(
-    ("found", "gate"),
+    ("obj", "gate"),
     [
         (template(request(1, of="other.example.com")), "DeviceClass/other.example.com"),
         (template(request(1, allocationMode="All")), "ResourceClaimTemplate/gpus"),
         (template({"name": "r", "firstAvailable": []}), "ResourceClaimTemplate/gpus"),
     ],
 )
-def test_a_claim_that_cannot_be_counted_holds_its_job(found: Object, gate: str) -> None:
+def test_a_claim_that_cannot_be_counted_holds_its_job(obj: Object, gate: str) -> None:
     async def run() -> None:
         stage = Stage()
         stage.make(CRDS, foreign_crd("claims"))
-        stage.make(TEMPLATES, found)
+        stage.make(TEMPLATES, obj)
         stage.make(JOBS, claiming())
         async with alongside(session(stage, device_classes=CLASSES).run()):
             await stage.hear(Heartbeat)
-            await stage.hear(JobObserved, lambda one: one.gates == (gate,))
+            await stage.hear(JobObserved, lambda observation: observation.gates == (gate,))
 
     run_virtually(run())
 
 
-def test_a_template_made_anew_while_nobody_watched_counts_as_it_is() -> None:
+def test_a_template_made_anew_while_no_ingest_watched_counts_as_it_is() -> None:
     claims = Claims(CLASSES)
     for uid, count in (("old", 1), ("new", 8)):
         claims.take(made(uid, request(count)))
     claims.listed({"new"})
-    one = observed(claims)
-    assert (one.gates, one.podsets[0].devices) == ((), {"example.com/devices": 8})
+    observation = observed(claims)
+    assert (observation.gates, observation.podsets[0].devices) == ((), {"example.com/devices": 8})
 
 
-def test_a_job_is_told_with_what_its_templates_ask_for_whatever_they_are_charged_as() -> None:
+def test_a_job_is_reported_with_what_its_templates_ask_for_whatever_they_are_charged_as() -> None:
     claimed = set[str]()
     for requests in ([request(1)], [request(8)], [request(1, allocationMode="All")]):
         for classes in (CLASSES, {}):
@@ -113,9 +122,9 @@ def made(uid: str, *requests: Object) -> ResourceClaimTemplate:
 
 
 def observed(claims: Claims) -> JobObserved:
-    """Return a job that claims by the template, as it is told."""
-    found = job_observed("train", version=1, podsets=(PodSet(claims=("gpus",)),))
-    return claims.joined(structs.replace(found, namespace="default"))
+    """Return a job that claims by the template, as it is reported."""
+    observation = job_observed("train", version=1, podsets=(PodSet(claims=("gpus",)),))
+    return claims.joined(structs.replace(observation, namespace="default"))
 
 
 def test_without_any_mapping_a_claim_holds_its_job_and_names_the_class() -> None:
@@ -126,7 +135,7 @@ def test_without_any_mapping_a_claim_holds_its_job_and_names_the_class() -> None
         stage.make(JOBS, claiming())
         gate = "DeviceClass/gpus.example.com"
         async with alongside(session(stage).run()):
-            await stage.hear(JobObserved, lambda one: one.gates == (gate,))
+            await stage.hear(JobObserved, lambda observation: observation.gates == (gate,))
 
     run_virtually(run())
 
@@ -134,12 +143,14 @@ def test_without_any_mapping_a_claim_holds_its_job_and_names_the_class() -> None
 def test_a_claim_that_pods_share_holds_their_job() -> None:
     async def run() -> None:
         stage = Stage()
-        found = claiming()
+        obj = claiming()
         claim = {"name": "c", "resourceClaimName": "ours"}
-        found["spec"]["template"]["spec"]["resourceClaims"] = [claim]
-        stage.make(JOBS, found)
+        obj["spec"]["template"]["spec"]["resourceClaims"] = [claim]
+        stage.make(JOBS, obj)
         async with alongside(session(stage, device_classes=CLASSES).run()):
-            await stage.hear(JobObserved, lambda one: one.gates == ("ResourceClaim/ours",))
+            await stage.hear(
+                JobObserved, lambda observation: observation.gates == ("ResourceClaim/ours",)
+            )
 
     run_virtually(run())
 
@@ -152,10 +163,15 @@ def test_a_workload_that_was_made_directly_claims_devices_too() -> None:
         path = f"{KUEUE}/namespaces/default/workloads"
         stage.make(path, kueue("Workload", "mine", queueName="main", podSets=[podset]))
         async with alongside(session(stage, device_classes=CLASSES).run()):
-            await stage.hear(JobObserved, lambda one: one.gates == ("ResourceClaimTemplate/gpus",))
+            await stage.hear(
+                JobObserved,
+                lambda observation: observation.gates == ("ResourceClaimTemplate/gpus",),
+            )
             stage.make(TEMPLATES, template(request(5)))
-            told = await stage.hear(JobObserved, lambda one: one.gates == ())
-            assert told.podsets[0].devices == ASKED
+            observations = await stage.hear(
+                JobObserved, lambda observation: observation.gates == ()
+            )
+            assert observations.podsets[0].devices == ASKED
 
     run_virtually(run())
 
@@ -163,14 +179,14 @@ def test_a_workload_that_was_made_directly_claims_devices_too() -> None:
 def test_a_template_that_no_job_names_or_that_asks_for_the_same_changes_no_job() -> None:
     rows = {row.resource: row for row in watched([batch_job.KIND], device_classes=CLASSES)}
 
-    def told(found: Object, row: str, kind: type[Any]) -> int:
-        found["metadata"] |= {"namespace": "default", "uid": found["metadata"]["name"]}
-        return len(list(rows[row].observe(read(found, kind))))
+    def reported(obj: Object, row: str, kind: type[Any]) -> int:
+        obj["metadata"] |= {"namespace": "default", "uid": obj["metadata"]["name"]}
+        return len(list(rows[row].observe(read(obj, kind))))
 
     waits = claiming()
     waits["metadata"]["creationTimestamp"] = "2026-03-01T08:00:00Z"
-    assert told(waits, batch_job.KIND.resource, batch_job.KIND.seen) == 1
+    assert reported(waits, batch_job.KIND.resource, batch_job.KIND.seen) == 1
     first, other = template(request(2)), template(request(3))
     other["metadata"]["name"] = "other"
-    counts = [told(one, RESOURCE, ResourceClaimTemplate) for one in (first, first, other)]
+    counts = [reported(obj, RESOURCE, ResourceClaimTemplate) for obj in (first, first, other)]
     assert counts == [1, 0, 0]

@@ -1,4 +1,4 @@
-"""A Ray job that grows is told anew when its cluster changes, which no other object says."""
+"""A Ray job that grows is reported anew when its cluster changes, which no other object says."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def running(stage: Stage) -> None:
     stage.make(f"{RAY}/rayclusters", {**child, "spec": cluster(2)})
 
 
-def workers(told: JobObserved) -> int:
-    return {one.name: one.count for one in told.podsets}.get("crew", -1)
+def workers(observation: JobObserved) -> int:
+    return {podset.name: podset.count for podset in observation.podsets}.get("crew", -1)
 
 
 @pytest.mark.parametrize("grown", [5, 1])
@@ -55,13 +55,16 @@ def test_a_ray_job_is_as_large_as_its_cluster(grown: int) -> None:
             stage.make(CRDS, crd)
         running(stage)
         async with alongside(session(stage, scope=OPEN).run()):
-            told = await stage.hear(JobObserved, lambda one: one.state.sized and workers(one) == 2)
+            observations = await stage.hear(
+                JobObserved,
+                lambda observation: observation.state.sized and workers(observation) == 2,
+            )
             change = {"spec": cluster(grown)}
             stage.change(f"{RAY}/rayclusters/train-x", change)
-            newer = await stage.hear(JobObserved, lambda one: workers(one) == grown)
+            newer = await stage.hear(JobObserved, lambda observation: workers(observation) == grown)
         assert newer.name == "train"
-        assert newer.state.size_version == told.state.size_version + 1
-        assert newer.state.generation == told.state.generation
+        assert newer.state.size_version == observations.state.size_version + 1
+        assert newer.state.generation == observations.state.generation
 
     run_virtually(run())
 
@@ -74,20 +77,25 @@ def test_a_ray_job_whose_cluster_is_gone_is_as_large_as_it_was_made() -> None:
         running(stage)
         stage.change(f"{RAY}/rayclusters/train-x", {"spec": cluster(6)})
         async with alongside(session(stage, scope=OPEN).run()):
-            await stage.hear(JobObserved, lambda one: workers(one) == 6)
+            await stage.hear(JobObserved, lambda observation: workers(observation) == 6)
             stage.remove(f"{RAY}/rayclusters/train-x")
-            told = await stage.hear(
-                JobObserved, lambda one: workers(one) == 2 and one.name == "train" and one.podsets
+            observations = await stage.hear(
+                JobObserved,
+                lambda observation: (
+                    workers(observation) == 2
+                    and observation.name == "train"
+                    and observation.podsets
+                ),
             )
-        assert told.elastic
+        assert observations.elastic
 
     run_virtually(run())
 
 
 def test_clusters_of_a_kind_that_is_not_enabled_do_not_count_as_its_jobs() -> None:
     def resources(*names: str) -> list[str]:
-        found = watched([JOB_KINDS[name] for name in names])
-        return [one.resource for one in found if one.path.endswith("/rayclusters")]
+        resources = watched([JOB_KINDS[name] for name in names])
+        return [item.resource for item in resources if item.path.endswith("/rayclusters")]
 
     assert resources("ray.io/rayjob", "ray.io/rayservice") == ["described-rayclusters.ray.io"]
     assert resources("ray.io/rayjob", "ray.io/raycluster") == ["rayclusters.ray.io"]

@@ -30,10 +30,10 @@ def elastic(**spec: Any) -> Object:  # noqa: ANN401 - any field
 
 def workload(*, sent: bool, is_elastic: bool) -> Object:
     podsets = [{"name": "main", "count": 1, "template": job()["spec"]["template"]}]
-    found = kueue("Workload", "copy", queueName="main", podSets=podsets)
-    found["metadata"]["labels"] = SENT if sent else {}
-    found["metadata"]["annotations"] = {names.ELASTIC_JOB: "true"} if is_elastic else {}
-    return found
+    obj = kueue("Workload", "copy", queueName="main", podSets=podsets)
+    obj["metadata"]["labels"] = SENT if sent else {}
+    obj["metadata"]["annotations"] = {names.ELASTIC_JOB: "true"} if is_elastic else {}
+    return obj
 
 
 def forged_copy() -> Object:
@@ -44,28 +44,28 @@ def forged_copy() -> Object:
 
 
 async def kept(stage: Stage) -> JobObserved:
-    """Return what is told of the job where bodies are kept."""
+    """Return what is reported of the job where bodies are kept."""
     async with alongside(session(stage, keeper=Keeper(stage)).run()):
-        told: JobObserved = await stage.hear(JobObserved)
-        return told
+        observation: JobObserved = await stage.hear(JobObserved)
+        return observation
 
 
 async def seen(stage: Stage) -> JobObserved:
     async with alongside(session(stage, scope=Scope(elastic=True)).run()):
-        told: JobObserved = await stage.hear(JobObserved, is_whole)
-        return told
+        observation: JobObserved = await stage.hear(JobObserved, is_whole)
+        return observation
 
 
-def is_whole(told: JobObserved) -> bool:
-    return told.name == "train" and bool(told.podsets)
+def is_whole(observation: JobObserved) -> bool:
+    return observation.name == "train" and bool(observation.podsets)
 
 
 def test_an_elastic_job_that_names_no_copy_has_to_have_its_gate() -> None:
     async def run() -> None:
         stage = Stage()
         stage.make(JOBS, elastic(suspend=False))
-        told = await seen(stage)
-        assert (told.ungated, told.gates) == (True, ("Workload/copy",))
+        observation = await seen(stage)
+        assert (observation.ungated, observation.gates) == (True, ("Workload/copy",))
 
     run_virtually(run())
 
@@ -80,10 +80,10 @@ def test_an_elastic_job_is_one_with_an_elastic_workload_that_was_sent_and_no_oth
         stage = Stage()
         stage.make(WORKLOADS, workload(sent=sent, is_elastic=is_elastic))
         stage.make(JOBS, elastic(suspend=False))
-        told = await seen(stage)
+        observation = await seen(stage)
         joins = sent and is_elastic
-        assert (told.workload == "default/copy") is joins
-        assert (told.ungated, bool(told.gates)) == (not joins, not joins)
+        assert (observation.workload == "default/copy") is joins
+        assert (observation.ungated, bool(observation.gates)) == (not joins, not joins)
 
     run_virtually(run())
 
@@ -94,8 +94,8 @@ def test_a_gate_called_like_multikueue_says_nothing_of_who_runs_the_job() -> Non
         made = job()
         made["metadata"]["annotations"] = {names.ADMISSION_GATED_BY: f"mine, {CONTROLLER}"}
         stage.make(JOBS, made)
-        told = await seen(stage)
-        assert told.gates == ("mine", f"{names.ADMISSION_GATED_BY}: {CONTROLLER}")
+        observation = await seen(stage)
+        assert observation.gates == ("mine", f"{names.ADMISSION_GATED_BY}: {CONTROLLER}")
 
     run_virtually(run())
 
@@ -104,9 +104,9 @@ def test_a_job_that_asks_for_a_queue_and_says_that_it_is_a_copy_must_not_run() -
     async def run() -> None:
         stage = Stage()
         stage.make(JOBS, forged_copy())
-        told = await kept(stage)
-        assert (told.stray, told.state.suspended) == ("Unreadable", False)
-        assert told.copy is not None
+        observation = await kept(stage)
+        assert (observation.stray, observation.state.suspended) == ("Unreadable", False)
+        assert observation.copy is not None
 
     run_virtually(run())
 
@@ -117,7 +117,7 @@ def test_a_job_that_has_ended_is_not_to_be_stopped_whatever_it_says() -> None:
         stage.make(JOBS, forged_copy())
         done = {"type": "Complete", "status": "True"}
         stage.change(f"{JOBS}/train/status", {"status": {"conditions": [done]}})
-        told = await kept(stage)
-        assert (told.stray, told.finished) == (None, "Succeeded")
+        observation = await kept(stage)
+        assert (observation.stray, observation.finished) == (None, "Succeeded")
 
     run_virtually(run())

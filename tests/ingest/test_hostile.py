@@ -38,11 +38,15 @@ def owner(name: str, api_version: str = "batch/v1", kind: str = "Job") -> Object
     return {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid, "controller": True}
 
 
-def told(joins: JobIndex, found: Object) -> dict[str, JobObserved]:
+def observed_jobs(joins: JobIndex, obj: Object) -> dict[str, JobObserved]:
     """Observe a Job; return what is told of whom."""
-    seen = decode_object(msgspec.json.encode(found), KIND.seen)
-    observed = (one for _, one in joins.job(KIND, seen))
-    return {one.name: one for one in observed if isinstance(one, JobObserved)}
+    seen = decode_object(msgspec.json.encode(obj), KIND.seen)
+    observed = (observation for _, observation in joins.job(KIND, seen))
+    return {
+        observation.name: observation
+        for observation in observed
+        if isinstance(observation, JobObserved)
+    }
 
 
 @pytest.fixture
@@ -60,7 +64,7 @@ BAD: dict[str, Object] = {
 
 @pytest.mark.parametrize("runs", [True, False])
 @pytest.mark.parametrize("name", BAD)
-def test_a_job_that_cannot_be_read_is_told_with_how_it_stands(
+def test_a_job_that_cannot_be_read_is_reported_with_how_it_stands(
     joins: JobIndex, name: str, *, runs: bool
 ) -> None:
     bad = job("bad", runs=runs, annotations=BAD[name])
@@ -77,7 +81,7 @@ def test_a_job_that_cannot_be_read_is_told_with_how_it_stands(
 @pytest.mark.parametrize(
     ("kind", "ended"), [(batch_job.KIND, "Complete"), (jobset.KIND, "Completed")]
 )
-def test_a_job_that_cannot_be_read_and_is_over_is_told_as_over(
+def test_a_job_that_cannot_be_read_and_is_over_is_reported_as_over(
     joins: JobIndex, kind: JobKind[Any], ended: str
 ) -> None:
     bad = job("bad", runs=True, annotations=BAD["an elastic job"])
@@ -98,26 +102,26 @@ def test_a_job_whose_status_makes_no_sense_is_not_over(joins: JobIndex, status: 
 
 
 def test_the_child_of_a_job_that_waits_must_not_run_until_that_does(joins: JobIndex) -> None:
-    told(joins, job("above", runs=False))
+    observed_jobs(joins, job("above", runs=False))
     below = job("below", runs=True, owner=owner("above"), labels={})
-    assert told(joins, below)["below"].stray == "OwnerWaits"
-    again = told(joins, job("above", runs=True, resourceVersion="8"))
+    assert observed_jobs(joins, below)["below"].stray == "OwnerWaits"
+    again = observed_jobs(joins, job("above", runs=True, resourceVersion="8"))
     assert again["below"].stray is None
 
 
 def test_a_job_that_names_a_job_as_its_owner_is_queued_like_any_other(joins: JobIndex) -> None:
-    told(joins, job("above", runs=True))
-    seen = told(joins, job("below", runs=False, owner=owner("above")))["below"]
+    observed_jobs(joins, job("above", runs=True))
+    seen = observed_jobs(joins, job("below", runs=False, owner=owner("above")))["below"]
     assert (seen.queue, seen.stray) == ("main", None)
 
 
 @pytest.mark.parametrize("version", ["batch/v1", "batch/v9", "jobset.x-k8s.io/v1alpha2"])
-def test_an_owner_that_does_not_exist_lets_nobody_run(joins: JobIndex, version: str) -> None:
+def test_an_owner_that_does_not_exist_lets_no_job_run(joins: JobIndex, version: str) -> None:
     kind = "JobSet" if "jobset" in version else "Job"
     below = job("below", runs=True, owner=owner("nowhere", version, kind))
-    assert told(joins, below)["below"].stray is not None
+    assert observed_jobs(joins, below)["below"].stray is not None
 
 
 def test_a_job_that_asks_for_nothing_may_have_any_owner(joins: JobIndex) -> None:
     below = job("below", runs=True, owner=owner("nowhere"), labels={})
-    assert told(joins, below)["below"].stray is None
+    assert observed_jobs(joins, below)["below"].stray is None

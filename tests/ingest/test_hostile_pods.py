@@ -1,4 +1,4 @@
-"""Whatever pods ask for, what is told of their node stays small, and right for the others."""
+"""Whatever pods ask for, what is reported of their node stays small, and right for the others."""
 
 from __future__ import annotations
 
@@ -25,23 +25,30 @@ def pod(name: str, *, requests: Mapping[str, str], **more: str) -> BoundPod:
     )
 
 
-def told(*pods: BoundPod) -> NodePodsObserved:
+def pods_observed(*pods: BoundPod) -> NodePodsObserved:
     usage = PodUsage()
-    for one in pods:
-        assert list(usage.observe(one)) == []
-    found = [one for _, one in usage.listed([one.metadata.uid for one in pods], 7)]
-    found += [one for _, one in usage.ail("n1", "u1", NodeSpec(ready=False))]
-    last = found[-1]
+    for candidate_pod in pods:
+        assert list(usage.observe(candidate_pod)) == []
+    observations = [
+        observation
+        for _, observation in usage.listed(
+            [candidate_pod.metadata.uid for candidate_pod in pods], 7
+        )
+    ]
+    observations += [observation for _, observation in usage.ail("n1", "u1", NodeSpec(ready=False))]
+    last = observations[-1]
     assert isinstance(last, NodePodsObserved)
     assert len(encode(last)) <= PAYLOAD_BYTES_MAX
     return last
 
 
-def test_a_pod_of_endless_resources_hides_nobody_elses() -> None:
+def test_a_pod_of_endless_resources_hides_no_other() -> None:
     endless = {f"{at:063d}.example.com/{'x' * 63}": "1" for at in range(MANY)}
-    found = told(pod("a", requests={"cpu": "1", **endless}), pod("b", requests={"cpu": "2"}))
-    assert found.usage["cpu"] == 3_000
-    assert found.usage["pods"] == 2
+    observation = pods_observed(
+        pod("a", requests={"cpu": "1", **endless}), pod("b", requests={"cpu": "2"})
+    )
+    assert observation.usage["cpu"] == 3_000
+    assert observation.usage["pods"] == 2
 
 
 def test_endless_ended_workloads_of_endless_names_leave_what_is_used() -> None:
@@ -50,21 +57,23 @@ def test_endless_ended_workloads_of_endless_names_leave_what_is_used() -> None:
         for at in range(FEW)
     ]
     short = [pod(f"s{at}", requests={}, workload=f"w{at}", phase="Failed") for at in range(MANY)]
-    found = told(*ended, *short, pod("b", requests={"cpu": "2"}))
-    assert found.usage["cpu"] == 2_000
-    assert found.ended
-    assert found.living == ()
-    assert all(len(one) < 400 for one in found.ended)
+    observation = pods_observed(*ended, *short, pod("b", requests={"cpu": "2"}))
+    assert observation.usage["cpu"] == 2_000
+    assert observation.ended
+    assert observation.living == ()
+    assert all(len(text) < 400 for text in observation.ended)
 
 
-def test_of_more_living_workloads_than_are_told_it_is_said_that_nobody_knows() -> None:
-    found = told(*(pod(f"p{at}", requests={}, workload=f"w{at}") for at in range(MANY)))
-    assert (found.living, found.ended) == (None, ())
+def test_of_more_living_workloads_than_are_reported_it_is_said_that_the_count_is_unknown() -> None:
+    observation = pods_observed(
+        *(pod(f"p{at}", requests={}, workload=f"w{at}") for at in range(MANY))
+    )
+    assert (observation.living, observation.ended) == (None, ())
 
 
-def test_endless_claims_count_as_used_beyond_what_is_told_of_them() -> None:
+def test_endless_claims_count_as_used_beyond_what_is_reported_them() -> None:
     many = (pod(f"p{at}", requests={"cpu": "1"}, workload=f"w{at}") for at in range(MANY))
-    found = told(*many)
-    claimed = sum(one["cpu"] for one in found.claimed.values())
-    assert 0 < len(found.claimed) < MANY
-    assert claimed + found.usage["cpu"] == MANY * 1_000
+    observation = pods_observed(*many)
+    claimed = sum(item["cpu"] for item in observation.claimed.values())
+    assert 0 < len(observation.claimed) < MANY
+    assert claimed + observation.usage["cpu"] == MANY * 1_000

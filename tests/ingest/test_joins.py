@@ -33,11 +33,11 @@ ADMISSION = {"clusterQueue": "cq", "podSetAssignments": [{"name": "main"}]}
 
 def workload_of(made: Object, name: str = "job-train") -> Object:
     """Return the Workload that stands for a Job, as Kueue or the projection makes it."""
-    found = kueue("Workload", name, queueName="main", podSets=PODSETS, active=True)
+    obj = kueue("Workload", name, queueName="main", podSets=PODSETS, active=True)
     owner = {"apiVersion": "batch/v1", "kind": "Job", "controller": True}
     meta = made["metadata"]
-    found["metadata"]["ownerReferences"] = [{**owner, "name": meta["name"], "uid": meta["uid"]}]
-    return found
+    obj["metadata"]["ownerReferences"] = [{**owner, "name": meta["name"], "uid": meta["uid"]}]
+    return obj
 
 
 def test_a_workload_that_is_deactivated_deactivates_its_job() -> None:
@@ -48,16 +48,16 @@ def test_a_workload_that_is_deactivated_deactivates_its_job() -> None:
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
             stage.change(path, {"spec": {"active": False}})
-            await stage.hear(JobObserved, lambda one: not one.active)
+            await stage.hear(JobObserved, lambda observation: not observation.active)
             stage.remove(path)  # whoever deletes it wishes nothing any more
             await asyncio.sleep(5)
-        assert [one.active for one in await jobs(stage)] == [True, False, True]
-        assert {one.kind for one in await jobs(stage)} == {"batch/job"}
+        assert [observation.active for observation in await jobs(stage)] == [True, False, True]
+        assert {observation.kind for observation in await jobs(stage)} == {"batch/job"}
 
     run_virtually(run())
 
 
-def test_quota_that_another_controller_reserved_is_told_before_the_first_round_ends() -> None:
+def test_quota_that_another_controller_reserved_is_reported_before_the_first_round_ends() -> None:
     async def run() -> None:
         stage = Stage()
         stage.make(WORKLOADS, workload_of(stage.make(JOBS, job())))
@@ -70,9 +70,9 @@ def test_quota_that_another_controller_reserved_is_told_before_the_first_round_e
         stage.change(f"{WORKLOADS}/job-train/status", {"status": status})
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
-        told = (await jobs(stage))[-1]
-        assert told.held_quota
-        [place] = told.held_places.values()
+        observation = (await jobs(stage))[-1]
+        assert observation.held_quota
+        [place] = observation.held_places.values()
         assert unpack(place) == (TopologyDomain(values=("x0",), count=1),)
 
     run_virtually(run())
@@ -96,7 +96,7 @@ def test_a_projection_is_no_news() -> None:
     run_virtually(run())
 
 
-def test_a_workload_that_somebody_made_directly_is_a_job() -> None:
+def test_a_workload_that_a_user_made_directly_is_a_job() -> None:
     async def run() -> None:
         stage = Stage()
         stage.make(WORKLOADS, kueue("Workload", "mine", queueName="main", podSets=PODSETS))
@@ -107,26 +107,26 @@ def test_a_workload_that_somebody_made_directly_is_a_job() -> None:
     run_virtually(run())
 
 
-def test_a_list_forgets_the_wishes_of_workloads_that_nobody_saw_go() -> None:
+def test_a_list_forgets_the_overrides_of_workloads_that_went_unseen() -> None:
     async def run() -> None:
         stage = Stage()
-        found = workload_of(stage.make(JOBS, job()))
-        found["spec"]["active"] = False
-        stage.make(WORKLOADS, found)
+        obj = workload_of(stage.make(JOBS, job()))
+        obj["spec"]["active"] = False
+        stage.make(WORKLOADS, obj)
         async with alongside(session(stage).run()):
-            await stage.hear(JobObserved, lambda one: not one.active)
+            await stage.hear(JobObserved, lambda observation: not observation.active)
             stage.api.down = True
             await asyncio.sleep(120)
             stage.remove(f"{WORKLOADS}/job-train")
             stage.embedded.compact()
             stage.api.down = False
-            await stage.hear(Heartbeat, lambda one: one.beat > 120)
-        assert [one.active for one in await jobs(stage)][-2:] == [False, True]
+            await stage.hear(Heartbeat, lambda observation: observation.beat > 120)
+        assert [observation.active for observation in await jobs(stage)][-2:] == [False, True]
 
     run_virtually(run())
 
 
-def test_a_job_is_told_to_be_over_and_its_workload_not_whichever_is_seen_first() -> None:
+def test_a_job_is_reported_to_be_over_and_its_workload_not_whichever_is_seen_first() -> None:
     async def run() -> None:
         stage = Stage()
         made = stage.make(JOBS, job())
@@ -134,13 +134,15 @@ def test_a_job_is_told_to_be_over_and_its_workload_not_whichever_is_seen_first()
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
             stage.make(WORKLOADS, workload_of(made))
-            await stage.hear(JobObserved, lambda one: one.left_open)
+            await stage.hear(JobObserved, lambda observation: observation.left_open)
             finished = {"type": "Finished", "status": "True", "reason": "Succeeded", "message": "m"}
             condition = {**finished, "lastTransitionTime": AT}
             stage.change(f"{WORKLOADS}/job-train/status", {"status": {"conditions": [condition]}})
             await asyncio.sleep(5)
-        told = await jobs(stage)
-        assert {one.finished for one in told} == {"Succeeded"}
-        assert [one.left_open for one in told] == [False, True], "that it is shown is no news"
+        observations = await jobs(stage)
+        assert {observation.finished for observation in observations} == {"Succeeded"}
+        assert [observation.left_open for observation in observations] == [False, True], (
+            "that it is shown is no news"
+        )
 
     run_virtually(run())

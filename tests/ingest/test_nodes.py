@@ -67,12 +67,12 @@ async def forbid(_method: str, path: str) -> Response | None:
 
 
 async def sums(stage: Stage) -> list[dict[str, int] | None]:
-    """Return what was told of the pods of node n1; None: there are none any more."""
+    """Return what was reported of the pods of node n1; None: there are none any more."""
     return [
-        one.usage if isinstance(one, NodePodsObserved) else None
-        for one in await stage.heard()
-        if isinstance(one, NodePodsObserved) or getattr(one, "resource", "") == NODE_PODS
-        if isinstance(one, NodePodsObserved | ObjectGone)
+        obs.usage if isinstance(obs, NodePodsObserved) else None
+        for obs in await stage.heard()
+        if isinstance(obs, NodePodsObserved) or getattr(obs, "resource", "") == NODE_PODS
+        if isinstance(obs, NodePodsObserved | ObjectGone)
     ]
 
 
@@ -86,15 +86,15 @@ def test_no_node_and_no_pod_is_asked_for_before_a_flavor_names_a_topology() -> N
             assert not {TOPOLOGIES, NODES, NODE_PODS} & set(beat.resources)
             stage.change(f"{KUEUE}/resourceflavors/f", {"spec": {"topologyName": "t"}})
             stage.make(f"{KUEUE}/topologies", kueue("Topology", "t", levels=LEVELS))
-            await stage.hear(Heartbeat, lambda one: NODES in one.resources)
+            await stage.hear(Heartbeat, lambda obs: NODES in obs.resources)
             await stage.hear(NodeObserved)
-            told = await stage.hear(TopologyObserved)
-        assert told.levels == ("rack", "kubernetes.io/hostname")
+            observations = await stage.hear(TopologyObserved)
+        assert observations.levels == ("rack", "kubernetes.io/hostname")
 
     run_virtually(run())
 
 
-def test_the_sums_are_complete_before_the_first_node_is_told_of() -> None:
+def test_the_sums_are_complete_before_the_first_node_is_reported() -> None:
     async def run() -> None:
         stage = Stage()
         prepare(stage)
@@ -102,15 +102,17 @@ def test_the_sums_are_complete_before_the_first_node_is_told_of() -> None:
             stage.make(PODS, pod(f"p{number}", "n1", "500m"))
         async with alongside(session(stage).run()):
             await stage.hear(NodeObserved)
-            told = await stage.heard()
+            observations = await stage.heard()
             (rounded,) = (
-                one for one in told if isinstance(one, SyncCompleted) and one.resource == NODE_PODS
+                obs
+                for obs in observations
+                if isinstance(obs, SyncCompleted) and obs.resource == NODE_PODS
             )
-            seen = next(one for one in told if isinstance(one, NodePodsObserved))
+            seen = next(obs for obs in observations if isinstance(obs, NodePodsObserved))
         assert rounded.present == ("n1",)
         assert (seen.usage, seen.uid, seen.round) == ({"cpu": 1_500, "pods": 3}, "n1", 1)
-        nodes = [number for number, one in enumerate(told) if isinstance(one, NodeObserved)]
-        assert told.index(seen) < told.index(rounded) < nodes[0]
+        nodes = [number for number, obs in enumerate(observations) if isinstance(obs, NodeObserved)]
+        assert observations.index(seen) < observations.index(rounded) < nodes[0]
 
     run_virtually(run())
 
@@ -127,10 +129,10 @@ def test_a_heartbeat_of_a_kubelet_is_no_news_and_a_taint_is() -> None:
             stage.change("/api/v1/nodes/n1", {"metadata": {"annotations": {"a": "b"}}})
             taint = {"key": "k", "effect": "NoSchedule"}
             stage.change("/api/v1/nodes/n1", {"spec": {"taints": [taint]}})
-            await stage.hear(NodeObserved, lambda one: bool(one.spec.taints))
-            told = [one for one in await stage.heard() if isinstance(one, NodeObserved)]
-        assert len(told) == 2
-        assert told[0].spec.allocatable == {"cpu": 8_000, "pods": 110}
+            await stage.hear(NodeObserved, lambda node_observed: bool(node_observed.spec.taints))
+            observations = [obs for obs in await stage.heard() if isinstance(obs, NodeObserved)]
+        assert len(observations) == 2
+        assert observations[0].spec.allocatable == {"cpu": 8_000, "pods": 110}
 
     run_virtually(run())
 
@@ -155,8 +157,8 @@ def test_pods_are_added_up_as_they_come_and_go_and_placed_ones_are_not() -> None
                 {"cpu": 250, "pods": 1},
                 {},
             ]
-            told = await stage.hear(NodePodsObserved, lambda one: not one.usage)
-            assert told.claimed == {"default/w": {"cpu": 1_000, "pods": 1}}
+            observations = await stage.hear(NodePodsObserved, lambda item: not item.usage)
+            assert observations.claimed == {"default/w": {"cpu": 1_000, "pods": 1}}
 
     run_virtually(run())
 
@@ -178,11 +180,11 @@ def test_a_pod_is_counted_on_its_node_unless_a_topology_placed_it(
     marks: dict[str, str], *, counted: bool
 ) -> None:
     """Kueue names the Workload of every pod, whether or not a topology placed it."""
-    found = read({"metadata": {"name": "p", "annotations": marks}}, BoundPod)
-    assert found.metadata.annotations.placed == (not counted)
+    actual_pod = read({"metadata": {"name": "p", "annotations": marks}}, BoundPod)
+    assert actual_pod.metadata.annotations.placed == (not counted)
 
 
-def test_whose_pods_live_and_have_ended_is_told_of_a_node_that_is_not_ready() -> None:
+def test_workloads_of_living_and_ended_pods_are_reported_with_a_node_that_is_not_ready() -> None:
     async def run() -> None:
         stage = Stage()
         prepare(stage)
@@ -194,14 +196,16 @@ def test_whose_pods_live_and_have_ended_is_told_of_a_node_that_is_not_ready() ->
             lost = {"type": "Ready", "status": "Unknown"}
             stage.change("/api/v1/nodes/n1/status", {"status": {"conditions": [lost]}})
             stage.change(f"{PODS}/one/status", {"status": {"phase": "Failed"}})
-            told = await stage.hear(NodePodsObserved, lambda told: told.living is not None)
-            assert (told.living, told.ended) == (("default/w",), ())
+            observations = await stage.hear(NodePodsObserved, lambda item: item.living is not None)
+            assert (observations.living, observations.ended) == (("default/w",), ())
             stage.change(f"{PODS}/two/status", {"status": {"phase": "Failed"}})
-            told = await stage.hear(NodePodsObserved, lambda told: told.ended == ("default/w",))
-            assert told.living == ()
+            observations = await stage.hear(
+                NodePodsObserved, lambda item: item.ended == ("default/w",)
+            )
+            assert observations.living == ()
             ready = {"type": "Ready", "status": "True"}
             stage.change("/api/v1/nodes/n1/status", {"status": {"conditions": [ready]}})
-            await stage.hear(ObjectGone, lambda told: told.resource == NODE_PODS)
+            await stage.hear(ObjectGone, lambda obs: obs.resource == NODE_PODS)
 
     run_virtually(run())
 
@@ -214,7 +218,7 @@ def test_whose_pods_live_and_have_ended_is_told_of_a_node_that_is_not_ready() ->
         ({"key": "other", "operator": "Exists"}, ("default/w",)),
     ],
 )
-def test_who_puts_up_with_a_taint_for_ever_is_not_told_of_the_node(
+def test_a_pod_that_tolerates_a_taint_for_ever_is_not_reported_with_the_node(
     tolerated: Object, living: tuple[str, ...]
 ) -> None:
     async def run() -> None:
@@ -227,13 +231,13 @@ def test_who_puts_up_with_a_taint_for_ever_is_not_told_of_the_node(
             await stage.hear(NodeObserved)
             taint = {"key": "k", "effect": "NoSchedule"}
             stage.change("/api/v1/nodes/n1", {"spec": {"taints": [taint]}})
-            told = await stage.hear(NodePodsObserved, lambda told: told.living is not None)
-            assert told.living == living
+            observations = await stage.hear(NodePodsObserved, lambda item: item.living is not None)
+            assert observations.living == living
 
     run_virtually(run())
 
 
-def test_what_pods_claim_is_no_news_alone_and_told_by_the_next_list() -> None:
+def test_what_pods_claim_is_no_news_alone_and_reported_by_the_next_list() -> None:
     async def run() -> None:
         stage = Stage()
         prepare(stage)
@@ -242,15 +246,18 @@ def test_what_pods_claim_is_no_news_alone_and_told_by_the_next_list() -> None:
             stage.make(PODS, pod("one", "n1", "1", PLACED))
             await asyncio.sleep(60)
             assert await sums(stage) == []
-            told = await stage.hear(NodePodsObserved)  # after ten minutes
-            assert (told.usage, told.claimed) == ({}, {"default/w": {"cpu": 1_000, "pods": 1}})
+            observations = await stage.hear(NodePodsObserved)  # after ten minutes
+            assert (observations.usage, observations.claimed) == (
+                {},
+                {"default/w": {"cpu": 1_000, "pods": 1}},
+            )
             delete(stage, "one")  # who was told is told to be gone
-            await stage.hear(ObjectGone, lambda told: told.resource == NODE_PODS)
+            await stage.hear(ObjectGone, lambda obs: obs.resource == NODE_PODS)
 
     run_virtually(run())
 
 
-def test_a_sum_that_changed_while_nobody_looked_is_told_by_the_next_list() -> None:
+def test_a_sum_that_changed_between_watches_is_reported_by_the_next_list() -> None:
     async def run() -> None:
         stage = Stage()
         prepare(stage)
@@ -262,7 +269,7 @@ def test_a_sum_that_changed_while_nobody_looked_is_told_by_the_next_list() -> No
             delete(stage, "a")
             stage.embedded.compact()
             stage.api.down = False
-            await stage.hear(ObjectGone, lambda told: told.resource == NODE_PODS)
+            await stage.hear(ObjectGone, lambda obs: obs.resource == NODE_PODS)
 
     run_virtually(run())
 
@@ -279,6 +286,6 @@ def test_without_the_rights_time_passes_and_readiness_says_what_is_missing(resou
             assert resource not in beat.resources
             assert f"{resource}: there is no right to list it" in ingest.waits_for()
             stage.api.before = None
-            await stage.hear(Heartbeat, lambda one: resource in one.resources)
+            await stage.hear(Heartbeat, lambda obs: resource in obs.resources)
 
     run_virtually(run())

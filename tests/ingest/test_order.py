@@ -48,7 +48,9 @@ def test_a_workload_that_is_made_again_at_once_is_its_jobs() -> None:
         stage.make(JOBS, naming())
         stage.make(WORKLOADS, made())
         async with alongside(session(stage, port=Outlet(stage.bus.observation_publisher())).run()):
-            await stage.hear(JobObserved, lambda one: one.workload == "default/made")
+            await stage.hear(
+                JobObserved, lambda observation: observation.workload == "default/made"
+            )
             stage.remove(f"{WORKLOADS}/made")
             stage.make(WORKLOADS, made())
             await asyncio.sleep(60)
@@ -75,7 +77,7 @@ def teller(port: ObservationPublisher) -> Publisher:
     return Publisher(port, cluster="local", session="s", random=Random(7), metrics=metrics)
 
 
-def test_what_was_reduced_before_is_not_told_behind_what_is_newer() -> None:
+def test_what_was_reduced_before_is_not_reported_behind_what_is_newer() -> None:
     async def run() -> None:
         stage = Stage()
         publisher = teller(stage.bus.observation_publisher())
@@ -85,7 +87,7 @@ def test_what_was_reduced_before_is_not_told_behind_what_is_newer() -> None:
         publisher.forget_published()  # of what is newer it stays known
         await publisher.tell("jobs.batch", observed("old"), drawn=older)
         await publisher.tell("jobs.batch", observed("new"))
-        assert [one.queue for one in await jobs(stage)] == ["new", "new"]
+        assert [job.queue for job in await jobs(stage)] == ["new", "new"]
 
     run_virtually(run())
 
@@ -101,7 +103,7 @@ def test_a_list_repeats_what_another_object_s_change_published_before_it() -> No
         await publisher.tell("jobs.batch", observed("main"), indirect=True)
         await list_once(publisher, 2)
         await list_once(publisher, 3)
-        assert [one.round for one in await jobs(stage)] == [1, 0, 2]
+        assert [job.round for job in await jobs(stage)] == [1, 0, 2]
 
     run_virtually(run())
 
@@ -119,7 +121,7 @@ async def list_once(publisher: Publisher, number: int, *, whole: bool = True) ->
         await publisher.say(resource, completed)
 
 
-def test_a_list_repeats_what_one_that_broke_off_told() -> None:
+def test_a_list_repeats_what_one_that_broke_off_reported() -> None:
     """What the scheduler passed over in a list counts once that list is complete."""
 
     async def run() -> None:
@@ -131,7 +133,7 @@ def test_a_list_repeats_what_one_that_broke_off_told() -> None:
         await publisher.tell("jobs.batch", observed("main"), indirect=True)
         await list_once(publisher, 3)
         await list_once(publisher, 4)
-        assert [one.round for one in await jobs(stage)] == [1, 2, 0, 0, 3]
+        assert [job.round for job in await jobs(stage)] == [1, 2, 0, 0, 3]
 
     run_virtually(run())
 
@@ -147,7 +149,7 @@ def test_a_list_repeats_what_another_object_s_change_published_while_it_is_read(
         await publisher.say("jobs.batch", begun)
         await publisher.tell("jobs.batch", observed("other"), indirect=True)
         await publisher.tell("jobs.batch", observed("other"), round=2)
-        assert [one.round for one in await jobs(stage)] == [1, 0, 2]
+        assert [job.round for job in await jobs(stage)] == [1, 0, 2]
 
     run_virtually(run())
 
@@ -158,7 +160,7 @@ def test_what_the_bus_did_not_take_is_not_sent_again_once_there_is_newer() -> No
         publisher = teller(Outlet(stage.bus.observation_publisher(), failing=1))
         tellings = (publisher.tell("jobs.batch", observed(queue)) for queue in ("old", "new"))
         await asyncio.gather(*tellings)
-        assert [one.queue for one in await jobs(stage)] == ["new"]
+        assert [job.queue for job in await jobs(stage)] == ["new"]
 
     run_virtually(run())
 
@@ -169,7 +171,7 @@ def gone() -> ObjectGone:
     )
 
 
-def test_what_was_reduced_before_an_object_was_gone_is_not_told_behind_that() -> None:
+def test_what_was_reduced_before_an_object_was_gone_is_not_reported_behind_that() -> None:
     async def run() -> None:
         stage = Stage()
         publisher = teller(stage.bus.observation_publisher())
@@ -177,7 +179,7 @@ def test_what_was_reduced_before_an_object_was_gone_is_not_told_behind_that() ->
         await publisher.tell("jobs.batch", gone(), drawn=newer)
         await publisher.tell("jobs.batch", observed("old"), drawn=older)
         await publisher.tell("jobs.batch", observed("again"))  # a sum of the same name
-        assert [one.queue for one in await jobs(stage)] == ["again"]
+        assert [job.queue for job in await jobs(stage)] == ["again"]
 
     run_virtually(run())
 

@@ -27,12 +27,12 @@ CHAINS = (
 
 def named(chain: tuple[str, ...]) -> list[tuple[JobKind[object], ObjectMeta]]:
     """Return an object of each kind of a chain, each controlled by the one above."""
-    found = list[tuple[JobKind[object], ObjectMeta]]()
+    pairs = list[tuple[JobKind[object], ObjectMeta]]()
     for depth, name in enumerate(chain):
         kind = JOB_KINDS[name]
         owners: tuple[OwnerReference, ...] = ()
-        if found:
-            above, owning = found[-1]
+        if pairs:
+            above, owning = pairs[-1]
             owner = OwnerReference(
                 api_version=above.api_version,
                 kind=above.kind,
@@ -49,8 +49,8 @@ def named(chain: tuple[str, ...]) -> list[tuple[JobKind[object], ObjectMeta]]:
             labels=labels,
             owner_references=owners,
         )
-        found.append((kind, meta))
-    return found
+        pairs.append((kind, meta))
+    return pairs
 
 
 @pytest.mark.parametrize("chain", CHAINS, ids=" > ".join)
@@ -77,15 +77,15 @@ def test_while_the_top_waits_what_it_owns_must_not_run(chain: tuple[str, ...]) -
         assert lineage.astray(kind, meta, asks=False) is None
 
 
-@pytest.mark.parametrize("name", [one for one, kind in JOB_KINDS.items() if kind.managed_by])
+@pytest.mark.parametrize("name", [text for text, kind in JOB_KINDS.items() if kind.managed_by])
 def test_what_another_controller_runs_is_not_managed(name: str) -> None:
     kind = JOB_KINDS[name]
     assert kind.managed_by is not None
     spec: dict[str, object] = {}
     place = spec
     *parents, field = kind.managed_by.path[1:]
-    for one in parents:
-        place[str(one)] = place = {}
+    for parent in parents:
+        place[str(parent)] = place = {}
     place[str(field)] = "example.com/other"
     obj = {"metadata": {"name": "o"}, "spec": spec}
     assert kind.managed_by.is_elsewhere(obj)

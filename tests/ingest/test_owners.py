@@ -1,4 +1,4 @@
-"""Chains of owners: only the topmost managed object is told as a job that is queued."""
+"""Chains of owners: only the topmost managed object is reported as a job that is queued."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ SETS = JOBSETS.format("default")
 QUEUE = "kueue.x-k8s.io/queue-name"
 
 
-def owned(found: Object, api_version: str, kind: str, uid: str) -> Object:
+def owned(obj: Object, api_version: str, kind: str, uid: str) -> Object:
     owner = {"apiVersion": api_version, "kind": kind, "name": "o", "uid": uid, "controller": True}
-    return {**found, "metadata": {**found["metadata"], "ownerReferences": [owner]}}
+    return {**obj, "metadata": {**obj["metadata"], "ownerReferences": [owner]}}
 
 
 async def queued(stage: Stage) -> dict[str, str]:
-    """Return the newest queue that was told of each job, by its name."""
-    return {one.name: one.queue for one in await jobs(stage)}
+    """Return the newest queue that was reported of each job, by its name."""
+    return {observation.name: observation.queue for observation in await jobs(stage)}
 
 
 def test_a_job_that_a_managed_jobset_owns_is_left_alone() -> None:
@@ -33,10 +33,10 @@ def test_a_job_that_a_managed_jobset_owns_is_left_alone() -> None:
         above = stage.make(SETS, jobset("above"))
         uid = above["metadata"]["uid"]
         async with alongside(session(stage).run()):
-            await stage.hear(JobObserved, lambda one: one.name == "above")
+            await stage.hear(JobObserved, lambda observation: observation.name == "above")
             stage.make(JOBS, owned(job("below"), "jobset.x-k8s.io/v1alpha2", "JobSet", uid))
             stage.make(JOBS, job("beside"))
-            await stage.hear(JobObserved, lambda one: one.name == "beside")
+            await stage.hear(JobObserved, lambda observation: observation.name == "beside")
         assert await queued(stage) == {"above": "main", "below": "", "beside": "main"}
 
     run_virtually(run())
@@ -70,7 +70,10 @@ def test_a_jobs_chain_is_followed_to_its_top() -> None:
             await stage.hear(Heartbeat)
             assert (await queued(stage))["bottom"] == ""
             stage.change(f"{SETS}/top", {"metadata": {"labels": {QUEUE: None}}})
-            await stage.hear(JobObserved, lambda one: one.name == "bottom" and one.queue != "")
+            await stage.hear(
+                JobObserved,
+                lambda observation: observation.name == "bottom" and observation.queue != "",
+            )
         assert await queued(stage) == {"top": "", "between": "", "bottom": "main"}
 
     run_virtually(run())
@@ -95,9 +98,11 @@ def test_a_kind_whose_crd_comes_later_is_watched_as_soon_as_it_is_there() -> Non
             assert "jobsets.jobset.x-k8s.io" not in beat.resources
             stage.make(CRDS, foreign_crd("jobset"))
             stage.make(SETS, jobset("first"))
-            seen = await stage.hear(JobObserved, lambda one: one.name == "first")
+            seen = await stage.hear(JobObserved, lambda observation: observation.name == "first")
             assert [podset.name for podset in seen.podsets] == ["leader", "worker"]
-            await stage.hear(Heartbeat, lambda one: "jobsets.jobset.x-k8s.io" in one.resources)
+            await stage.hear(
+                Heartbeat, lambda observation: "jobsets.jobset.x-k8s.io" in observation.resources
+            )
             await asyncio.sleep(1)
 
     run_virtually(run())

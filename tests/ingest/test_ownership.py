@@ -15,16 +15,22 @@ RESOURCE = "workloads.kueue.x-k8s.io"
 
 def owned_by(kind: str, version: str, name: str = "left", **meta: object) -> Object:
     """Return a Workload that something controls."""
-    found = kueue("Workload", name, queueName="main", podSets=PODSETS)
+    obj = kueue("Workload", name, queueName="main", podSets=PODSETS)
     owner = {"apiVersion": version, "kind": kind, "name": "x", "uid": "x", "controller": True}
-    found["metadata"] |= {"ownerReferences": [owner], **meta}
-    return found
+    obj["metadata"] |= {"ownerReferences": [owner], **meta}
+    return obj
 
 
-async def told_alone(stage: Stage) -> list[tuple[str, str]]:
-    """Return each Workload that was told as a job, with how it finished."""
-    told = [one for one in await stage.heard() if isinstance(one, JobObserved)]
-    return [(one.name, one.finished) for one in told if one.kind == "workload"]
+async def observed_workloads(stage: Stage) -> list[tuple[str, str]]:
+    """Return each Workload that was reported as a job, with how it finished."""
+    observations = [
+        observation for observation in await stage.heard() if isinstance(observation, JobObserved)
+    ]
+    return [
+        (observation.name, observation.finished)
+        for observation in observations
+        if observation.kind == "workload"
+    ]
 
 
 async def present(stage: Stage) -> tuple[str, ...]:
@@ -44,26 +50,30 @@ def test_a_workload_that_its_job_left_behind_is_never_a_job() -> None:
             stage.remove(f"{JOBS}/train")
             await stage.hear(ObjectGone)
             await asyncio.sleep(5)
-        assert await told_alone(stage) == []
+        assert await observed_workloads(stage) == []
         assert await present(stage) == ()
 
     run_virtually(run())
 
 
-def test_a_workload_of_a_kind_that_is_not_enabled_is_told_as_such() -> None:
+def test_a_workload_of_a_kind_that_is_not_enabled_is_reported_as_such() -> None:
     async def run() -> None:
         stage = Stage()
         stage.make(WORKLOADS, owned_by("Notebook", "acme.io/v1", finalizers=[IN_USE]))
         stage.make(WORKLOADS, owned_by("Deployment", "apps/v1", "set"))
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
-        refused = [one for one in await stage.heard() if isinstance(one, ObjectRefused)]
-        assert [(one.name, one.reason) for one in refused] == [
+        refused = [
+            observation
+            for observation in await stage.heard()
+            if isinstance(observation, ObjectRefused)
+        ]
+        assert [(observation.name, observation.reason) for observation in refused] == [
             ("left", "OwnerNotManaged"),
             ("set", "OwnerNotManaged"),
         ]
         assert "Notebook x (acme.io/v1)" in refused[0].error
-        assert (await told_alone(stage), await present(stage)) == ([], ())
+        assert (await observed_workloads(stage), await present(stage)) == ([], ())
 
     run_virtually(run())
 
@@ -77,8 +87,8 @@ def test_a_workload_that_its_own_controller_made_ends_with_that() -> None:
             await stage.hear(Heartbeat)
             assert await present(stage) == (made["metadata"]["uid"],)
             stage.change(f"{WORKLOADS}/left", {"metadata": {"ownerReferences": None}})
-            await stage.hear(JobObserved, lambda one: one.finished != "")
-        assert await told_alone(stage) == [("left", ""), ("left", "OwnerNotFound")]
+            await stage.hear(JobObserved, lambda observation: observation.finished != "")
+        assert await observed_workloads(stage) == [("left", ""), ("left", "OwnerNotFound")]
 
     run_virtually(run())
 
@@ -88,15 +98,15 @@ def test_a_workload_whose_owner_was_taken_out_stays_its_jobs() -> None:
         stage = Stage()
         made = stage.make(JOBS, job())
         async with alongside(session(stage).run()):
-            told = await stage.hear(JobObserved)
-            name = told.workload.partition("/")[2]
+            observations = await stage.hear(JobObserved)
+            name = observations.workload.partition("/")[2]
             ours = workload_of(made, name)
             del ours["metadata"]["ownerReferences"]
             ours["metadata"]["labels"] = {"kueue.x-k8s.io/job-uid": made["metadata"]["uid"]}
             ours["spec"]["active"] = False
             stage.make(WORKLOADS, ours)
-            await stage.hear(JobObserved, lambda one: not one.active)
-        assert await told_alone(stage) == []
+            await stage.hear(JobObserved, lambda observation: not observation.active)
+        assert await observed_workloads(stage) == []
 
     run_virtually(run())
 

@@ -32,7 +32,7 @@ def placed(name: str = "train", **spec: object) -> Object:
 
 
 class Keeper:
-    """Notes what was told before each body was stored; stores none for so many calls."""
+    """Notes what was reported before each body was stored; stores none for so many calls."""
 
     def __init__(self, stage: Stage, fails: int = 0) -> None:
         self._stage, self._fails = stage, fails
@@ -43,27 +43,30 @@ class Keeper:
         if self.calls <= self._fails:
             raise BusUnreachableError("There is no such stream.")
         assert digest == digest_of(body)
-        self.kept.append((digest, [one.body for one in await jobs(self._stage)]))
+        self.kept.append((digest, [observation.body for observation in await jobs(self._stage)]))
 
     async def drop(self, digest: str) -> None:
         """Take no notice."""
 
 
-def test_a_body_is_stored_once_and_before_its_digest_is_told() -> None:
+def test_a_body_is_stored_once_and_before_its_digest_is_reported() -> None:
     async def run() -> None:
         stage = Stage()
         keeper = Keeper(stage)
         made = stage.make(JOBS, placed())
         digest = digest_of(body_of(JOB, made))
         async with alongside(session(stage, keeper=keeper).run()):
-            await stage.hear(JobObserved, lambda one: one.body == digest)
+            await stage.hear(JobObserved, lambda observation: observation.body == digest)
             stage.change(f"{JOBS}/train/status", {"status": {"active": 1}})
-            await stage.hear(JobObserved, lambda one: one.state.active == 1)
+            await stage.hear(JobObserved, lambda observation: observation.state.active == 1)
             stage.change(f"{JOBS}/train", {"metadata": {"labels": {"team": "a"}}})
-            await stage.hear(JobObserved, lambda one: one.body not in ("", digest))
+            await stage.hear(JobObserved, lambda observation: observation.body not in ("", digest))
         assert len(keeper.kept) == 2
         assert not any(kept in before for kept, before in keeper.kept)
-        assert all(one.queue and one.body and one.podsets for one in await jobs(stage))
+        assert all(
+            observation.queue and observation.body and observation.podsets
+            for observation in await jobs(stage)
+        )
 
     run_virtually(run())
 
@@ -79,7 +82,7 @@ def test_another_job_has_no_body() -> None:
         )
         async with alongside(session(stage, keeper=keeper).run()):
             await stage.hear(Heartbeat)
-        assert {one.body for one in await jobs(stage)} == {""}
+        assert {observation.body for observation in await jobs(stage)} == {""}
         assert keeper.kept == []
 
     run_virtually(run())
@@ -110,7 +113,10 @@ def test_where_bodies_cannot_be_stored_no_watch_is_held_up() -> None:
         async with alongside(session(stage, keeper=keeper).run()):
             async with asyncio.timeout(REST_S / 2):
                 await stage.hear(Heartbeat)
-            assert len({one.name for one in await jobs(stage) if one.body}) == 50
+            assert (
+                len({observation.name for observation in await jobs(stage) if observation.body})
+                == 50
+            )
         assert keeper.calls <= 3 * 50
 
     run_virtually(run())
@@ -146,11 +152,14 @@ def test_a_job_that_is_too_large_is_refused() -> None:
 
 def test_a_kind_that_runs_in_no_other_cluster_is_refused() -> None:
     async def run() -> None:
-        found, kind = PlacedJobs(Keeper(Stage()), Random(0)), JOB_KINDS["kubeflow.org/pytorchjob"]
+        placed_jobs, kind = (
+            PlacedJobs(Keeper(Stage()), Random(0)),
+            JOB_KINDS["kubeflow.org/pytorchjob"],
+        )
         obj = {"spec": {"runPolicy": {"managedBy": names.PLACED}}}
-        found.note(kind, ObjectMeta(uid="u"), msgspec.json.encode(obj))
+        placed_jobs.note(kind, ObjectMeta(uid="u"), msgspec.json.encode(obj))
         with pytest.raises(UndecodableError, match="pytorchjob cannot run in another cluster"):
-            found.check("u")
+            placed_jobs.check("u")
 
     run_virtually(run())
 
@@ -167,7 +176,7 @@ def test_a_copy_is_observed_with_its_origin_and_as_no_job_of_a_queue() -> None:
         async with alongside(session(stage, keeper=keeper).run()):
             first = await stage.hear(JobObserved)
             stage.change(f"{JOBS}/train/status", {"status": {**status, "conditions": [done]}})
-            last = await stage.hear(JobObserved, lambda one: one.finished != "")
+            last = await stage.hear(JobObserved, lambda observation: observation.finished != "")
         assert first.copy.origin == "uid-1@east"
         assert (first.queue, first.body, first.stray) == ("main", "", None)
         assert [podset.count for podset in first.podsets] == [1]
@@ -180,7 +189,7 @@ def test_a_copy_is_observed_with_its_origin_and_as_no_job_of_a_queue() -> None:
 
 
 @pytest.mark.parametrize("queue", ["q" * 200_000, "a/b", "main\0", "\U0001f30a"])
-def test_what_names_no_queue_of_a_copy_is_not_told(queue: str) -> None:
+def test_what_names_no_queue_of_a_copy_is_not_reported(queue: str) -> None:
     async def run() -> None:
         stage = Stage()
         noted = job("copy")
@@ -188,7 +197,7 @@ def test_what_names_no_queue_of_a_copy_is_not_told(queue: str) -> None:
         stage.make(JOBS, noted)
         async with alongside(session(stage, keeper=Keeper(stage)).run()):
             await stage.hear(Heartbeat)
-        [told] = await jobs(stage)
-        assert (told.queue, told.copy is not None) == ("", True)
+        [observation] = await jobs(stage)
+        assert (observation.queue, observation.copy is not None) == ("", True)
 
     run_virtually(run())

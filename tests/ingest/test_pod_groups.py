@@ -48,22 +48,22 @@ def crewed() -> Stage:
     return stage
 
 
-def test_a_group_is_told_whole_and_is_present_in_every_list() -> None:
+def test_a_group_is_reported_whole_and_is_present_in_every_list() -> None:
     async def run() -> None:
         stage = crewed()
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
-        (told,) = await jobs(stage)
-        assert (told.kind, told.name, told.queue) == ("pod-group", "crew", "main")
-        assert [podset.count for podset in told.podsets] == [2]
+        (job,) = await jobs(stage)
+        assert (job.kind, job.name, job.queue) == ("pod-group", "crew", "main")
+        assert [podset.count for podset in job.podsets] == [2]
         (listed,) = await rounds(stage, "pods")
-        assert told.uid in listed.present
-        assert told.round == listed.round
+        assert job.uid in listed.present
+        assert job.round == listed.round
 
     run_virtually(run())
 
 
-def test_a_group_that_is_listed_again_is_told_by_the_list() -> None:
+def test_a_group_that_is_listed_again_is_reported_by_the_list() -> None:
     """What is not told by a list and older than the newest one is taken for removed."""
 
     async def run() -> None:
@@ -72,27 +72,27 @@ def test_a_group_that_is_listed_again_is_told_by_the_list() -> None:
             await stage.hear(Heartbeat)
             await stage.bus.observation_reader().ask_resync("a restored cluster")
             listed = await stage.hear(
-                SyncCompleted, lambda one: (one.resource, one.round) == ("pods", 2)
+                SyncCompleted, lambda obs: (obs.resource, obs.round) == ("pods", 2)
             )
-            *_, told = await jobs(stage)
-        assert (told.kind, told.round) == ("pod-group", listed.round)
+            *_, job = await jobs(stage)
+        assert (job.kind, job.round) == ("pod-group", listed.round)
 
     run_virtually(run())
 
 
-def test_a_group_is_told_as_its_pods_come_and_gone_with_its_last() -> None:
+def test_a_group_is_reported_as_its_pods_come_and_gone_with_its_last() -> None:
     async def run() -> None:
         stage = Stage()
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
             stage.make(PODS, member("one"))
-            await stage.hear(JobObserved, lambda one: not one.queue)
+            await stage.hear(JobObserved, lambda job: not job.queue)
             stage.make(PODS, member("two"))
-            whole = await stage.hear(JobObserved, lambda one: one.queue == "main")
+            whole = await stage.hear(JobObserved, lambda job: job.queue == "main")
             stage.remove(f"{PODS}/two")
-            await stage.hear(JobObserved, lambda one: one.gates != ())
+            await stage.hear(JobObserved, lambda job: job.gates != ())
             stage.remove(f"{PODS}/one")
-            await stage.hear(ObjectGone, lambda one: one.uid == whole.uid)
+            await stage.hear(ObjectGone, lambda obs: obs.uid == whole.uid)
             await asyncio.sleep(1)
         assert sorted(await gone(stage)) == ["crew", "one", "two"]
 
@@ -104,26 +104,26 @@ def test_a_group_whose_pods_only_wait_for_others_is_no_job_where_the_namespace_i
         stage = Stage()
         stage.make("/api/v1/namespaces", {"metadata": {"name": "team"}})
         for name in ("one", "two"):
-            found = member(name)
-            found["metadata"]["finalizers"] = [f"{KUEUE}/managed"]
-            stage.make("/api/v1/namespaces/team/pods", found)
+            obj = member(name)
+            obj["metadata"]["finalizers"] = [f"{KUEUE}/managed"]
+            stage.make("/api/v1/namespaces/team/pods", obj)
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
-            assert [one.queue for one in await jobs(stage)] == ["main"]
+            assert [job.queue for job in await jobs(stage)] == ["main"]
             stage.remove("/api/v1/namespaces/team")
-            await stage.hear(JobObserved, lambda one: not one.queue)
+            await stage.hear(JobObserved, lambda job: not job.queue)
 
     run_virtually(run())
 
 
-def test_pods_that_nobody_gated_are_nobodys_business() -> None:
+def test_pods_that_were_never_gated_are_ignored() -> None:
     async def run() -> None:
         stage = Stage()
         stage.make(PODS, member("one", managed=False))
         stage.make(PODS, member("two", managed=False))
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
-        assert {one.queue for one in await jobs(stage)} == {""}
+        assert {job.queue for job in await jobs(stage)} == {""}
 
     run_virtually(run())
 
@@ -134,11 +134,11 @@ def test_a_group_that_makes_no_sense_is_refused_and_the_others_go_on() -> None:
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
             stage.make(PODS, member("odd", total="none"))
-            refused = await stage.hear(ObjectRefused, lambda one: one.name == "odd")
+            refused = await stage.hear(ObjectRefused, lambda obs: obs.name == "odd")
             assert "positive number" in refused.error
             for name in ("one", "two"):
                 stage.make(PODS, member(name, group="good"))
-            await stage.hear(JobObserved, lambda one: one.name == "good" and one.queue != "")
+            await stage.hear(JobObserved, lambda job: job.name == "good" and job.queue != "")
 
     run_virtually(run())
 
@@ -152,7 +152,7 @@ def test_a_group_whose_name_no_workload_may_have_is_refused(name: str) -> None:
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
             stage.make(PODS, odd)
-            refused = await stage.hear(ObjectRefused, lambda one: one.name == "odd")
+            refused = await stage.hear(ObjectRefused, lambda obs: obs.name == "odd")
             assert "no name of a Workload" in refused.error
         assert await jobs(stage) == []
 
@@ -167,8 +167,8 @@ def test_a_group_is_deactivated_by_its_workload() -> None:
         shown["metadata"]["annotations"] = {f"{KUEUE}/is-group-workload": "true"}
         stage.make("/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads", shown)
         async with alongside(session(stage).run()):
-            await stage.hear(JobObserved, lambda one: not one.active)
-        assert {one.kind for one in await jobs(stage)} == {"pod-group"}
+            await stage.hear(JobObserved, lambda job: not job.active)
+        assert {job.kind for job in await jobs(stage)} == {"pod-group"}
 
     run_virtually(run())
 
@@ -194,17 +194,17 @@ LEFT = {
 
 
 @pytest.mark.parametrize("patch", [LARGER, *LEFT.values()], ids=["larger", *LEFT])
-def test_a_running_group_whose_pods_disagree_must_not_run_whoever_looks(patch: Object) -> None:
+def test_a_running_group_whose_pods_disagree_must_not_run(patch: Object) -> None:
     async def run() -> None:
         stage = crewed()
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
             running(stage)
-            told = await stage.hear(JobObserved, lambda one: one.state.active == 2)
+            observations = await stage.hear(JobObserved, lambda job: job.state.active == 2)
             stage.change(f"{PODS}/two", patch)
-            refused = await stage.hear(ObjectRefused, lambda one: one.uid == told.uid)
+            refused = await stage.hear(ObjectRefused, lambda obs: obs.uid == observations.uid)
         assert refused.job is not None
-        assert (refused.job.stray, refused.job.workload) == ("Unreadable", told.workload)
+        assert (refused.job.stray, refused.job.workload) == ("Unreadable", observations.workload)
         assert (refused.job.state.active, refused.job.state.decision) == (2, "l/7")
 
     run_virtually(run())
@@ -217,7 +217,7 @@ def test_a_group_whose_pods_disagree_is_present_in_the_list_of_the_next_session(
         stage.change(f"{PODS}/two", LARGER)
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
-            refused = await stage.hear(ObjectRefused, lambda one: one.uid == "g.group")
+            refused = await stage.hear(ObjectRefused, lambda obs: obs.uid == "g.group")
         (listed,) = await rounds(stage, "pods")
         assert refused.uid in listed.present
 
@@ -233,15 +233,15 @@ def test_a_running_pod_that_leaves_its_group_must_not_run_and_counts_until_it_is
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
             running(stage)
-            told = await stage.hear(JobObserved, lambda one: one.state.active == 2)
+            observations = await stage.hear(JobObserved, lambda job: job.state.active == 2)
             stage.change(f"{PODS}/two", patch)
-            stray = await stage.hear(ObjectRefused, lambda one: one.name == "two")
+            stray = await stage.hear(ObjectRefused, lambda obs: obs.name == "two")
             assert (stray.job.kind, stray.job.stray) == ("pod", "Unreadable")
             stage.remove(f"{PODS}/two")
-            again = await stage.hear(JobObserved, lambda one: one.version > told.version)
-            assert (again.uid, again.state.active) == (told.uid, 1)
+            again = await stage.hear(JobObserved, lambda job: job.version > observations.version)
+            assert (again.uid, again.state.active) == (observations.uid, 1)
             stage.remove(f"{PODS}/one")
-            await stage.hear(ObjectGone, lambda one: one.uid == told.uid)
+            await stage.hear(ObjectGone, lambda obs: obs.uid == observations.uid)
 
     run_virtually(run())
 
@@ -252,16 +252,18 @@ def test_a_waiting_pod_that_disagrees_stops_no_running_group_and_keeps_no_quota(
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
             running(stage)
-            told = await stage.hear(JobObserved, lambda one: one.state.active == 2)
+            observations = await stage.hear(JobObserved, lambda job: job.state.active == 2)
             for name in ("odd", "odder"):
                 stage.make(PODS, member(name, total=name))
-            await stage.hear(ObjectRefused, lambda one: one.name == "odder" and one.job is None)
+            await stage.hear(ObjectRefused, lambda obs: obs.name == "odder" and obs.job is None)
             assert all(
-                one.uid != told.uid for one in await stage.heard() if type(one) is ObjectRefused
+                obs.uid != observations.uid
+                for obs in await stage.heard()
+                if type(obs) is ObjectRefused
             )
             for name in ("one", "two"):
                 stage.remove(f"{PODS}/{name}")
-            await stage.hear(ObjectGone, lambda one: one.uid == told.uid)
+            await stage.hear(ObjectGone, lambda obs: obs.uid == observations.uid)
 
     run_virtually(run())
 
@@ -271,11 +273,11 @@ def test_a_waiting_pod_that_names_another_group_goes_there() -> None:
         stage = crewed()
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
-            (told,) = await jobs(stage)
+            (job,) = await jobs(stage)
             for name in ("one", "two"):
                 stage.change(f"{PODS}/{name}", LEFT["another group"])
-            await stage.hear(JobObserved, lambda one: one.name == "other" and one.queue != "")
-            await stage.hear(ObjectGone, lambda one: one.uid == told.uid and one.name == "crew")
+            await stage.hear(JobObserved, lambda job: job.name == "other" and job.queue != "")
+            await stage.hear(ObjectGone, lambda obs: obs.uid == job.uid and obs.name == "crew")
 
     run_virtually(run())
 
@@ -285,11 +287,11 @@ def test_a_group_is_observed_once_for_all_events_of_a_batch() -> None:
     [row] = [row for row in watched([single.KIND, pod_group.KIND]) if row.resource == "pods"]
     list(row.listed(frozenset(), 1))
     for number in range(9):
-        found = member(f"p{number}", total="9")
-        found["metadata"] |= {"namespace": "default", "uid": f"u{number}"}
-        found["metadata"] |= {"resourceVersion": str(number + 2), "creationTimestamp": CREATED}
-        assert list(row.observe(read(found, Pod))) == []
-    [(_, told)] = row.settle()
-    assert isinstance(told, JobObserved)
-    assert (told.version, told.podsets[0].count) == (10, 9)
+        obj = member(f"p{number}", total="9")
+        obj["metadata"] |= {"namespace": "default", "uid": f"u{number}"}
+        obj["metadata"] |= {"resourceVersion": str(number + 2), "creationTimestamp": CREATED}
+        assert list(row.observe(read(obj, Pod))) == []
+    [(_, result)] = row.settle()
+    assert isinstance(result, JobObserved)
+    assert (result.version, result.podsets[0].count) == (10, 9)
     assert list(row.settle()) == []

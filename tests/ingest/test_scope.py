@@ -25,11 +25,13 @@ NAMESPACE = "/api/v1/namespaces/default"
 
 
 async def queues(stage: Stage, name: str = "train") -> list[str]:
-    told = [one for one in await stage.heard() if isinstance(one, JobObserved)]
-    return [one.queue for one in told if one.name == name]
+    observations = [
+        observation for observation in await stage.heard() if isinstance(observation, JobObserved)
+    ]
+    return [observation.queue for observation in observations if observation.name == name]
 
 
-def test_a_job_without_a_queue_is_told_by_its_name_alone() -> None:
+def test_a_job_without_a_queue_is_reported_by_its_name_alone() -> None:
     async def run() -> None:
         stage = Stage()
         made = job(parallelism=3)
@@ -45,7 +47,7 @@ def test_a_job_without_a_queue_is_told_by_its_name_alone() -> None:
     run_virtually(run())
 
 
-def test_a_job_without_a_queue_is_told_in_full_where_all_are_managed() -> None:
+def test_a_job_without_a_queue_is_reported_in_full_where_all_are_managed() -> None:
     async def run() -> None:
         stage = Stage()
         made = job(parallelism=3)
@@ -78,7 +80,7 @@ def test_a_namespace_that_is_labelled_makes_its_jobs_managed_and_back() -> None:
         async with alongside(session(stage, scope=TEAMS).run()):
             await stage.hear(Heartbeat)
             stage.change(NAMESPACE, {"metadata": {"labels": LABELS}})
-            await stage.hear(JobObserved, lambda told: told.queue == "main")
+            await stage.hear(JobObserved, lambda observation: observation.queue == "main")
             stage.change(NAMESPACE, {"metadata": {"labels": {"off": "now"}}})
             await stage.hear(Heartbeat, lambda beat: beat.beat > 5)
         assert await queues(stage) == ["", "main", ""]

@@ -80,23 +80,23 @@ def pod(named: str, owner: Object, *, gated: bool = True, **labels: str) -> Obje
     }
 
 
-def test_a_stateful_set_is_told_before_its_pods_come_and_as_they_stand() -> None:
+def test_a_stateful_set_is_reported_before_its_pods_come_and_as_they_stand() -> None:
     async def run() -> None:
         stage = served()
         made = stage.make(SETS, stateful())
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
-            (told,) = await jobs(stage)
-            assert (told.kind, told.name, told.uid) == (
+            (job,) = await jobs(stage)
+            assert (job.kind, job.name, job.uid) == (
                 "statefulset",
                 "db",
                 made["metadata"]["uid"],
             )
-            assert told.state.suspended
+            assert job.state.suspended
             stage.make(PODS, pod("db-0", made, gated=False))
-            await stage.hear(JobObserved, lambda one: one.state.active == 1)
+            await stage.hear(JobObserved, lambda job: job.state.active == 1)
         (listed,) = await rounds(stage, "statefulsets.apps")
-        assert told.uid in listed.present
+        assert job.uid in listed.present
 
     run_virtually(run())
 
@@ -114,21 +114,24 @@ def test_a_running_pod_that_leaves_its_set_must_not_run_and_counts_until_it_is_g
 ) -> None:
     async def run() -> None:
         stage = served()
-        found = pod("db-0", stage.make(SETS, stateful()), gated=False)
-        found["metadata"]["labels"] = {MANAGED: "true"}
-        stage.make(PODS, found)
+        obj = pod("db-0", stage.make(SETS, stateful()), gated=False)
+        obj["metadata"]["labels"] = {MANAGED: "true"}
+        stage.make(PODS, obj)
         async with alongside(session(stage).run()):
-            told = await stage.hear(JobObserved, lambda one: one.state.active == 1)
+            observations = await stage.hear(JobObserved, lambda job: job.state.active == 1)
             stage.change(f"{PODS}/db-0", patch)
-            stray = await stage.hear(ObjectRefused, lambda one: one.name == "db-0")
+            stray = await stage.hear(ObjectRefused, lambda obs: obs.name == "db-0")
             assert (stray.job.kind, stray.job.stray) == ("pod", "Unreadable")
-            newest = [one for one in await jobs(stage) if one.uid == told.uid][-1]
+            newest = [job for job in await jobs(stage) if job.uid == observations.uid][-1]
             assert newest.state.active == 1
             stage.remove(f"{PODS}/db-0")
             await stage.hear(
-                JobObserved, lambda one: one.version > newest.version and one.uid == told.uid
+                JobObserved,
+                lambda job: job.version > newest.version and job.uid == observations.uid,
             )
-            assert [one for one in await jobs(stage) if one.uid == told.uid][-1].state.active == 0
+            assert [job for job in await jobs(stage) if job.uid == observations.uid][
+                -1
+            ].state.active == 0
 
     run_virtually(run())
 
@@ -142,15 +145,15 @@ def test_a_stateful_set_that_was_sent_joins_its_copy() -> None:
         copy["metadata"]["annotations"] = {IS_GROUP_WORKLOAD: "true"}
         stage.make(f"{KUEUE}/namespaces/default/workloads", copy)
         async with alongside(session(stage).run()):
-            await stage.hear(JobObserved, lambda one: one.kind == "workload")
-            found = stateful()
-            found["metadata"]["annotations"] = {PREBUILT_WORKLOAD: "statefulset-db-1"}
-            stage.make(SETS, found)
-            told = await stage.hear(JobObserved, lambda one: one.kind == "statefulset")
-            assert (told.workload, told.priority) == ("default/statefulset-db-1", 7)
-            assert (told.gates, told.finished) == ((), "")
+            await stage.hear(JobObserved, lambda job: job.kind == "workload")
+            obj = stateful()
+            obj["metadata"]["annotations"] = {PREBUILT_WORKLOAD: "statefulset-db-1"}
+            stage.make(SETS, obj)
+            observations = await stage.hear(JobObserved, lambda job: job.kind == "statefulset")
+            assert (observations.workload, observations.priority) == ("default/statefulset-db-1", 7)
+            assert (observations.gates, observations.finished) == ((), "")
             stage.change(f"{SETS}/db", {"spec": {"replicas": 3}})
-            await stage.hear(JobObserved, lambda one: one.finished == "OutOfSync")
+            await stage.hear(JobObserved, lambda job: job.finished == "OutOfSync")
 
     run_virtually(run())
 
@@ -159,10 +162,10 @@ def test_a_stateful_set_that_was_sent_joins_its_copy() -> None:
 def test_the_groups_of_a_set_that_was_sent_join_their_copies(*, owned: bool) -> None:
     async def run() -> None:
         stage = served()
-        found = leader_worker_set()
-        found["metadata"]["labels"] |= {MANAGER: "m"}
-        found["metadata"]["annotations"] = {MANAGER_UID: "there"}
-        made = stage.make(GROUPS, found)
+        obj = leader_worker_set()
+        obj["metadata"]["labels"] |= {MANAGER: "m"}
+        obj["metadata"]["annotations"] = {MANAGER_UID: "there"}
+        made = stage.make(GROUPS, obj)
         for index in (0, 1):
             copy = copy_of_group(workload_name(KIND, LWS_GROUP, f"llm-{index}", "there"), index)
             if owned:
@@ -170,20 +173,20 @@ def test_the_groups_of_a_set_that_was_sent_join_their_copies(*, owned: bool) -> 
             stage.make(f"{KUEUE}/namespaces/default/workloads", copy)
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
-            told = {one.name: one for one in await jobs(stage) if one.kind == LWS}
-            assert {name: (one.priority, one.gates) for name, one in told.items()} == {
+            mapping = {job.name: job for job in await jobs(stage) if job.kind == LWS}
+            assert {name: (job.priority, job.gates) for name, job in mapping.items()} == {
                 "llm-0": (0, ()),
                 "llm-1": (1, ()),
             }
-            assert not told["llm-1"].finished
-            assert told["llm-1"].uid == f"{made['metadata']['uid']}.1"
+            assert not mapping["llm-1"].finished
+            assert mapping["llm-1"].uid == f"{made['metadata']['uid']}.1"
 
     run_virtually(run())
 
 
 def copy_of_group(name: str, index: int) -> Object:
     """Return the copy of a group's Workload, which has the group's number as its priority."""
-    podsets = [{"name": one, "count": 1, "template": pods_template()} for one in LWS_PODSETS]
+    podsets = [{"name": podset, "count": 1, "template": pods_template()} for podset in LWS_PODSETS]
     copy = kueue("Workload", name, queueName="main", podSets=podsets, priority=index)
     copy["metadata"]["labels"] = {MANAGER: "m"}
     copy["metadata"]["annotations"] = {IS_GROUP_WORKLOAD: "true", COMPONENT_INDEX: str(index)}
@@ -201,16 +204,16 @@ def test_a_stateful_set_holds_its_quota_until_its_last_pod_is_gone() -> None:
         made = stage.make(SETS, stateful())
         stage.make(PODS, pod("db-0", made, gated=False))
         async with alongside(session(stage).run()):
-            await stage.hear(JobObserved, lambda one: one.state.active == 1)
+            await stage.hear(JobObserved, lambda job: job.state.active == 1)
             stage.remove(f"{SETS}/db")
-            await stage.hear(JobObserved, lambda one: one.state.deleting and one.state.active == 1)
+            await stage.hear(JobObserved, lambda job: job.state.deleting and job.state.active == 1)
             stage.remove(f"{PODS}/db-0")
-            await stage.hear(ObjectGone, lambda one: one.resource == "statefulsets.apps")
+            await stage.hear(ObjectGone, lambda obs: obs.resource == "statefulsets.apps")
 
     run_virtually(run())
 
 
-def test_each_group_is_told_by_itself_and_gone_when_it_is_scaled_down() -> None:
+def test_each_group_is_reported_by_itself_and_gone_when_it_is_scaled_down() -> None:
     async def run() -> None:
         stage = served()
         made = stage.make(GROUPS, leader_worker_set())
@@ -218,13 +221,13 @@ def test_each_group_is_told_by_itself_and_gone_when_it_is_scaled_down() -> None:
         stage.make(PODS, pod("llm-1", leaders, gated=False, name="llm", group_index="1"))
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
-            told = {one.name: one for one in await jobs(stage) if one.kind == LWS}
-            assert sorted(told) == ["llm-0", "llm-1"]
-            assert [told[name].state.active for name in sorted(told)] == [0, 1]
+            mapping = {job.name: job for job in await jobs(stage) if job.kind == LWS}
+            assert sorted(mapping) == ["llm-0", "llm-1"]
+            assert [mapping[name].state.active for name in sorted(mapping)] == [0, 1]
             stage.change(f"{GROUPS}/llm", {"spec": {"replicas": 1}})
             stage.remove(f"{PODS}/llm-1")
             uid = f"{made['metadata']['uid']}.1"
-            await stage.hear(ObjectGone, lambda one: one.uid == uid)
+            await stage.hear(ObjectGone, lambda obs: obs.uid == uid)
         assert "llm-1" in await gone(stage)
 
     run_virtually(run())
@@ -235,12 +238,12 @@ def test_a_set_without_a_queue_is_nobodys_and_may_come_back() -> None:
         stage = served()
         stage.make(SETS, stateful())
         async with alongside(session(stage).run()):
-            await stage.hear(JobObserved, lambda one: one.queue == "main")
+            await stage.hear(JobObserved, lambda job: job.queue == "main")
             label = "kueue.x-k8s.io/queue-name"
             stage.change(f"{SETS}/db", {"metadata": {"labels": {label: None}}})
-            await stage.hear(JobObserved, lambda one: not one.queue)
+            await stage.hear(JobObserved, lambda job: not job.queue)
             stage.change(f"{SETS}/db", {"metadata": {"labels": {label: "other"}}})
-            await stage.hear(JobObserved, lambda one: one.queue == "other")
+            await stage.hear(JobObserved, lambda job: job.queue == "other")
 
     run_virtually(run())
 
@@ -251,10 +254,10 @@ def test_a_pod_tells_of_its_own_group_and_of_no_other() -> None:
     owner, made = stateful("llm", queue=""), leader_worker_set(replicas=300)
     made["metadata"] |= {"uid": "u", "namespace": "default", "resourceVersion": "5"}
     owner["metadata"] |= {"uid": "s", "namespace": "default"}
-    found = pod("llm-7", owner, gated=False, name="llm", group_index="7")
-    found["metadata"] |= {"uid": "p", "namespace": "default", "resourceVersion": "9"}
+    obj = pod("llm-7", owner, gated=False, name="llm", group_index="7")
+    obj["metadata"] |= {"uid": "p", "namespace": "default", "resourceVersion": "9"}
     assert not list(sets.observe(JOB_KINDS[LWS], read(made, JOB_KINDS[LWS].seen)))
     assert len(list(sets.listed((), 6))) == 300
-    told = [one for _, one in sets.take(read(found, Pod))]
-    assert [one.uid for one in told if isinstance(one, JobObserved)] == ["u.7"]
-    assert [one.uid for _, one in sets.forget("p", 10) if isinstance(one, JobObserved)] == ["u.7"]
+    observations = [obs for _, obs in sets.take(read(obj, Pod))]
+    assert [obs.uid for obs in observations if isinstance(obs, JobObserved)] == ["u.7"]
+    assert [obs.uid for _, obs in sets.forget("p", 10) if isinstance(obs, JobObserved)] == ["u.7"]

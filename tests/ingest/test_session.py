@@ -1,6 +1,6 @@
 """A session of ingest over the embedded API server, on a clock that jumps.
 
-Everything that is told is read back from OBSERVATIONS, as the scheduler reads it.
+Everything that is reported is read back from OBSERVATIONS, as the scheduler reads it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def test_the_first_round_names_who_is_present_between_its_brackets() -> None:
         made = stage.make(JOBS, job())
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
-        told = await stage.heard()
-        mine = [one for one in told if getattr(one, "resource", "") == "jobs.batch"]
+        observations = await stage.heard()
+        mine = [obs for obs in observations if getattr(obs, "resource", "") == "jobs.batch"]
         started, completed = mine
         assert isinstance(started, SyncStarted)
         assert isinstance(completed, SyncCompleted)
@@ -42,7 +42,9 @@ def test_the_first_round_names_who_is_present_between_its_brackets() -> None:
         assert (completed.round, completed.piece, completed.pieces) == (1, 1, 1)
         (seen,) = await jobs(stage)
         assert (seen.queue, seen.round, seen.session) == ("main", 1, "s1")
-        assert told.index(started) < told.index(seen) < told.index(completed)
+        assert (
+            observations.index(started) < observations.index(seen) < observations.index(completed)
+        )
 
     run_virtually(run())
 
@@ -52,11 +54,11 @@ def test_the_heart_beats_once_a_second_while_every_watch_is_open_and_names_them(
         stage = Stage()
         async with alongside(session(stage).run()):
             await asyncio.sleep(4.5)
-            beats = [one for one in await stage.heard() if isinstance(one, Heartbeat)]
+            beats = [obs for obs in await stage.heard() if isinstance(obs, Heartbeat)]
             stage.api.down = True
             stage.embedded.compact()
             await asyncio.sleep(200)
-            later = [one for one in await stage.heard() if isinstance(one, Heartbeat)]
+            later = [obs for obs in await stage.heard() if isinstance(obs, Heartbeat)]
             stage.api.down = False
             await stage.hear(Heartbeat, lambda beat: beat.beat > 200)
         assert [beat.beat for beat in beats] == [1, 2, 3, 4, 5]
@@ -72,7 +74,7 @@ def test_a_relist_tells_again_who_is_present_and_nothing_that_is_known() -> None
         stage.make(JOBS, job())
         async with alongside(session(stage).run()):
             await asyncio.sleep(1_500)
-        assert [one.round for one in await rounds(stage, "jobs.batch")] == [1, 2, 3]
+        assert [obs.round for obs in await rounds(stage, "jobs.batch")] == [1, 2, 3]
         assert len(await jobs(stage)) == 1
 
     run_virtually(run())
@@ -85,8 +87,8 @@ def test_a_request_of_the_scheduler_makes_it_tell_everything_again() -> None:
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
             await stage.bus.observation_reader().ask_resync("a hole")
-            await stage.hear(JobObserved, lambda told: told.round == 2)
-        assert [one.round for one in await jobs(stage)] == [1, 2]
+            await stage.hear(JobObserved, lambda candidate_job: candidate_job.round == 2)
+        assert [candidate_job.round for candidate_job in await jobs(stage)] == [1, 2]
 
     run_virtually(run())
 
@@ -116,8 +118,8 @@ def test_a_version_that_is_too_old_leads_to_a_list_that_misses_no_deletion() -> 
             other = stage.make(JOBS, job("other"))
             stage.embedded.compact()
             stage.api.down = False
-            await stage.hear(JobObserved, lambda told: told.name == "other")
-            await stage.hear(SyncCompleted, lambda told: told.round == 2)
+            await stage.hear(JobObserved, lambda candidate_job: candidate_job.name == "other")
+            await stage.hear(SyncCompleted, lambda obs: obs.round == 2)
         assert await gone(stage) == []  # nobody saw it go: the round says who is there
         first, second = await rounds(stage, "jobs.batch")
         assert first.present == (made["metadata"]["uid"],)
@@ -126,16 +128,16 @@ def test_a_version_that_is_too_old_leads_to_a_list_that_misses_no_deletion() -> 
     run_virtually(run())
 
 
-def test_a_deletion_that_is_watched_is_told() -> None:
+def test_a_deletion_that_is_watched_is_reported() -> None:
     async def run() -> None:
         stage = Stage()
         made = stage.make(JOBS, job())
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
             stage.remove(f"{JOBS}/train")
-            told = await stage.hear(ObjectGone)
-        assert (told.uid, told.resource) == (made["metadata"]["uid"], "jobs.batch")
-        assert told.version > int(made["metadata"]["resourceVersion"])
+            observations = await stage.hear(ObjectGone)
+        assert (observations.uid, observations.resource) == (made["metadata"]["uid"], "jobs.batch")
+        assert observations.version > int(made["metadata"]["resourceVersion"])
 
     run_virtually(run())
 
@@ -149,9 +151,9 @@ def test_an_object_that_cannot_be_read_is_refused_and_the_others_go_on() -> None
         stage.make(JOBS, job("good"))
         async with alongside(session(stage).run()):
             refused = await stage.hear(ObjectRefused)
-            await stage.hear(JobObserved, lambda told: told.name == "good")
+            await stage.hear(JobObserved, lambda candidate_job: candidate_job.name == "good")
             stage.change(f"{JOBS}/elastic", {"metadata": {"annotations": None}})
-            await stage.hear(JobObserved, lambda told: told.name == "elastic")
+            await stage.hear(JobObserved, lambda candidate_job: candidate_job.name == "elastic")
         assert (refused.resource, refused.name) == ("jobs.batch", "elastic")
         assert "Elastic jobs are not enabled" in refused.error
 
@@ -164,7 +166,7 @@ def test_time_stands_still_until_the_crds_are_installed() -> None:
         ingest = session(stage)
         async with alongside(ingest.run()):
             await asyncio.sleep(60)
-            assert not [one for one in await stage.heard() if isinstance(one, Heartbeat)]
+            assert not [obs for obs in await stage.heard() if isinstance(obs, Heartbeat)]
             assert "clusterqueues.kueue.x-k8s.io: its CRD is not installed" in ingest.waits_for()
             stage.install_crds()
             await stage.hear(Heartbeat)
@@ -182,9 +184,9 @@ def test_a_thousand_uids_fit_in_a_piece() -> None:
             await stage.hear(Heartbeat)
         first, second = await rounds(stage, "namespaces")
         assert (len(first.present), len(second.present)) == (1_000, 204)
-        assert [(one.piece, one.pieces) for one in (first, second)] == [(1, 2), (2, 2)]
-        told = [one for one in await stage.heard() if isinstance(one, NamespaceObserved)]
-        assert {one.uid for one in told} == {*first.present, *second.present}
+        assert [(obs.piece, obs.pieces) for obs in (first, second)] == [(1, 2), (2, 2)]
+        observations = [obs for obs in await stage.heard() if isinstance(obs, NamespaceObserved)]
+        assert {obs.uid for obs in observations} == {*first.present, *second.present}
 
     run_virtually(run())
 
@@ -200,7 +202,7 @@ def test_a_full_stream_holds_the_watch_back_and_nothing_is_lost() -> None:
             while len(names) < 300:
                 read = await stage.bus.observation_reader().pull(at, count_max=1_000, wait_s=1)
                 observations = [decode_observation(message.payload) for message in read]
-                names |= {one.name for one in observations if isinstance(one, JobObserved)}
+                names |= {obs.name for obs in observations if isinstance(obs, JobObserved)}
                 at = read[-1].at if read else at
                 await stage.bus.observation_reader().forget(at)
                 await asyncio.sleep(1)
@@ -209,7 +211,7 @@ def test_a_full_stream_holds_the_watch_back_and_nothing_is_lost() -> None:
     run_virtually(run())
 
 
-def test_a_change_that_no_decision_depends_on_is_not_told() -> None:
+def test_a_change_that_no_decision_depends_on_is_not_reported() -> None:
     async def run() -> None:
         stage = Stage()
         stage.make(f"{KUEUE}/resourceflavors", FLAVOR)
@@ -221,8 +223,8 @@ def test_a_change_that_no_decision_depends_on_is_not_told() -> None:
             before = len(await stage.heard())
             stage.change(path, {"spec": {"nodeLabels": {"type": "on-demand"}}})
             await asyncio.sleep(0.5)
-        told = (await stage.heard())[before:]
-        assert [type(one).__name__ for one in told if not isinstance(one, Heartbeat)] == [
+        observations = (await stage.heard())[before:]
+        assert [type(obs).__name__ for obs in observations if not isinstance(obs, Heartbeat)] == [
             "FlavorObserved"
         ]
 
@@ -239,10 +241,10 @@ def test_a_session_that_lags_says_by_its_versions_that_it_tells_of_the_past() ->
             await asyncio.sleep(5)
             stage.make(JOBS, job())
             stage.change(f"{JOBS}/train", {"spec": {"parallelism": 2}})
-            await stage.hear(JobObserved, lambda told: told.session == "s2")
-        told = await jobs(stage)
-        assert [one.session for one in told[:3]] == ["s1", "s1", "s2"]
-        assert told[2].version == told[0].version < told[1].version
+            await stage.hear(JobObserved, lambda candidate_job: candidate_job.session == "s2")
+        observations = await jobs(stage)
+        assert [candidate_job.session for candidate_job in observations[:3]] == ["s1", "s1", "s2"]
+        assert observations[2].version == observations[0].version < observations[1].version
 
     run_virtually(run())
 
@@ -253,10 +255,10 @@ def test_a_queue_whose_amounts_cannot_be_read_is_refused() -> None:
         stage.install_crds()
         crd = "clusterqueues.kueue.x-k8s.io"
         schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-        found = stage.read(f"{CRDS}/{crd}")
-        for version in found["spec"]["versions"]:
+        obj = stage.read(f"{CRDS}/{crd}")
+        for version in obj["spec"]["versions"]:
             version["schema"]["openAPIV3Schema"] = schema
-        stage.change(f"{CRDS}/{crd}", {"spec": found["spec"]})
+        stage.change(f"{CRDS}/{crd}", {"spec": obj["spec"]})
         flavors = [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": "many"}]}]
         groups = [{"coveredResources": ["cpu"], "flavors": flavors}]
         queues = f"{KUEUE}/clusterqueues"
@@ -264,7 +266,7 @@ def test_a_queue_whose_amounts_cannot_be_read_is_refused() -> None:
         stage.make(queues, kueue("ClusterQueue", "good"))
         async with alongside(session(stage).run()):
             refused = await stage.hear(ObjectRefused)
-            await stage.hear(ClusterQueueObserved, lambda told: told.name == "good")
+            await stage.hear(ClusterQueueObserved, lambda obs: obs.name == "good")
         assert "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota" in refused.error
 
     run_virtually(run())

@@ -25,12 +25,16 @@ async def until_tells(stage: Stage, name: str) -> float:
     """Wait for a heartbeat of a session; return how many seconds that took."""
     clock: Callable[[], float] = asyncio.get_running_loop().time
     began_s = clock()
-    await stage.hear(Heartbeat, lambda one: one.session == name)
+    await stage.hear(Heartbeat, lambda observation: observation.session == name)
     return clock() - began_s
 
 
 async def sessions(stage: Stage) -> set[str]:
-    return {one.session for one in await stage.heard() if isinstance(one, Heartbeat)}
+    return {
+        observation.session
+        for observation in await stage.heard()
+        if isinstance(observation, Heartbeat)
+    }
 
 
 def test_one_tells_and_the_other_is_ready_and_silent() -> None:
@@ -49,11 +53,11 @@ def test_one_tells_and_the_other_is_ready_and_silent() -> None:
 def test_who_was_not_let_in_yet_is_not_ready() -> None:
     async def run() -> None:
         stage = Stage()
-        one = standby(stage, "a")
-        assert one.waits_for()
-        async with alongside(one.run()):
+        actual_standby = standby(stage, "a")
+        assert actual_standby.waits_for()
+        async with alongside(actual_standby.run()):
             await until_tells(stage, "a-1")
-            assert not one.waits_for()
+            assert not actual_standby.waits_for()
 
     run_virtually(run())
 
@@ -67,7 +71,7 @@ def test_the_other_takes_over_at_once_from_who_ends_and_tells_what_came_since() 
             await asyncio.sleep(LEASE_S)
         stage.make(JOBS, job("late"))
         assert await until_tells(stage, "b-1") <= 3
-        assert [one.name for one in await jobs(stage)] == ["late"]
+        assert [observation.name for observation in await jobs(stage)] == ["late"]
         waiting.cancel()
 
     run_virtually(run())

@@ -21,10 +21,10 @@ HOLDS = {
 
 def variant_of(made: Object, parent: Object) -> Object:
     """Return a variant of a Job's Workload, as the actuator makes it."""
-    found = workload_of(made, "job-train-fast")
+    obj = workload_of(made, "job-train-fast")
     meta = parent["metadata"]
     owner = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "controller": True}
-    found["metadata"] |= {
+    obj["metadata"] |= {
         "labels": {"kueue.x-k8s.io/job-uid": made["metadata"]["uid"]},
         "annotations": {
             "kueue.x-k8s.io/workload-allowed-resource-flavors": "fast",
@@ -33,7 +33,7 @@ def variant_of(made: Object, parent: Object) -> Object:
         },
         "ownerReferences": [{**owner, "name": meta["name"], "uid": meta["uid"]}],
     }
-    return found
+    return obj
 
 
 def test_what_a_check_says_of_a_variant_it_says_of_the_job() -> None:
@@ -47,15 +47,15 @@ def test_what_a_check_says_of_a_variant_it_says_of_the_job() -> None:
             await stage.hear(Heartbeat)
             stage.change(path, {"spec": {"active": False}})  # nobody's wish about the job
             stage.change(f"{path}/status", {"status": HOLDS})
-            await stage.hear(JobObserved, lambda one: bool(one.checks))
+            await stage.hear(JobObserved, lambda obs: bool(obs.checks))
             stage.remove(path)
-            await stage.hear(JobObserved, lambda one: not one.checks)
+            await stage.hear(JobObserved, lambda obs: not obs.checks)
             await asyncio.sleep(5)
-        found = await jobs(stage)
-        assert {one.kind for one in found} == {"batch/job"}
-        assert all(one.active for one in found)
-        [said] = {one.checks_since: one.checks for one in found if one.checks}.items()
-        assert (said[0], [(one.name, one.state) for one in said[1]]) == (
+        seen = await jobs(stage)
+        assert {obs.kind for obs in seen} == {"batch/job"}
+        assert all(obs.active for obs in seen)
+        [(since, checks)] = {obs.checks_since: obs.checks for obs in seen if obs.checks}.items()
+        assert (since, [(state.name, state.state) for state in checks]) == (
             "L1/7",
             [("capacity", "Ready")],
         )

@@ -89,9 +89,9 @@ def test_time_stands_still_for_watches_of_jobs_alone(
             await stage.hear(Heartbeat)
             api.closes = True
             await asyncio.sleep(60)  # the watch that is open ends
-            before = len([one for one in await stage.heard() if isinstance(one, Heartbeat)])
+            before = len([obs for obs in await stage.heard() if isinstance(obs, Heartbeat)])
             await asyncio.sleep(100)
-            after = len([one for one in await stage.heard() if isinstance(one, Heartbeat)])
+            after = len([obs for obs in await stage.heard() if isinstance(obs, Heartbeat)])
             assert observing.waits_for()
         assert (after - before > 80) == goes_on
 
@@ -109,6 +109,6 @@ def test_before_everything_was_listed_once_no_time_passes() -> None:
         stage.api.before = refuse
         async with alongside(session(stage).run()):
             await asyncio.sleep(60)
-        assert not [one for one in await stage.heard() if isinstance(one, Heartbeat)]
+        assert not [obs for obs in await stage.heard() if isinstance(obs, Heartbeat)]
 
     run_virtually(run())

@@ -23,8 +23,8 @@ JOBS, CREATED = 100, "2026-03-01T08:00:00Z"
 
 def meta(name: str, version: int) -> Object:
     queue = {"kueue.x-k8s.io/queue-name": "main"}
-    found = {"namespace": "team", "name": name, "uid": name, "resourceVersion": str(version)}
-    return {**found, "generation": version, "creationTimestamp": CREATED, "labels": queue}
+    metadata = {"namespace": "team", "name": name, "uid": name, "resourceVersion": str(version)}
+    return {**metadata, "generation": version, "creationTimestamp": CREATED, "labels": queue}
 
 
 def job(name: str) -> Object:
@@ -43,15 +43,15 @@ def runtime(version: int) -> Object:
 
 def rows() -> dict[str, Watched]:
     """Return the rows of an ingest that knows a runtime and many jobs of it."""
-    found = {row.resource: row for row in watched(list(JOB_KINDS.values()))}
-    list(found[RUNTIMES].observe(read(runtime(1), Described)))
+    mapping = {row.resource: row for row in watched(list(JOB_KINDS.values()))}
+    list(mapping[RUNTIMES].observe(read(runtime(1), Described)))
     for number in range(JOBS):
-        list(found[KIND.resource].observe(read(job(f"j{number}"), KIND.seen)))
-    return found
+        list(mapping[KIND.resource].observe(read(job(f"j{number}"), KIND.seen)))
+    return mapping
 
 
-def slices(found: dict[str, Watched]) -> Iterator[list[ResourceObservation]]:
-    reducer = Reducer(found[RUNTIMES], Metrics(CollectorRegistry()))
+def slices(rows: dict[str, Watched]) -> Iterator[list[ResourceObservation]]:
+    reducer = Reducer(rows[RUNTIMES], Metrics(CollectorRegistry()))
     return reducer.present(read(runtime(2), Described))
 
 
@@ -61,13 +61,13 @@ def test_a_write_that_changes_many_jobs_is_reduced_slice_by_slice() -> None:
     assert max(sizes) == SLICE
 
 
-def test_a_job_that_is_deleted_between_two_slices_is_not_told_again() -> None:
-    found = rows()
-    remaining = slices(found)
-    first = {told.uid for _, told in next(remaining)}
+def test_a_job_that_is_deleted_between_two_slices_is_not_reported_again() -> None:
+    mapping = rows()
+    remaining = slices(mapping)
+    first = {result.uid for _, result in next(remaining)}
     gone = f"j{JOBS - 1}"
     assert gone not in first
-    list(found[KIND.resource].gone(gone, 9))
-    later = {told.uid for few in remaining for _, told in few}
+    list(mapping[KIND.resource].gone(gone, 9))
+    later = {result.uid for few in remaining for _, result in few}
     assert len(first | later) == JOBS - 1
     assert gone not in later

@@ -27,16 +27,19 @@ MODULES: dict[str, JobKind[Any]] = {
     module.__name__.rpartition(".")[2]: module.KIND for module in FOUND.values()
 }
 """Each module that is a kind."""
-KINDS = {**MODULES, **{name: declared_kind(one) for name, one in declarations().items()}}
+KINDS = {
+    **MODULES,
+    **{name: declared_kind(declaration) for name, declaration in declarations().items()},
+}
 DATA: dict[str, dict[str, Object]] = {
     path.stem: yaml.load(path.read_text(), yaml.CSafeLoader)
     for path in sorted((Path(__file__).parent / "data").rglob("*.yaml"))
 }
 """By the module, or what a kind without one is called."""
 CASES = {
-    f"{kind}/{name}": found
+    f"{kind}/{name}": fields
     for kind, cases in DATA.items()
-    for name, found in cases.items()
+    for name, fields in cases.items()
     if name != "bad"
 }
 BAD = {
@@ -56,8 +59,8 @@ def kind_of(name: str) -> JobKind[Any]:
     return KINDS[name.partition("/")[0]]
 
 
-def start_of(found: Object) -> Start:
-    written = {**found["start"], "at_us": 1, "workload": "team/w", "job": msgspec.to_builtins(JOB)}
+def start_of(obj: Object) -> Start:
+    written = {**obj["start"], "at_us": 1, "workload": "team/w", "job": msgspec.to_builtins(JOB)}
     seq = int(written.pop("seq"))
     order = msgspec.convert({**written, "type": "StartOrdered/1"}, StartOrdered)
     return Start(order=order, ledger_id="L1", seq=seq)
@@ -71,5 +74,5 @@ def stop_of(seq: int, podsets: Sequence[Object] = ()) -> Stop:
 
 def plain(struct: msgspec.Struct) -> Object:
     """Return it as YAML writes it: lists, no tuples."""
-    found: Object = msgspec.json.decode(msgspec.json.encode(struct))
-    return found
+    document: Object = msgspec.json.decode(msgspec.json.encode(struct))
+    return document

@@ -62,22 +62,22 @@ def made(kind: str, crew: int = 2, *, runs: bool = True, **beside: list[Object])
     return {"metadata": meta, "spec": spec, "status": status, **beside}
 
 
-def seen(kind: str, found: Object) -> JobObserved:
-    told: JobObserved = KINDS[kind].observe(read(found, KINDS[kind].seen))
-    return told
+def seen(kind: str, obj: Object) -> JobObserved:
+    observation: JobObserved = KINDS[kind].observe(read(obj, KINDS[kind].seen))
+    return observation
 
 
-def counts(told: JobObserved) -> dict[str, int]:
-    return {one.name: one.count for one in told.podsets}
+def counts(observation: JobObserved) -> dict[str, int]:
+    return {podset.name: podset.count for podset in observation.podsets}
 
 
 @pytest.mark.parametrize("kind", ["RayJob", "RayService"])
 def test_the_workers_of_one_that_runs_are_those_of_its_cluster(kind: str) -> None:
     assert counts(seen(kind, made(kind)))["crew"] == 2
-    told = seen(kind, made(kind, beside=[cluster(5, generation=3)]))
-    assert counts(told)["crew"] == 5
-    assert told.elastic
-    assert told.state.size_version > told.state.generation
+    observation = seen(kind, made(kind, beside=[cluster(5, generation=3)]))
+    assert counts(observation)["crew"] == 5
+    assert observation.elastic
+    assert observation.state.size_version > observation.state.generation
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -85,14 +85,14 @@ def test_the_workers_of_one_that_runs_are_those_of_its_cluster(kind: str) -> Non
 def test_the_workers_that_run_in_any_case_count(
     kind: str, replicas: int | None, least: int, crew: int
 ) -> None:
-    found = made(kind, runs=False)
-    spec = found["spec"].get(f"rayCluster{'Spec' if kind == 'RayJob' else 'Config'}", found["spec"])
+    obj = made(kind, runs=False)
+    spec = obj["spec"].get(f"rayCluster{'Spec' if kind == 'RayJob' else 'Config'}", obj["spec"])
     spec["workerGroupSpecs"][0] |= {
         "replicas": replicas,
         "minReplicas": least,
         "numOfHosts": 2,
     }
-    assert counts(seen(kind, found))["crew"] == crew
+    assert counts(seen(kind, obj))["crew"] == crew
 
 
 @pytest.mark.parametrize("kind", ["RayJob", "RayService"])
@@ -108,9 +108,9 @@ def test_its_cluster_is_looked_for_while_it_may_run(kind: str) -> None:
 
 
 def test_no_name_leads_out_of_the_namespace() -> None:
-    found = made("RayJob")
-    found["status"] = {**found["status"], "rayClusterName": "../../other/rayclusters/x"}
-    assert ray_job.KIND.refers(found) == ()
+    obj = made("RayJob")
+    obj["status"] = {**obj["status"], "rayClusterName": "../../other/rayclusters/x"}
+    assert ray_job.KIND.refers(obj) == ()
 
 
 def test_a_cluster_that_follows_another_counts_more_than_any_change_of_that() -> None:
@@ -128,21 +128,21 @@ def test_workers_that_are_there_count_though_none_is_asked_for(kind: str, active
 
 def order(kind: str, uid: str = "u1") -> Start:
     given = tuple(
-        PodSetStart(name=one.name, count=one.count, node_selector={"tide": "spring"})
-        for one in seen(kind, made(kind, runs=False)).podsets
+        PodSetStart(name=podset.name, count=podset.count, node_selector={"tide": "spring"})
+        for podset in seen(kind, made(kind, runs=False)).podsets
     )
     job = ObjectRef(kind=KINDS[kind].name, namespace="team", name="train", uid=uid)
-    told = StartOrdered(at_us=1, workload="team/w", job=job, podsets=given)
-    return Start(order=told, ledger_id="L1", seq=5)
+    decision = StartOrdered(at_us=1, workload="team/w", job=job, podsets=given)
+    return Start(order=decision, ledger_id="L1", seq=5)
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_every_pod_waits_behind_the_gate_and_says_whose_it_is_until_a_stop(kind: str) -> None:
     before = made(kind, runs=False)
     started = carried_out(KINDS[kind], before, order(kind))
-    given = [str(one) for one in _templates(started["spec"])]
+    given = [str(template) for template in _templates(started["spec"])]
     assert len(given) == (3 if kind == "RayJob" else 2)
-    assert all(ELASTIC in one and "'tidegate.dev/elastic': 'u1'" in one for one in given)
+    assert all(ELASTIC in text and "'tidegate.dev/elastic': 'u1'" in text for text in given)
     stop = StopOrdered(at_us=2, workload="team/w", job=order(kind).order.job)
     stopped = carried_out(KINDS[kind], started, Stop(order=stop, ledger_id="L1", seq=7))
     assert stopped["spec"] == before["spec"]
@@ -157,27 +157,27 @@ def test_a_slice_that_takes_over_changes_nothing_but_the_mark(kind: str) -> None
     assert step.body == {"metadata": {"annotations": {"tidegate.dev/decision": "L1/9"}}}
 
 
-def _templates(found: object) -> list[Object]:
+def _templates(obj: object) -> list[Object]:
     """Return every pod template in a spec."""
-    if isinstance(found, list):
-        return [template for one in found for template in _templates(one)]
-    if not isinstance(found, dict):
+    if isinstance(obj, list):
+        return [template for item in obj for template in _templates(item)]
+    if not isinstance(obj, dict):
         return []
-    if "containers" in found.get("spec", {}):
-        return [found]
-    return [template for one in found.values() for template in _templates(one)]
+    if "containers" in obj.get("spec", {}):
+        return [obj]
+    return [template for item in obj.values() for template in _templates(item)]
 
 
-def test_a_cluster_of_which_nobody_says_when_it_was_made_counts_as_old() -> None:
+def test_a_cluster_without_a_creation_time_counts_as_old() -> None:
     kind = KINDS["RayJob"]
-    told = {**made("RayJob", beside=[cluster(3, 2, created="yesterday")])}
-    assert kind.sized(told) == kind.sized({**told, "beside": [cluster(3, 2)]})
+    fields = {**made("RayJob", beside=[cluster(3, 2, created="yesterday")])}
+    assert kind.sized(fields) == kind.sized({**fields, "beside": [cluster(3, 2)]})
     assert kind.sized(made("RayJob")) == 0
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_one_that_runs_tells_if_a_template_has_lost_the_gate(kind: str) -> None:
-    found = carried_out(KINDS[kind], made(kind, runs=False), order(kind))
-    assert not seen(kind, found).ungated
-    del _templates(found["spec"])[-1]["spec"]["schedulingGates"]
-    assert seen(kind, found).ungated
+    obj = carried_out(KINDS[kind], made(kind, runs=False), order(kind))
+    assert not seen(kind, obj).ungated
+    del _templates(obj["spec"])[-1]["spec"]["schedulingGates"]
+    assert seen(kind, obj).ungated

@@ -16,13 +16,15 @@ WORKER_SETS = "leaderworkerset.sigs.k8s.io"
 
 
 def worker(name: str = "llm-1-2", owner: str = "StatefulSet", **labels: str) -> Object:
-    """Return a worker of the second group, unless something is told otherwise."""
-    told = {"name": "llm", "group_index": "1", "worker_index": "2"} | labels
+    """Return a worker of the second group, unless fields say otherwise."""
+    mapping = {"name": "llm", "group_index": "1", "worker_index": "2"} | labels
     return {
         "metadata": {
             "name": name,
             "namespace": "team",
-            "labels": {f"{WORKER_SETS}/{key.replace('_', '-')}": one for key, one in told.items()},
+            "labels": {
+                f"{WORKER_SETS}/{key.replace('_', '-')}": text for key, text in mapping.items()
+            },
             "annotations": {SUSPENDING_PARENT: leader_worker_set.NAME},
             "ownerReferences": [
                 {
@@ -38,7 +40,7 @@ def worker(name: str = "llm-1-2", owner: str = "StatefulSet", **labels: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("found", "group", "podset"),
+    ("obj", "group", "podset"),
     [
         (worker(), 1, "worker"),
         (worker("llm-1", worker_index="0"), 1, "leader"),
@@ -52,7 +54,7 @@ def worker(name: str = "llm-1-2", owner: str = "StatefulSet", **labels: str) -> 
     ],
 )
 def test_a_pod_is_of_the_group_that_its_name_and_its_labels_say(
-    found: Object, group: int | None, podset: str
+    obj: Object, group: int | None, podset: str
 ) -> None:
     members = leader_worker_set.KIND.members
     assert members is not None
@@ -60,7 +62,7 @@ def test_a_pod_is_of_the_group_that_its_name_and_its_labels_say(
         ObjectRef(kind=leader_worker_set.NAME, namespace="team", name=f"llm-{at}", uid=f"u2.{at}")
         for at in (0, 1)
     ]
-    mine = [index for index, one in enumerate(sets) if members.belongs(one, found)]
+    mine = [index for index, ref in enumerate(sets) if members.belongs(ref, obj)]
     assert mine == ([] if group is None else [group])
-    told = leader_worker_set.member(read(found["metadata"], ObjectMeta))
-    assert ("" if told is None else told.podset) == podset
+    membership = leader_worker_set.member(read(obj["metadata"], ObjectMeta))
+    assert ("" if membership is None else membership.podset) == podset

@@ -22,26 +22,28 @@ KINDS = {name: kind for name, kind in JOB_KINDS.items() if kind.managed_by is no
 CASES = {case.object["kind"]: cases for _, cases in kinds() for case in cases[:1]}
 
 
-def observed(kind: JobKind[object], found: Object) -> JobObserved | None:
+def observed(kind: JobKind[object], obj: Object) -> JobObserved | None:
     """Observe an object, None if it makes no sense."""
     try:
-        return kind.observe(read(found, kind.seen))
+        return kind.observe(read(obj, kind.seen))
     except TidegateError:
         return None
 
 
 def queued(kind: JobKind[object]) -> Object:
     """Return an object of a kind that is queued."""
-    cases: list[Case] = [with_beside(one) for one in CASES[kind.kind]]
-    told = (one.object for one in cases if (seen := observed(kind, one.object)) and seen.queue)
-    return next(told)
+    cases: list[Case] = [with_beside(case) for case in CASES[kind.kind]]
+    objects = (
+        case.object for case in cases if (seen := observed(kind, case.object)) and seen.queue
+    )
+    return next(objects)
 
 
 def run_by(kind: JobKind[object], controller: str) -> JobObserved:
     assert kind.managed_by is not None, "only such kinds"
-    found = observed(kind, with_value(queued(kind), kind.managed_by.path, controller))
-    assert found is not None
-    return found
+    observation = observed(kind, with_value(queued(kind), kind.managed_by.path, controller))
+    assert observation is not None
+    return observation
 
 
 def test_most_kinds_can_say_who_runs_them() -> None:
@@ -50,25 +52,25 @@ def test_most_kinds_can_say_who_runs_them() -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_what_another_controller_runs_is_left_alone(name: str) -> None:
-    told = run_by(KINDS[name], "example.com/somebody")
-    assert (told.queue, told.podsets) == ("", ())
+    observation = run_by(KINDS[name], "example.com/somebody")
+    assert (observation.queue, observation.podsets) == ("", ())
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_its_own_controller_changes_nothing(name: str) -> None:
     kind = KINDS[name]
     assert kind.managed_by is not None, "only such kinds"
-    told = run_by(kind, kind.managed_by.own)
-    assert told.queue
-    assert told.podsets
-    assert MULTIKUEUE not in told.gates
+    observation = run_by(kind, kind.managed_by.own)
+    assert observation.queue
+    assert observation.podsets
+    assert MULTIKUEUE not in observation.gates
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_what_another_cluster_is_to_run_waits(name: str) -> None:
-    told = run_by(KINDS[name], MULTIKUEUE)
-    assert told.queue
-    assert MULTIKUEUE in told.gates
+    observation = run_by(KINDS[name], MULTIKUEUE)
+    assert observation.queue
+    assert MULTIKUEUE in observation.gates
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -77,9 +79,9 @@ def test_its_policy_suspends_what_its_own_controller_runs_and_no_other(name: str
     assert managed_by is not None
     (policy, _) = suspend(framework(name))
     (own,) = [
-        one["expression"]
-        for one in policy["spec"]["matchConditions"]
-        if one["name"] == "its-own-controller"
+        condition["expression"]
+        for condition in policy["spec"]["matchConditions"]
+        if condition["name"] == "its-own-controller"
     ]
     assert own.startswith(f"object.?{'.?'.join(map(str, managed_by.path))}.orValue('')")
     assert ast.literal_eval(own.partition(" in ")[2]) == ["", managed_by.own, MULTIKUEUE, PLACED]

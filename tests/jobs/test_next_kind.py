@@ -61,17 +61,17 @@ def test_its_policies_and_rights_follow_from_its_row(tree: Path, tmp_path: Path)
     config = tmp_path / "kueue.yaml"
     config.write_text(CONFIGURATION)
     program = "from tidegate.cli.main import main; main()"
-    told = run(tree, sys.executable, "-c", program, "manifests", "--config", str(config))
-    made = [one for one in yaml.safe_load_all(told) if one]
-    names = {(one["kind"], one["metadata"]["name"]) for one in made}
+    text = run(tree, sys.executable, "-c", program, "manifests", "--config", str(config))
+    made = [item for item in yaml.safe_load_all(text) if item]
+    names = {(obj["kind"], obj["metadata"]["name"]) for obj in made}
     suspends = "tidegate-suspend-roads-example-com-caravan"
     assert ("MutatingAdmissionPolicy", suspends) in names
     assert "roads.example.com/guide" in str(made)
     rights = {
         f"{resource} {verb}"
-        for one in made
-        if one["kind"] == "ClusterRole" and one["metadata"]["name"].startswith("tidegate-")
-        for rule in one["rules"]
+        for obj in made
+        if obj["kind"] == "ClusterRole" and obj["metadata"]["name"].startswith("tidegate-")
+        for rule in obj["rules"]
         for resource in rule["resources"]
         for verb in rule["verbs"]
     }
@@ -96,5 +96,5 @@ def test_what_is_made_names_it(tree: Path, file: str, text: str) -> None:
 @pytest.mark.slow
 def test_the_tests_of_all_kinds_find_it_and_pass(tree: Path) -> None:
     tests = ("tests/jobs/test_registry.py", "tests/jobs/test_cases.py")
-    told = run(tree, sys.executable, "-m", "pytest", "-q", "-n", "0", *tests, "-k", "caravan")
-    assert re.match(r"6 passed", told.splitlines()[-1])
+    text = run(tree, sys.executable, "-m", "pytest", "-q", "-n", "0", *tests, "-k", "caravan")
+    assert re.match(r"6 passed", text.splitlines()[-1])

@@ -56,13 +56,13 @@ def pod(number: int, phase: str = "Pending", cpu: str = "1", **marks: str) -> Ob
 
 
 def seen(*pods: Object, was_whole: bool = False) -> JobObserved:
-    return observe_group([read(one, Pod) for one in pods], 200, was_whole=was_whole)
+    return observe_group([read(member, Pod) for member in pods], 200, was_whole=was_whole)
 
 
-def marked(found: Object, **marks: str) -> Object:
+def marked(obj: Object, **marks: str) -> Object:
     named = {f"{KUEUE}/{key.replace('_', '-')}": value for key, value in marks.items()}
-    meta = found["metadata"]
-    return {**found, "metadata": {**meta, "annotations": {**meta["annotations"], **named}}}
+    meta = obj["metadata"]
+    return {**obj, "metadata": {**meta, "annotations": {**meta["annotations"], **named}}}
 
 
 def test_a_group_is_queued_once_it_is_whole_and_named_like_its_workload() -> None:
@@ -70,18 +70,18 @@ def test_a_group_is_queued_once_it_is_whole_and_named_like_its_workload() -> Non
     whole = seen(pod(2), pod(1))
     assert (whole.queue, whole.name, whole.workload) == ("main", "crew", "team/crew")
     assert (whole.uid, whole.version) == ("u1.group", 200)
-    assert [(one.count, one.containers[0].requests) for one in whole.podsets] == [(2, {"cpu": "1"})]
+    assert [(ps.count, ps.containers[0].requests) for ps in whole.podsets] == [(2, {"cpu": "1"})]
     assert whole.state.suspended
     assert not whole.state.started
 
 
 def test_its_podsets_are_the_roles_of_its_pods_in_the_order_of_their_names() -> None:
     pods = [pod(1), pod(2, cpu="2")]
-    names = [one.name for one in seen(*pods).podsets]
-    assert names == sorted(role(read(one, Pod)) for one in pods)
-    told = podsets({"items": pods})
-    assert [one["name"] for one in told] == names
-    assert all("schedulingGates" not in one["template"]["spec"] for one in told)
+    names = [podset.name for podset in seen(*pods).podsets]
+    assert names == sorted(role(read(member, Pod)) for member in pods)
+    current_podsets = podsets({"items": pods})
+    assert [item["name"] for item in current_podsets] == names
+    assert all("schedulingGates" not in item["template"]["spec"] for item in current_podsets)
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_its_podsets_are_the_roles_of_its_pods_in_the_order_of_their_names() -> 
 )
 def test_the_label_that_numbers_its_pods_may_be_named_by_them(named: str, label: str) -> None:
     pods = [marked(pod(number), pod_group_pod_index_label=named) for number in (1, 2)]
-    [told] = podsets({"items": pods})
-    assert told["topologyRequest"]["podIndexLabel"] == label
+    [fields] = podsets({"items": pods})
+    assert fields["topologyRequest"]["podIndexLabel"] == label
 
 
 def test_one_that_was_whole_and_lost_a_pod_waits_behind_a_gate() -> None:
@@ -99,9 +99,9 @@ def test_one_that_was_whole_and_lost_a_pod_waits_behind_a_gate() -> None:
 
 
 def test_fast_admission_asks_for_all_as_soon_as_one_is_there() -> None:
-    told = seen(marked(pod(1), pod_group_fast_admission="true"))
-    assert told.queue == "main"
-    assert [one.count for one in told.podsets] == [2]
+    job = seen(marked(pod(1), pod_group_fast_admission="true"))
+    assert job.queue == "main"
+    assert [podset.count for podset in job.podsets] == [2]
 
 
 def test_a_started_group_with_a_gated_replacement_is_to_be_started_again() -> None:
@@ -119,7 +119,7 @@ def test_a_started_group_with_a_gated_replacement_is_to_be_started_again() -> No
         ([marked(pod(1, SUCCEEDED), pod_group_serving="true"), pod(2, SUCCEEDED)], ""),
     ],
 )
-def test_a_group_is_finished_when_enough_succeeded_or_nobody_tries_again(
+def test_a_group_is_finished_when_enough_succeeded_or_no_pod_is_retried(
     pods: list[Object], finished: str
 ) -> None:
     assert seen(*pods).finished == finished
@@ -131,15 +131,15 @@ def test_who_succeeded_gives_back_what_he_had() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pods", "said"),
+    ("pods", "text"),
     [
         ([pod(1), marked(pod(2), pod_group_total_count="3")], "same positive number"),
         ([marked(pod(1), pod_group_total_count="-2")], "same positive number"),
         ([marked(pod(1), pod_group_total_count="many")], "same positive number"),
     ],
 )
-def test_a_group_that_makes_no_sense_is_refused(pods: list[Object], said: str) -> None:
-    with pytest.raises(UndecodableError, match=said):
+def test_a_group_that_makes_no_sense_is_refused(pods: list[Object], text: str) -> None:
+    with pytest.raises(UndecodableError, match=text):
         seen(*pods)
 
 
@@ -161,10 +161,10 @@ def start(*names: str, uid: str = "u1.group") -> Start:
 
 def test_a_start_lets_each_go_once_and_deletes_the_newest_that_are_too_many() -> None:
     pods = [pod(1), pod(2), pod(3)]
-    (one, first), (_, second), (three, third) = start_members(start(role(read(pods[0], Pod))), pods)
+    (obj, first), (_, second), (three, third) = start_members(start(role(read(pods[0], Pod))), pods)
     assert isinstance(first, Patch)
     assert isinstance(second, Patch)
-    assert (one["metadata"]["name"], three["metadata"]["name"], third) == ("p1", "p3", Delete())
+    assert (obj["metadata"]["name"], three["metadata"]["name"], third) == ("p1", "p3", Delete())
     notes = first.body["metadata"]["annotations"]
     assert notes["tidegate.dev/group-uid"] == "u1.group"
     assert first.body["spec"] == {"schedulingGates": None, "nodeSelector": {"a": "b"}}
@@ -181,7 +181,7 @@ def test_a_start_of_another_group_of_its_name_or_of_another_role_is_refused() ->
 
 def test_a_group_stays_who_it_is_when_its_first_pod_is_replaced() -> None:
     known = pod(2, RUNNING, **{"tidegate.dev__group_uid": "u1.group"})
-    assert group_uid([read(one, Pod) for one in (known, pod(3))]) == "u1.group"
+    assert group_uid([read(item, Pod) for item in (known, pod(3))]) == "u1.group"
 
 
 def stopped(*pods: Object) -> list[Any]:
@@ -195,11 +195,11 @@ def test_a_stop_reaches_each_pod() -> None:
     assert [type(step) for step in stopped(pod(1, RUNNING), pod(2, SUCCEEDED))] == [Patch, Patch]
 
 
-def deleted(found: Object) -> Object:
+def deleted(obj: Object) -> Object:
     """Return a pod that a stop has deleted and its finalizer keeps."""
     target = {"type": "TerminationTarget", "status": "True"}
-    meta = {**found["metadata"], "deletionTimestamp": "2026-03-01T09:00:00Z", "finalizers": [KEPT]}
-    return {**found, "metadata": meta, "status": {**found["status"], "conditions": [target]}}
+    meta = {**obj["metadata"], "deletionTimestamp": "2026-03-01T09:00:00Z", "finalizers": [KEPT]}
+    return {**obj, "metadata": meta, "status": {**obj["status"], "conditions": [target]}}
 
 
 def test_a_stop_keeps_the_pods_that_it_deletes_and_no_others() -> None:
@@ -207,17 +207,17 @@ def test_a_stop_keeps_the_pods_that_it_deletes_and_no_others() -> None:
         pod(1, RUNNING), pod(2), pod(3, SUCCEEDED), deleted(pod(4, FAILED))
     )
     assert runs.body["metadata"]["finalizers"] == [KEPT]
-    assert all("finalizers" not in one.body["metadata"] for one in (waits, ended, kept))
+    assert all("finalizers" not in item.body["metadata"] for item in (waits, ended, kept))
 
 
 def test_a_stop_marks_pods_that_an_older_stop_deleted_so_that_they_prove_it_too() -> None:
     older = {"tidegate.dev__group_uid": "u1.group", "tidegate.dev__decision": "L1/7"}
     pods = [deleted(pod(1, **older)), deleted(pod(2, RUNNING, **older)), pod(3), pod(4)]
     pods[1]["metadata"]["deletionGracePeriodSeconds"] = 0
-    for one, step in zip(pods, stopped(*pods), strict=True):
+    for obj, step in zip(pods, stopped(*pods), strict=True):
         mark = step.body["metadata"]
         assert "finalizers" not in mark
-        one["metadata"]["annotations"] |= mark["annotations"]
+        obj["metadata"]["annotations"] |= mark["annotations"]
     state = seen(*pods, was_whole=True).state
     assert (state.suspended, state.active, state.decision) == (True, 0, "L1/9")
 
@@ -225,25 +225,25 @@ def test_a_stop_marks_pods_that_an_older_stop_deleted_so_that_they_prove_it_too(
 def test_pods_that_a_stop_ended_are_a_group_that_waits_for_others() -> None:
     mark = {"tidegate.dev__group_uid": "u1.group", "tidegate.dev__decision": "L1/9"}
     left = [deleted(pod(1, FAILED, **mark)), deleted(pod(2, SUCCEEDED, **mark))]
-    told = seen(*left, was_whole=True)
-    assert (told.queue, told.uid, told.gates) == ("main", "u1.group", (INCOMPLETE,))
-    assert (told.finished, told.reclaimable, [one.count for one in told.podsets]) == ("", {}, [2])
-    assert (told.state.suspended, told.state.active, told.state.decision) == (True, 0, "L1/9")
+    job = seen(*left, was_whole=True)
+    assert (job.queue, job.uid, job.gates) == ("main", "u1.group", (INCOMPLETE,))
+    assert (job.finished, job.reclaimable, [ps.count for ps in job.podsets]) == ("", {}, [2])
+    assert (job.state.suspended, job.state.active, job.state.decision) == (True, 0, "L1/9")
     again = seen(*left, pod(3), pod(4))
-    assert (again.uid, again.gates, [one.count for one in again.podsets]) == ("u1.group", (), [2])
+    assert (again.uid, again.gates, [ps.count for ps in again.podsets]) == ("u1.group", (), [2])
 
 
-def test_who_ended_proves_a_stop_when_nobody_else_is_left() -> None:
+def test_an_ended_pod_proves_a_stop_when_no_other_is_left() -> None:
     ended = pod(1, SUCCEEDED, **{"tidegate.dev__decision": "L1/9"})
     state = seen(ended).state
     assert (state.suspended, state.started, state.active) == (True, False, 0)
     assert state.decision == "L1/9"
 
 
-def with_meta(found: Object, **meta: Object) -> Object:
+def with_meta(obj: Object, **meta: Object) -> Object:
     """Return a pod that has more labels or annotations."""
-    added = {field: {**found["metadata"][field], **told} for field, told in meta.items()}
-    return {**found, "metadata": {**found["metadata"], **added}}
+    added = {field: {**obj["metadata"][field], **fields} for field, fields in meta.items()}
+    return {**obj, "metadata": {**obj["metadata"], **added}}
 
 
 def test_a_group_may_be_named_by_an_annotation_and_not_by_both() -> None:
@@ -258,8 +258,8 @@ def test_a_group_may_be_named_by_an_annotation_and_not_by_both() -> None:
 
 def test_a_group_has_as_many_roles_as_a_workload_has_podsets() -> None:
     pods = [pod(at, cpu=str(at)) for at in range(1, 20)]
-    for one in pods:
-        one["metadata"]["annotations"] = {f"{KUEUE}/pod-group-total-count": "19"}
+    for obj in pods:
+        obj["metadata"]["annotations"] = {f"{KUEUE}/pod-group-total-count": "19"}
     with pytest.raises(UndecodableError, match="19 roles; 18 are the most"):
         seen(*pods)
 
@@ -279,7 +279,7 @@ def test_a_pod_of_a_group_is_nothing_alone() -> None:
     assert isinstance(KIND.start(start("any"), pod(1)), Refused)
 
 
-def test_a_stop_of_another_group_of_its_name_stops_nobody() -> None:
+def test_a_stop_of_another_group_of_its_name_stops_no_pod() -> None:
     order = StopOrdered(
         at_us=1,
         workload="team/crew",

@@ -47,21 +47,25 @@ def other(**podset: Any) -> JobObserved:  # noqa: ANN401 - a podset's fields
 
 
 def test_the_workload_says_what_is_asked_for_and_the_job_how_it_stands() -> None:
-    found = joined(replace(JOB, state=RUNNING, reclaimable={"main": 1}), MADE)
-    assert (found.uid, found.workload, found.queue) == ("j", "team/made", "main")
-    assert (found.priority_class, found.priority, found.created_us) == ("low", 3, 5)
-    assert (found.state, found.reclaimable) == (RUNNING, {"main": 1})
-    assert found.gates == ("own", "theirs")
-    assert not found.finished
+    observation = joined(replace(JOB, state=RUNNING, reclaimable={"main": 1}), MADE)
+    assert (observation.uid, observation.workload, observation.queue) == ("j", "team/made", "main")
+    assert (observation.priority_class, observation.priority, observation.created_us) == (
+        "low",
+        3,
+        5,
+    )
+    assert (observation.state, observation.reclaimable) == (RUNNING, {"main": 1})
+    assert observation.gates == ("own", "theirs")
+    assert not observation.finished
 
 
 def test_the_class_that_a_job_names_counts_alone() -> None:
-    found = joined(replace(JOB, priority_class="high"), MADE)
-    assert (found.priority_class, found.priority) == ("high", None)
+    observation = joined(replace(JOB, priority_class="high"), MADE)
+    assert (observation.priority_class, observation.priority) == ("high", None)
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("made", "text"),
     [
         (other(count=2), "podset main, 2 pods, the job 1"),
         (other(min_count=1), "podset main, the fewest pods"),
@@ -77,10 +81,10 @@ def test_the_class_that_a_job_names_counts_alone() -> None:
         (replace(MADE, max_execution_s=7), "maximum execution time 7 s, the job 0 s"),
     ],
 )
-def test_a_suspended_job_that_asks_for_something_else_is_over(made: JobObserved, said: str) -> None:
-    found = joined(JOB, made)
-    assert found.finished == "OutOfSync"
-    assert said in found.message
+def test_a_suspended_job_that_asks_for_something_else_is_over(made: JobObserved, text: str) -> None:
+    observation = joined(JOB, made)
+    assert observation.finished == "OutOfSync"
+    assert text in observation.message
 
 
 PAIR = (PodSet(name="a", count=2), PodSet(name="b"))
@@ -90,7 +94,7 @@ LESS = replace(GROUP, podsets=(PodSet(name="a"),))
 
 
 @pytest.mark.parametrize(
-    ("group", "said"),
+    ("group", "text"),
     [
         (replace(GROUP, podsets=(*PAIR, PodSet(name="c"))), "no podset c, the job has it"),
         (LESS, "podset a, 2 pods, the job 1"),
@@ -98,21 +102,26 @@ LESS = replace(GROUP, podsets=(PodSet(name="a"),))
         (replace(LESS, gates=(INCOMPLETE,)), ""),
         (replace(LESS, gates=(INCOMPLETE,), podsets=(PodSet(name="a", count=3),)), "the job 3"),
         (replace(GROUP, podsets=(PAIR[0], replace(MAIN, name="b"))), "podset b, what its pods"),
-        (replace(GROUP, podsets=tuple(replace(one, tolerations=(BEARABLE,)) for one in PAIR)), ""),
+        (
+            replace(
+                GROUP, podsets=tuple(replace(podset, tolerations=(BEARABLE,)) for podset in PAIR)
+            ),
+            "",
+        ),
     ],
 )
 def test_a_group_may_lack_pods_that_ended_and_none_of_it_differs(
-    group: JobObserved, said: str
+    group: JobObserved, text: str
 ) -> None:
-    found = joined(group, SENT)
-    assert found.finished == ("OutOfSync" if said else "")
-    assert said in found.message
+    observation = joined(group, SENT)
+    assert observation.finished == ("OutOfSync" if text else "")
+    assert text in observation.message
 
 
 @pytest.mark.parametrize("made", [other(count=0), other(containers=())])
 def test_a_running_job_that_asks_for_something_else_is_stopped_first(made: JobObserved) -> None:
-    found = joined(replace(JOB, state=RUNNING), made)
-    assert (found.finished, found.active) == ("", False)
+    observation = joined(replace(JOB, state=RUNNING), made)
+    assert (observation.finished, observation.active) == ("", False)
 
 
 @pytest.mark.parametrize(
@@ -121,8 +130,8 @@ def test_a_running_job_that_asks_for_something_else_is_stopped_first(made: JobOb
     ids=["tolerations", "partial admission", "of two pods one has ended before"],
 )
 def test_what_a_start_puts_in_is_no_difference(made: JobObserved) -> None:
-    found = joined(replace(JOB, state=RUNNING), made)
-    assert (found.finished, found.active) == ("", True)
+    observation = joined(replace(JOB, state=RUNNING), made)
+    assert (observation.finished, observation.active) == ("", True)
 
 
 def test_a_workload_that_is_over_ends_its_job_unless_that_runs() -> None:
@@ -139,5 +148,5 @@ def test_a_job_without_its_workload_waits_as_itself() -> None:
 
 
 def test_of_other_podsets_nothing_more_is_compared() -> None:
-    found = mismatches(JOB, replace(MADE, max_execution_s=7, podsets=(MAIN, MAIN)), settled=True)
-    assert list(found) == ["maximum execution time 7 s, the job 0 s", "2 podsets, the job 1"]
+    names = mismatches(JOB, replace(MADE, max_execution_s=7, podsets=(MAIN, MAIN)), settled=True)
+    assert list(names) == ["maximum execution time 7 s, the job 0 s", "2 podsets, the job 1"]

@@ -52,7 +52,7 @@ def test_each_kind_that_a_field_suspends_has_an_act_and_bad_objects(module: str)
 
 
 def test_a_declared_kind_does_not_take_the_place_of_one_that_is_built_in() -> None:
-    told = Declaration(
+    declaration = Declaration(
         name="Job.v1.batch",
         suspend="spec.suspend",
         pod_sets=(DeclaredPodSet(template="spec.template"),),
@@ -60,7 +60,7 @@ def test_a_declared_kind_does_not_take_the_place_of_one_that_is_built_in() -> No
         active=Sign(path="status.active"),
     )
     with pytest.raises(NotSupportedError, match="built in"):
-        declare((told,))
+        declare((declaration,))
 
 
 def test_an_unknown_kind_is_refused_with_what_there_is() -> None:

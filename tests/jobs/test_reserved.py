@@ -18,7 +18,7 @@ def placed(*slices: dict[str, Any]) -> Workload:
     """Return a Workload that another controller admitted with a place."""
     given = {"name": "main", "topologyAssignment": {"levels": ["host"], "slices": list(slices)}}
     condition = {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved"}
-    told = {
+    manifest = {
         "metadata": {"name": "w", "namespace": "n", "uid": "w", "resourceVersion": "1"},
         "spec": {"podSets": []},
         "status": {
@@ -26,7 +26,7 @@ def placed(*slices: dict[str, Any]) -> Workload:
             "admission": {"clusterQueue": "cq", "podSetAssignments": [given]},
         },
     }
-    return read(told, Workload)
+    return read(manifest, Workload)
 
 
 def test_a_place_is_taken_over() -> None:

@@ -22,14 +22,14 @@ RUNS = {
 
 @pytest.mark.parametrize("name", STARTS)
 def test_a_stop_restores_what_a_start_changed_byte_for_byte(name: str) -> None:
-    found = case(name)
+    fields = case(name)
     kind = kind_of(name)
-    began = carried_out(kind, found["job"], start_of(found))
+    began = carried_out(kind, fields["job"], start_of(fields))
     running = merged(began, RUNS)
     ended = carried_out(kind, running, stop_of(9))
-    assert msgspec.json.encode(ended["spec"]) == msgspec.json.encode(found["job"]["spec"])
+    assert msgspec.json.encode(ended["spec"]) == msgspec.json.encode(fields["job"]["spec"])
     written = ended["metadata"]["annotations"]
     assert written == {
-        **found["job"]["metadata"].get("annotations", {}),
+        **fields["job"]["metadata"].get("annotations", {}),
         "tidegate.dev/decision": "L1/9",
     }

@@ -27,8 +27,8 @@ GIVEN = (PodSetStart(name="main", count=2, node_selector={"tide": "spring"}),)
 def stateful(replicas: int = 2, **spec: object) -> Object:
     meta: Object = {"name": "db", "namespace": "team", "uid": "u1", "resourceVersion": "7"}
     meta["labels"] = {"kueue.x-k8s.io/queue-name": "main"}
-    told = {"replicas": replicas, "template": pods_template(), **spec}
-    return {"metadata": meta, "spec": told}
+    fields = {"replicas": replicas, "template": pods_template(), **spec}
+    return {"metadata": meta, "spec": fields}
 
 
 def pod(ordinal: int, phase: str = "Pending", *, gated: bool = True, **meta: object) -> Object:
@@ -51,12 +51,15 @@ def job(kind: str = stateful_set.NAME, name: str = "db", uid: str = "u1") -> Obj
     return ObjectRef(kind=kind, namespace="team", name=name, uid=uid)
 
 
-def seen(found: Object, *pods: Object, certain: bool = True, going: bool = False) -> JobObserved:
+def seen(obj: Object, *pods: Object, certain: bool = True, going: bool = False) -> JobObserved:
     standing = Standing(
-        pods=[read(one, Pod) for one in pods], version=9, certain=certain, going=going
+        pods=[read(candidate_pod, Pod) for candidate_pod in pods],
+        version=9,
+        certain=certain,
+        going=going,
     )
     parts = stateful_set.SET
-    return observe_set(parts.row, parts.layout, read(found, Loose), None, standing)
+    return observe_set(parts.row, parts.layout, read(obj, Loose), None, standing)
 
 
 def start(seq: int = 5, given: tuple[PodSetStart, ...] = GIVEN) -> Start:
@@ -68,11 +71,11 @@ def stop(seq: int = 6) -> Stop:
     return Stop(order=StopOrdered(at_us=1, workload="team/w", job=job()), ledger_id="L1", seq=seq)
 
 
-def started(found: Object) -> Object:
-    steps = stateful_set.KIND.members.start(start(), [found])  # type: ignore[union-attr]  # it has
+def started(obj: Object) -> Object:
+    steps = stateful_set.KIND.members.start(start(), [obj])  # type: ignore[union-attr]  # it has
     ((_, step),) = steps
     assert isinstance(step, Patch)
-    return merged(found, step.body)
+    return merged(obj, step.body)
 
 
 @pytest.mark.parametrize(
@@ -104,10 +107,10 @@ def test_while_a_pod_may_have_been_let_go_unseen_it_counts_as_active() -> None:
 
 
 def test_it_is_one_workload_named_as_kueue_names_it_and_waits_without_replicas() -> None:
-    found = seen(stateful(replicas=0))
-    assert found.workload.startswith("team/statefulset-db-")
-    assert [podset.count for podset in found.podsets] == [0]
-    assert found.gates == (ON_HOLD,)
+    observation = seen(stateful(replicas=0))
+    assert observation.workload.startswith("team/statefulset-db-")
+    assert [podset.count for podset in observation.podsets] == [0]
+    assert observation.gates == (ON_HOLD,)
 
 
 def test_a_start_is_written_on_the_object_and_watches_pods_from_before() -> None:
@@ -123,9 +126,9 @@ def test_a_start_is_written_on_the_object_and_watches_pods_from_before() -> None
 
 
 def test_a_start_that_contradicts_the_template_is_refused() -> None:
-    found = stateful()
-    found["spec"]["template"]["spec"]["nodeSelector"] = {"tide": "neap"}
-    ((_, step),) = stateful_set.KIND.members.start(start(), [found])  # type: ignore[union-attr]  # it has
+    obj = stateful()
+    obj["spec"]["template"]["spec"]["nodeSelector"] = {"tide": "neap"}
+    ((_, step),) = stateful_set.KIND.members.start(start(), [obj])  # type: ignore[union-attr]  # it has
     assert isinstance(step, Refused)
     assert step.reason == "invalid"
 
@@ -133,19 +136,19 @@ def test_a_start_that_contradicts_the_template_is_refused() -> None:
 def test_a_stop_takes_the_start_back_first_then_marks_who_waits_and_deletes_who_runs() -> None:
     members = stateful_set.KIND.members
     assert members is not None
-    found, running, waiting = started(stateful()), pod(0, "Running", gated=False), pod(1)
-    ((_, step),) = members.stop(stop(), [found, running, waiting])
+    obj, running, waiting = started(stateful()), pod(0, "Running", gated=False), pod(1)
+    ((_, step),) = members.stop(stop(), [obj, running, waiting])
     assert isinstance(step, Patch)
-    found = merged(found, step.body)
-    assert ordering.given(found["metadata"]["annotations"], None) is None
+    obj = merged(obj, step.body)
+    assert ordering.given(obj["metadata"]["annotations"], None) is None
     for _ in range(2):
-        steps = members.stop(stop(), [found, running, waiting])
-        for one, step in steps[:1]:
+        steps = members.stop(stop(), [obj, running, waiting])
+        for fields, step in steps[:1]:
             assert isinstance(step, Patch)
-            running = merged(one, step.body)
+            running = merged(fields, step.body)
         if isinstance(steps[1][1], Patch):
             waiting = merged(waiting, steps[1][1].body)
-    (_, last), (_, other) = members.stop(stop(), [found, running, waiting])
+    (_, last), (_, other) = members.stop(stop(), [obj, running, waiting])
     assert isinstance(last, Delete)
     assert not isinstance(other, Patch | Delete)
     assert waiting["metadata"]["annotations"][DECISION] == "L1/6"
@@ -161,17 +164,17 @@ def test_a_pod_that_only_says_whose_it_is_by_name_is_nobodys() -> None:
 
 
 def test_each_group_of_a_leader_worker_set_has_marks_of_its_own() -> None:
-    found: Object = {"metadata": {"name": "llm", "annotations": {}}}
+    obj: Object = {"metadata": {"name": "llm", "annotations": {}}}
     for index in (0, 1):
-        found = merged(found, ordering.marked(index, f"L1/{index + 5}", GIVEN))
-    found = merged(found, ordering.marked(0, "L1/9", None))
-    notes = found["metadata"]["annotations"]
+        obj = merged(obj, ordering.marked(index, f"L1/{index + 5}", GIVEN))
+    obj = merged(obj, ordering.marked(0, "L1/9", None))
+    notes = obj["metadata"]["annotations"]
     assert [ordering.decision(notes, index) for index in (0, 1)] == ["L1/9", "L1/6"]
     assert [ordering.given(notes, index) for index in (0, 1)] == [None, GIVEN]
-    assert ordering.of_one(found, 1)["metadata"]["annotations"][DECISION] == "L1/6"
-    assert ordering.of_one(found, 2)["metadata"]["annotations"].keys() == notes.keys()
-    one = job(leader_worker_set.NAME, "llm-1", "u2.1")
-    assert (parent_name(one), parent_uid(one), group_index(one)) == ("llm", "u2", 1)
+    assert ordering.of_one(obj, 1)["metadata"]["annotations"][DECISION] == "L1/6"
+    assert ordering.of_one(obj, 2)["metadata"]["annotations"].keys() == notes.keys()
+    ref = job(leader_worker_set.NAME, "llm-1", "u2.1")
+    assert (parent_name(ref), parent_uid(ref), group_index(ref)) == ("llm", "u2", 1)
 
 
 def test_a_note_that_says_nonsense_starts_nothing() -> None:
@@ -182,9 +185,9 @@ def test_a_note_that_says_nonsense_starts_nothing() -> None:
 @pytest.mark.parametrize("spec", [{}, {"workerTemplate": pods_template(), "size": 0}])
 def test_a_group_without_pods_is_refused(spec: Object) -> None:
     kind = leader_worker_set.KIND
-    found = {"metadata": stateful()["metadata"], "spec": {"leaderWorkerTemplate": spec}}
+    manifest = {"metadata": stateful()["metadata"], "spec": {"leaderWorkerTemplate": spec}}
     with pytest.raises(UndecodableError):
-        kind.observe(read(found, Loose))
+        kind.observe(read(manifest, Loose))
 
 
 @pytest.mark.parametrize(
@@ -204,10 +207,10 @@ def test_a_set_that_makes_no_sense_is_refused_with_a_sentence(spec: Object) -> N
 
 
 def test_a_set_that_is_elastic_is_refused() -> None:
-    found = stateful()
-    found["metadata"]["annotations"] = {"kueue.x-k8s.io/elastic-job": "true"}
+    obj = stateful()
+    obj["metadata"]["annotations"] = {"kueue.x-k8s.io/elastic-job": "true"}
     with pytest.raises(NotSupportedError, match="cannot be elastic"):
-        seen(found)
+        seen(obj)
 
 
 def test_a_pod_is_of_the_stateful_set_that_owns_it_and_of_no_other_of_its_name() -> None:
@@ -229,11 +232,11 @@ def test_a_pod_is_of_the_stateful_set_that_owns_it_and_of_no_other_of_its_name()
         (0, {f"{INJECTED}-1": "[]"}, False, 0),
     ],
 )
-def test_a_set_whose_pods_nobody_counted_stands_as_its_status_says(
+def test_a_set_whose_pods_were_not_counted_stands_as_its_status_says(
     ready: int | None, marks: dict[str, str], *, suspended: bool, active: int
 ) -> None:
-    found: Object = {"metadata": {"annotations": marks}, "status": {"readyReplicas": ready}}
-    state = stateful_set.KIND.status_of(read(found["metadata"], ObjectMeta), found)
+    obj: Object = {"metadata": {"annotations": marks}, "status": {"readyReplicas": ready}}
+    state = stateful_set.KIND.status_of(read(obj["metadata"], ObjectMeta), obj)
     assert (state.suspended, state.active) == (suspended, active)
 
 
@@ -248,8 +251,8 @@ def test_an_order_that_was_carried_out_only_reaches_pods_that_bear_no_label() ->
     assert members is not None
     begun = started(stateful())
     assert members.start(start(), [begun, pod(0)]) == []
-    ((found, step),) = members.start(start(), [begun, pod(0, labels={})])
-    assert (found["metadata"]["name"], type(step)) == ("db-0", Patch)
+    ((obj, step),) = members.start(start(), [begun, pod(0, labels={})])
+    assert (obj["metadata"]["name"], type(step)) == ("db-0", Patch)
     assert members.stop(stop(seq=4), [begun, pod(0)]) == [(begun, Done())]
 
 

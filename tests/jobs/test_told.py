@@ -28,37 +28,37 @@ WRAPPER: Object = {
 }
 
 
-def told(*messages: object, decision: str = "") -> Object:
-    conditions = [{"type": ORDERED, "message": one} for one in messages]
+def with_messages(*messages: object, decision: str = "") -> Object:
+    conditions = [{"type": ORDERED, "message": message} for message in messages]
     marks = {DECISION: decision} if decision else {}
     return {"metadata": {"annotations": marks}, "status": {"conditions": conditions}}
 
 
 @pytest.mark.parametrize(
-    ("found", "seq"),
+    ("obj", "seq"),
     [
-        (told(), 0),
-        (told("L1/7"), 7),
-        (told("L1/7", decision="L1/9"), 9),
-        (told("L1/7", decision="L2/9"), 7),
-        (told(7, "L1/x"), 0),
+        (with_messages(), 0),
+        (with_messages("L1/7"), 7),
+        (with_messages("L1/7", decision="L1/9"), 9),
+        (with_messages("L1/7", decision="L2/9"), 7),
+        (with_messages(7, "L1/x"), 0),
         ({"metadata": {}, "status": {"conditions": "none"}}, 0),
         ({"metadata": {}}, 0),
     ],
 )
-def test_the_newest_decision_counts_wherever_an_object_bears_it(found: Object, seq: int) -> None:
-    assert mark(found, "L1") == seq
-    assert mark(unmarked(found), "L1") == 0
+def test_the_newest_decision_counts_wherever_an_object_bears_it(obj: Object, seq: int) -> None:
+    assert mark(obj, "L1") == seq
+    assert mark(unmarked(obj), "L1") == 0
 
 
 def test_what_is_taken_off_is_the_decision_and_nothing_else() -> None:
-    found = told("L1/7", decision="L1/9")
-    found["status"]["conditions"].append({"type": "Finished", "message": "L1/7"})
+    obj = with_messages("L1/7", decision="L1/9")
+    obj["status"]["conditions"].append({"type": "Finished", "message": "L1/7"})
     left = {
         "metadata": {"annotations": {}},
-        "status": {"conditions": found["status"]["conditions"][1:]},
+        "status": {"conditions": obj["status"]["conditions"][1:]},
     }
-    assert unmarked(found) == left
+    assert unmarked(obj) == left
     assert unmarked({"metadata": {}}) == {"metadata": {"annotations": {}}}
 
 
@@ -72,7 +72,7 @@ def test_where_something_else_stands_nothing_is_read_nor_written() -> None:
         object_at({"a": [1]}, ("a",))
     with pytest.raises(UndecodableError, match="nothing that could hold it"):
         with_value({"a": "text"}, ("a", "b"), 1)
-    assert [number_of({"a": one}, ("a",)) for one in (None, 3, "x", -1)] == [0, 3, 1, 1]
+    assert [number_of({"a": text}, ("a",)) for text in (None, 3, "x", -1)] == [0, 3, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -110,10 +110,10 @@ def test_of_an_altered_note_a_stop_takes_out_all_that_a_start_gave_beside_a_comp
 def test_what_must_not_run_is_astray_until_it_has_ended(ended: str, stray: str | None) -> None:
     conditions = [{"type": ended, "status": "True"}] if ended else []
     job: Object = {"metadata": {"name": "a"}, "spec": {}, "status": {"conditions": conditions}}
-    found = astray(
+    observation = astray(
         MODULES["batch_job"], read(job["metadata"], ObjectMeta), job, "OwnerWaits", "said"
     )
-    assert (found.stray, found.message, found.podsets) == (stray, "said", ())
+    assert (observation.stray, observation.message, observation.podsets) == (stray, "said", ())
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_an_object_is_where_its_group_and_its_version_say(
 
 
 def test_kinds_are_known_by_kueues_names() -> None:
-    assert [is_supported(one) for one in ("batch/job", "deployment", "batch/cronjob")] == [
+    assert [is_supported(text) for text in ("batch/job", "deployment", "batch/cronjob")] == [
         True,
         True,
         False,
@@ -165,8 +165,8 @@ def test_only_a_pod_that_was_gated_when_it_was_made_is_anybodys(
 def test_a_workload_is_an_orphan_if_it_was_made_of_something_and_nothing_owns_it(
     labels: dict[str, str], annotations: dict[str, str], owners: list[Object], *, orphan: bool
 ) -> None:
-    told = {"labels": labels, "annotations": annotations, "ownerReferences": owners}
-    assert workload.is_orphan(read(told, ObjectMeta)) == orphan
+    metadata = {"labels": labels, "annotations": annotations, "ownerReferences": owners}
+    assert workload.is_orphan(read(metadata, ObjectMeta)) == orphan
 
 
 def test_the_podsets_of_a_workload_are_those_that_stand_in_it() -> None:
@@ -178,7 +178,7 @@ def test_a_declared_kind_is_in_the_table(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(registry, "JOB_KINDS", dict(registry.JOB_KINDS))
     monkeypatch.setattr(registry, "_DECLARED", set())
     registry.declare([])
-    told = declarations()["voyage"]
+    declaration = declarations()["voyage"]
     for _ in range(2):  # a service may read its configuration again
-        registry.declare([told])
-    assert job_kind(told.name).plural == "voyages"
+        registry.declare([declaration])
+    assert job_kind(declaration.name).plural == "voyages"

@@ -26,8 +26,8 @@ def started() -> Object:
     return carried_out(KIND, made, Start(order=order, ledger_id="L1", seq=5))
 
 
-def seen(found: Object) -> JobObserved:
-    return KIND.observe(read(found, Job))
+def seen(obj: Object) -> JobObserved:
+    return KIND.observe(read(obj, Job))
 
 
 def test_one_that_was_started_has_its_gate_and_says_nothing() -> None:
@@ -36,8 +36,8 @@ def test_one_that_was_started_has_its_gate_and_says_nothing() -> None:
 
 @pytest.mark.parametrize("gates", [[], [{"name": "example.com/mine"}]])
 def test_one_whose_template_lost_it_says_so_while_it_runs(gates: list[Object]) -> None:
-    found = started()
-    found["spec"]["template"]["spec"]["schedulingGates"] = gates
-    assert seen(found).ungated
-    found["spec"]["suspend"] = True
-    assert not seen(found).ungated, "it waits"
+    obj = started()
+    obj["spec"]["template"]["spec"]["schedulingGates"] = gates
+    assert seen(obj).ungated
+    obj["spec"]["suspend"] = True
+    assert not seen(obj).ungated, "it waits"

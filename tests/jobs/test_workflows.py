@@ -28,26 +28,26 @@ PODS = {"airflow-train": {"worker": 2}, "metaflow-parallel": {"control": 1, "wor
 def manifests() -> Iterator[dict[str, Any]]:
     section = PAGE.read_text().partition(SECTION)[2].partition("\n## ")[0]
     for block in section.split("```yaml\n")[1:]:
-        found: dict[str, Any] = yaml.safe_load(block.partition("```")[0])
-        yield found
+        document: dict[str, Any] = yaml.safe_load(block.partition("```")[0])
+        yield document
 
 
 def test_the_page_has_one_of_each() -> None:
-    kinds = [one["kind"] for one in manifests()]
+    kinds = [manifest["kind"] for manifest in manifests()]
     assert kinds == ["Workflow", "PipelineRun", "JobSet", "JobSet"]
 
 
-@pytest.mark.parametrize("found", list(manifests()), ids=["argo", "tekton", "airflow", "metaflow"])
-def test_each_names_its_queue_where_its_controller_reads_that(found: dict[str, Any]) -> None:
-    assert found_at(found, LABELS[found["kind"]]) == "main"
+@pytest.mark.parametrize("obj", list(manifests()), ids=["argo", "tekton", "airflow", "metaflow"])
+def test_each_names_its_queue_where_its_controller_reads_that(obj: dict[str, Any]) -> None:
+    assert found_at(obj, LABELS[obj["kind"]]) == "main"
 
 
 @pytest.mark.parametrize("name", PODS)
 def test_the_job_sets_are_queued_with_all_their_pods(name: str) -> None:
-    found = next(one for one in manifests() if one["metadata"].get("name") == name)
+    obj = next(manifest for manifest in manifests() if manifest["metadata"].get("name") == name)
     meta = {"namespace": "team", "uid": "u", "resourceVersion": "1"}
     meta |= {"creationTimestamp": "2026-03-01T08:00:00Z"}
-    made = {**found, "metadata": {**found["metadata"], **meta}}
+    made = {**obj, "metadata": {**obj["metadata"], **meta}}
     seen = jobset.KIND.observe(read(made, jobset.KIND.seen))
-    assert {one.name: one.count for one in seen.podsets} == PODS[name]
+    assert {podset.name: podset.count for podset in seen.podsets} == PODS[name]
     assert seen.queue == "main"

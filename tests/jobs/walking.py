@@ -17,8 +17,8 @@ IDLE: Object = {
 }
 
 
-def merged(found: Object, patch: Object) -> Object:
-    result = dict(found)
+def merged(obj: Object, patch: Object) -> Object:
+    result = dict(obj)
     for name, value in patch.items():
         if value is None:
             result.pop(name, None)

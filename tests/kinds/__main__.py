@@ -22,12 +22,12 @@ def main(arguments: Sequence[str]) -> int:
     for name, cases in kinds(asked.folder):
         if asked.kind and name not in asked.kind:
             continue
-        told = {case.id: differences(case) for case in cases}
-        bad = {one: lines for one, lines in told.items() if lines}
+        mapping = {case.id: differences(case) for case in cases}
+        bad = {text: lines for text, lines in mapping.items() if lines}
         failed += len(bad)
-        _write(f"{name}: {len(told) - len(bad)} passed, {len(bad)} failed")
-        for one, lines in bad.items():
-            _write(f"  {one}", *(f"    {line}" for line in lines if asked.verbose))
+        _write(f"{name}: {len(mapping) - len(bad)} passed, {len(bad)} failed")
+        for text, lines in bad.items():
+            _write(f"  {text}", *(f"    {line}" for line in lines if asked.verbose))
     return 1 if failed else 0
 
 

@@ -56,34 +56,34 @@ class Cluster:
     def __init__(self, api: KubernetesApi) -> None:
         self._api = api
 
-    async def create(self, found: Manifest, *, dry: bool = False) -> Answer:
+    async def create(self, manifest: Manifest, *, dry: bool = False) -> Answer:
         """Make an object; unknown fields are refused, as kubectl asks for."""
         query = _STRICT | (_DRY if dry else {})
-        return await self._send("POST", collection(found), query, found)
+        return await self._send("POST", collection(manifest), query, manifest)
 
-    async def replace(self, found: Manifest) -> Answer:
+    async def replace(self, manifest: Manifest) -> Answer:
         """Put an object in place of the one that is there."""
-        known = (await self.get(found)).body["metadata"]["resourceVersion"]
-        versioned = found | {"metadata": found["metadata"] | {"resourceVersion": known}}
-        return await self._send("PUT", place(found), _STRICT, versioned)
+        known = (await self.get(manifest)).body["metadata"]["resourceVersion"]
+        versioned = manifest | {"metadata": manifest["metadata"] | {"resourceVersion": known}}
+        return await self._send("PUT", place(manifest), _STRICT, versioned)
 
-    async def merge(self, found: Manifest, part: Manifest, sub: str = "") -> Answer:
+    async def merge(self, manifest: Manifest, part: Manifest, sub: str = "") -> Answer:
         """Merge fields into an object, or into its ``/status``."""
-        return await self._send("PATCH", place(found) + sub, {}, part, MERGE_PATCH)
+        return await self._send("PATCH", place(manifest) + sub, {}, part, MERGE_PATCH)
 
-    async def apply(self, found: Manifest) -> Answer:
+    async def apply(self, manifest: Manifest) -> Answer:
         """Apply a manifest by the server's own rules, whoever owned its fields before."""
         query = {"fieldManager": "tests", "force": "true"}
-        return await self._send("PATCH", place(found), query, found, APPLY_PATCH)
+        return await self._send("PATCH", place(manifest), query, manifest, APPLY_PATCH)
 
-    async def get(self, found: Manifest) -> Answer:
+    async def get(self, manifest: Manifest) -> Answer:
         """Read an object at the version that the manifest names."""
-        return await self._send("GET", place(found), {})
+        return await self._send("GET", place(manifest), {})
 
-    async def delete(self, found: Manifest) -> Answer:
+    async def delete(self, manifest: Manifest) -> Answer:
         """Remove an object at once, with what it owns in the background."""
         query = {"propagationPolicy": "Background", "gracePeriodSeconds": "0"}
-        return await self._send("DELETE", place(found), query)
+        return await self._send("DELETE", place(manifest), query)
 
     async def read_text(self, path: str) -> str:
         """Return what the API server answers on a path that is no object, e.g. ``/metrics``."""
@@ -98,32 +98,32 @@ class Cluster:
         content_type: str = "application/json",
     ) -> Answer:
         raw = None if body is None else msgspec.json.encode(body)
-        found = await self._api.request(
+        response = await self._api.request(
             method, path, query=query, body=raw, content_type=content_type
         )
         try:
-            return Answer(found.status, msgspec.json.decode(found.body))
+            return Answer(response.status, msgspec.json.decode(response.body))
         except msgspec.DecodeError:  # a missing API group answers in plain text
-            return Answer(found.status, {"message": found.body.decode()})
+            return Answer(response.status, {"message": response.body.decode()})
 
 
-def collection(found: Manifest) -> str:
+def collection(manifest: Manifest) -> str:
     """Return the path under which objects like this one are."""
-    version = found["apiVersion"]
+    version = manifest["apiVersion"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    namespace = found["metadata"].get("namespace")
+    namespace = manifest["metadata"].get("namespace")
     inside = f"/namespaces/{namespace}" if namespace else ""
-    return f"{root}{inside}/{_PLURALS[found['kind']]}"
+    return f"{root}{inside}/{_PLURALS[manifest['kind']]}"
 
 
-def place(found: Manifest) -> str:
+def place(manifest: Manifest) -> str:
     """Return the path of an object."""
-    return f"{collection(found)}/{found['metadata']['name']}"
+    return f"{collection(manifest)}/{manifest['metadata']['name']}"
 
 
-def in_version(found: Manifest, version: str) -> Manifest:
+def in_version(manifest: Manifest, version: str) -> Manifest:
     """Return a manifest of Kueue's as one of another version."""
-    return found | {"apiVersion": f"{GROUP}/{version}"}
+    return manifest | {"apiVersion": f"{GROUP}/{version}"}
 
 
 def documents(path: Path) -> list[Manifest]:

@@ -54,8 +54,8 @@ async def cluster(installed: str) -> AsyncIterator[Cluster]:
 @pytest.fixture
 async def namespace(cluster: Cluster) -> AsyncIterator[str]:
     """Lend an empty namespace."""
-    found: Manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {}}
-    found["metadata"]["name"] = name = f"kinds-{secrets.token_hex(4)}"
-    assert (await cluster.create(found)).status == 201
+    manifest: Manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {}}
+    manifest["metadata"]["name"] = name = f"kinds-{secrets.token_hex(4)}"
+    assert (await cluster.create(manifest)).status == 201
     yield name
-    await cluster.delete(found)
+    await cluster.delete(manifest)

@@ -90,7 +90,7 @@ async def _applied(cluster: Cluster, manifest: Manifest) -> None:
 
 async def _established(cluster: Cluster, crd: Manifest) -> str:
     conditions = (await cluster.get(crd)).body.get("status", {}).get("conditions", [])
-    true = [one["type"] for one in conditions if one["status"] == "True"]
+    true = [condition["type"] for condition in conditions if condition["status"] == "True"]
     return "" if "Established" in true else f"{crd['metadata']['name']} is not established"
 
 

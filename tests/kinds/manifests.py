@@ -30,7 +30,7 @@ def pod(namespace: str, *, queue: str = "", **spec: object) -> Manifest:
     }
 
 
-def owned(found: Manifest, api_version: str, kind: str) -> Manifest:
+def owned(manifest: Manifest, api_version: str, kind: str) -> Manifest:
     """Return an object as the child of a controller of this kind."""
     owner = {
         "apiVersion": api_version,
@@ -39,4 +39,4 @@ def owned(found: Manifest, api_version: str, kind: str) -> Manifest:
         "uid": "9f6c0d3c-6a51-4bb5-8e0b-6f3b7a8f2d11",
         "controller": True,
     }
-    return found | {"metadata": found["metadata"] | {"ownerReferences": [owner]}}
+    return manifest | {"metadata": manifest["metadata"] | {"ownerReferences": [owner]}}

@@ -42,8 +42,8 @@ async def users(cluster: Cluster, installed: str) -> AsyncIterator[tuple[Cluster
         await cluster.delete(queue("1"))
 
 
-def author(found: Manifest) -> str:
-    return str(found["metadata"].get("annotations", {}).get(AUTHOR, ""))
+def author(manifest: Manifest) -> str:
+    return str(manifest["metadata"].get("annotations", {}).get(AUTHOR, ""))
 
 
 async def test_a_job_bears_the_name_of_who_made_it(
@@ -54,7 +54,7 @@ async def test_a_job_bears_the_name_of_who_made_it(
     forged = await bob.merge(job(namespace), FORGED)
     removed = await bob.merge(job(namespace), {"metadata": {"annotations": None}})
     touched = await bob.merge(job(namespace), {"metadata": {"labels": {"a": "b"}}})
-    assert [author(one.body) for one in (made, forged, removed, touched)] == ["alice"] * 4
+    assert [author(answer.body) for answer in (made, forged, removed, touched)] == ["alice"] * 4
 
 
 async def test_a_quota_bears_the_name_of_who_changed_it_last(
@@ -65,7 +65,7 @@ async def test_a_quota_bears_the_name_of_who_changed_it_last(
     touched = await bob.merge(queue("4"), {"metadata": {"labels": {"a": "b"}}})
     forged = await bob.merge(queue("4"), FORGED)
     lowered = await bob.merge(queue("4"), queue("3"))
-    names = [author(one.body) for one in (made, touched, forged, lowered)]
+    names = [author(answer.body) for answer in (made, touched, forged, lowered)]
     assert names == ["alice", "alice", "alice", "bob"]
 
 
@@ -75,7 +75,7 @@ async def test_who_changes_a_budget_alone_is_its_author(users: tuple[Cluster, Cl
     annotated = {"metadata": {"annotations": {BUDGET: "cpu=10/day"}}}
     first = await bob.merge(queue("4"), annotated)
     again = await alice.merge(queue("4"), annotated)
-    assert [author(one.body) for one in (first, again)] == ["bob", "bob"]
+    assert [author(answer.body) for answer in (first, again)] == ["bob", "bob"]
 
 
 async def test_applying_an_older_manifest_again_is_no_change(
@@ -85,28 +85,28 @@ async def test_applying_an_older_manifest_again_is_no_change(
     await alice.create(queue("4", cohort="lab"))
     again = await bob.merge(queue("4"), queue("4", cohort="lab"))
     other = await bob.merge(queue("4"), queue("4", cohort="office"))
-    assert [author(one.body) for one in (again, other)] == ["alice", "bob"]
+    assert [author(answer.body) for answer in (again, other)] == ["alice", "bob"]
 
 
 async def test_a_priority_class_bears_the_name_of_who_changed_its_value(
     users: tuple[Cluster, Cluster],
 ) -> None:
     alice, bob = users
-    found: Manifest = {
+    manifest: Manifest = {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "kind": "WorkloadPriorityClass",
         "metadata": {"name": "authored"},
         "value": 1,
     }
-    made = await alice.create(found)
-    told = await bob.merge(found, {"description": "less"})
-    changed = await bob.merge(found, {"value": 2})
-    await alice.delete(found)
-    assert [author(one.body) for one in (made, told, changed)] == ["alice", "alice", "bob"]
+    made = await alice.create(manifest)
+    answer = await bob.merge(manifest, {"description": "less"})
+    changed = await bob.merge(manifest, {"value": 2})
+    await alice.delete(manifest)
+    assert [author(answer.body) for answer in (made, answer, changed)] == ["alice", "alice", "bob"]
 
 
-def merged(found: Manifest, more: Manifest) -> Manifest:
-    return found | {"metadata": found["metadata"] | more["metadata"]}
+def merged(manifest: Manifest, more: Manifest) -> Manifest:
+    return manifest | {"metadata": manifest["metadata"] | more["metadata"]}
 
 
 ROLES = "rbac.authorization.k8s.io"

@@ -17,29 +17,29 @@ NAMED = {"metadata": {"name": "lab", "uid": "u-1", "resourceVersion": "7"}}
 META = ObjectMeta(name="lab", uid="u-1", resource_version="7")
 
 
-def line(kind: str, found: Any) -> bytes:  # noqa: ANN401 - any JSON value
-    return msgspec.json.encode({"type": kind, "object": found})
+def line(kind: str, value: Any) -> bytes:  # noqa: ANN401 - any JSON value
+    return msgspec.json.encode({"type": kind, "object": value})
 
 
 @pytest.mark.parametrize("kind", ["ADDED", "MODIFIED", "DELETED"])
 def test_a_watch_tells_of_an_object(kind: str) -> None:
-    told = decode(line(kind, NAMED | {"spec": {"cohortName": "campus"}}), ClusterQueue)
+    row = decode(line(kind, NAMED | {"spec": {"cohortName": "campus"}}), ClusterQueue)
     spec = ClusterQueueSpec(cohort_name="campus")
-    assert told == (kind, ClusterQueue(metadata=META, spec=spec))
+    assert row == (kind, ClusterQueue(metadata=META, spec=spec))
 
 
-def test_an_object_in_the_older_spelling_is_told_in_the_newer() -> None:
-    told = decode(line("ADDED", NAMED | {"spec": {"cohort": "campus"}}), ClusterQueue)
+def test_an_object_in_the_older_spelling_is_reported_in_the_newer() -> None:
+    row = decode(line("ADDED", NAMED | {"spec": {"cohort": "campus"}}), ClusterQueue)
     spec = ClusterQueueSpec(cohort_name="campus")
-    assert told == ("ADDED", ClusterQueue(metadata=META, spec=spec))
+    assert row == ("ADDED", ClusterQueue(metadata=META, spec=spec))
 
 
 @pytest.mark.parametrize("extra", [{}, {"spec": {"unschedulable": None}}])
 def test_of_each_object_that_is_read_the_bytes_are_noted(extra: dict[str, Any]) -> None:
     noted = list[tuple[str, Any]]()
     for kind in ("MODIFIED", "BOOKMARK"):
-        told = line(kind, NAMED | extra)
-        decode(told, Node, lambda obj, text: noted.append((obj.metadata.name, text)))
+        data = line(kind, NAMED | extra)
+        decode(data, Node, lambda obj, text: noted.append((obj.metadata.name, text)))
     page = msgspec.json.encode({"metadata": {}, "items": [NAMED | extra]})
     decode_list(page, Node, lambda obj, text: noted.append((obj.metadata.name, text)))
     assert noted == [("lab", msgspec.json.encode(NAMED | extra))] * 2
@@ -48,20 +48,20 @@ def test_of_each_object_that_is_read_the_bytes_are_noted(extra: dict[str, Any]) 
 def test_a_bookmark_bears_a_version_alone() -> None:
     ended = {"annotations": {"k8s.io/initial-events-end": "true"}, "resourceVersion": "9"}
     assert decode(line("BOOKMARK", NAMED), Node) == ("BOOKMARK", Bookmark(7))
-    told = decode(line("BOOKMARK", {"metadata": ended}), Node)
-    assert told == ("BOOKMARK", Bookmark(9, initial_events_end=True))
+    row = decode(line("BOOKMARK", {"metadata": ended}), Node)
+    assert row == ("BOOKMARK", Bookmark(9, initial_events_end=True))
 
 
 def test_an_error_is_a_status() -> None:
     expired = {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}
-    told = decode(line("ERROR", expired), Node)
-    assert told == ("ERROR", Status(code=410, reason="Expired", message="too old"))
+    row = decode(line("ERROR", expired), Node)
+    assert row == ("ERROR", Status(code=410, reason="Expired", message="too old"))
 
 
 def test_what_is_wrong_with_an_object_names_the_field_and_the_object() -> None:
     wrong = NAMED | {"spec": {"stopPolicy": "Drain"}}
-    kind, told = decode(line("MODIFIED", wrong), ClusterQueue)
-    assert (kind, told) == (
+    kind, value = decode(line("MODIFIED", wrong), ClusterQueue)
+    assert (kind, value) == (
         "MODIFIED",
         Unreadable(
             META, "Invalid enum value 'Drain' - at `$.spec.stopPolicy`", msgspec.json.encode(wrong)
@@ -79,9 +79,9 @@ def test_a_list_goes_on_behind_an_object_that_cannot_be_read() -> None:
     wrong = NAMED | {"spec": {"resourceGroups": "none"}}
     body = {"metadata": {"resourceVersion": "12", "continue": "abc"}, "items": [wrong, NAMED]}
     error = "Expected `array`, got `str` - at `$.spec.resourceGroups`"
-    told = decode_list(msgspec.json.encode(body), ClusterQueue)
+    page = decode_list(msgspec.json.encode(body), ClusterQueue)
     unread = Unreadable(META, error, msgspec.json.encode(wrong))
-    assert told == Page(12, "abc", (unread, ClusterQueue(metadata=META)))
+    assert page == Page(12, "abc", (unread, ClusterQueue(metadata=META)))
 
 
 def test_the_last_page_has_no_token() -> None:
@@ -100,7 +100,7 @@ def test_null_stands_for_nothing() -> None:
     assert decode_object(body, Node) == Node(metadata=ObjectMeta(name="lab"))
 
 
-def test_fields_that_nobody_reads_are_passed_over() -> None:
+def test_unread_fields_are_passed_over() -> None:
     body = b'{"metadata": {"name": "n", "managedFields": [{}]}, "spec": {"podCIDR": "10.0.0.0/24"}}'
     assert decode_object(body, Node) == Node(metadata=ObjectMeta(name="n"))
 

@@ -14,9 +14,11 @@ from tidegate.kinds.rights import kind_roles
 
 
 def test_a_declared_kind_is_suspended_where_its_declaration_says() -> None:
-    found = [one for one in wanted(str(CONFIGURATION)) if not one["kind"].endswith("Binding")]
-    told = {one["metadata"]["name"]: one for one in found}
-    policy = told["tidegate-suspend-voyage-v1-ships-example-com"]["spec"]
+    documents = [
+        item for item in wanted(str(CONFIGURATION)) if not item["kind"].endswith("Binding")
+    ]
+    mapping = {obj["metadata"]["name"]: obj for obj in documents}
+    policy = mapping["tidegate-suspend-voyage-v1-ships-example-com"]["spec"]
     (rule,) = policy["matchConstraints"]["resourceRules"]
     assert (rule["apiGroups"], rule["apiVersions"]) == (["ships.example.com"], ["v1"])
     (mutation,) = policy["mutations"]
@@ -25,8 +27,8 @@ def test_a_declared_kind_is_suspended_where_its_declaration_says() -> None:
 
 def test_the_children_of_a_declared_kind_are_left_alone_by_every_policy() -> None:
     declared = tuple(declarations().values())
-    for one in policies(("batch/job", "pod"), declared):
-        for condition in one["spec"].get("matchConditions", ()):
+    for policy in policies(("batch/job", "pod"), declared):
+        for condition in policy["spec"].get("matchConditions", ()):
             if condition["name"] == "not-a-child":
                 assert "'ships.example.com/Voyage'" in condition["expression"]
                 assert "'jobset.x-k8s.io/JobSet'" in condition["expression"]
@@ -37,44 +39,48 @@ def test_the_default_kinds_need_no_rights_besides() -> None:
     (role, _) = kind_roles(("batch/job",), devices=True)
     assert role["rules"][0]["resources"] == ["resourceclaimtemplates"]
     given = kind_roles(("batch/job", "pod"))
-    assert [one["kind"] for one in given] == ["ClusterRole", "ClusterRoleBinding"] * 2
+    assert [item["kind"] for item in given] == ["ClusterRole", "ClusterRoleBinding"] * 2
 
 
 def test_where_every_kind_is_enabled_no_policy_is_about_the_others() -> None:
     for enabled in (NAMES, (*NAMES, *SERVING_NAMES)):
-        told = [one["spec"] for one in policies(enabled) if _is_about_disabled(one)]
-        assert bool(told) == (enabled == NAMES)
-        assert all(one["matchConstraints"]["resourceRules"] for one in told)
+        specs = [policy["spec"] for policy in policies(enabled) if _is_about_disabled(policy)]
+        assert bool(specs) == (enabled == NAMES)
+        assert all(item["matchConstraints"]["resourceRules"] for item in specs)
 
 
 def test_ray_jobs_and_services_read_the_clusters_that_are_made_of_them() -> None:
     roles = kind_roles(("batch/job", "ray.io/rayjob"))
-    rules = [rule for one in roles for rule in one.get("rules", ())]
-    about = [one["verbs"] for one in rules if one["resources"] == ["rayclusters"]]
+    rules = [rule for role in roles for rule in role.get("rules", ())]
+    about = [rule["verbs"] for rule in rules if rule["resources"] == ["rayclusters"]]
     assert about == [["list", "watch"], ["get"]]
 
 
 def test_gates_are_kept_whatever_is_enabled_for_any_job_may_be_placed() -> None:
-    names = {one["metadata"]["name"] for one in policies(("batch/job",))}
+    names = {policy["metadata"]["name"] for policy in policies(("batch/job",))}
     assert "tidegate-keep-gates" in names
 
 
-def test_a_kind_that_nobody_would_start_is_not_suspended(tmp_path: Path) -> None:
+def test_a_kind_that_would_never_be_started_is_not_suspended(tmp_path: Path) -> None:
     text = CONFIGURATION.read_text().replace("[batch/job]", "[batch/job, example.com/ferry]")
     config = tmp_path / "configuration.yaml"
     config.write_text(text)
-    names = {one["metadata"]["name"] for one in wanted(str(config))}
+    names = {obj["metadata"]["name"] for obj in wanted(str(config))}
     assert "tidegate-suspend-batch-job" in names
     assert "tidegate-suspend-example-com-ferry" not in names
 
 
 def test_what_is_queued_through_pods_takes_policies_and_rights_over_both() -> None:
-    names = {one["metadata"]["name"] for one in policies(("batch/job", "pod", *SERVING_NAMES))}
+    names = {
+        policy["metadata"]["name"] for policy in policies(("batch/job", "pod", *SERVING_NAMES))
+    }
     for slug in ("deployment", "statefulset", "leaderworkerset-x-k8s-io-leaderworkerset"):
         assert {f"tidegate-mark-{slug}", f"tidegate-check-{slug}-changes"} <= names
         assert f"tidegate-suspend-{slug}" not in names
-    found = kind_roles(("batch/job", "pod", "statefulset"))
-    (role,) = [one for one in found if one["metadata"]["name"] == "tidegate-actuator-kinds"][:1]
+    current_kind_roles = kind_roles(("batch/job", "pod", "statefulset"))
+    (role,) = [
+        obj for obj in current_kind_roles if obj["metadata"]["name"] == "tidegate-actuator-kinds"
+    ][:1]
     verbs = {
         (resource, verb)
         for rule in role["rules"]
@@ -84,6 +90,6 @@ def test_what_is_queued_through_pods_takes_policies_and_rights_over_both() -> No
     assert {("statefulsets", "patch"), ("pods", "watch"), ("pods", "delete")} <= verbs
 
 
-def _is_about_disabled(found: Manifest) -> bool:
-    named = found["metadata"]["name"] == "tidegate-disabled-kinds"
-    return named and not found["kind"].endswith("Binding")
+def _is_about_disabled(manifest: Manifest) -> bool:
+    named = manifest["metadata"]["name"] == "tidegate-disabled-kinds"
+    return named and not manifest["kind"].endswith("Binding")

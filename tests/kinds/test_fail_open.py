@@ -22,14 +22,16 @@ FAILED = re.compile(
 
 
 def test_every_policy_ignores_its_own_failure() -> None:
-    told = [one["spec"] for one in policies(NAMES) if not one["kind"].endswith("Binding")]
-    assert {spec["failurePolicy"] for spec in told} == {"Ignore"}
+    specs = [policy["spec"] for policy in policies(NAMES) if not policy["kind"].endswith("Binding")]
+    assert {spec["failurePolicy"] for spec in specs} == {"Ignore"}
 
 
 def test_every_policy_is_bound_and_skips_what_it_cannot_find() -> None:
-    found = policies(NAMES)
-    named = {one["metadata"]["name"] for one in found if not one["kind"].endswith("Binding")}
-    bindings = [one["spec"] for one in found if one["kind"].endswith("Binding")]
+    current_policies = policies(NAMES)
+    named = {
+        obj["metadata"]["name"] for obj in current_policies if not obj["kind"].endswith("Binding")
+    }
+    bindings = [obj["spec"] for obj in current_policies if obj["kind"].endswith("Binding")]
     assert {spec["policyName"] for spec in bindings} == named
     missing = {
         spec["paramRef"]["parameterNotFoundAction"] for spec in bindings if "paramRef" in spec

@@ -31,17 +31,17 @@ def policies(folder: Path, namespace: str, *names: str, disabled: str = "Warn") 
     """Return these policies for one namespace alone, under names that no other test has."""
     config = folder / "configuration.yaml"
     config.write_text(FENCED.format(namespace=namespace, disabled=disabled))
-    told = {(one["kind"], one["metadata"]["name"]): one for one in wanted(str(config))}
-    return [renamed(one, namespace) for (_, name), one in told.items() if name in names]
+    mapping = {(obj["kind"], obj["metadata"]["name"]): obj for obj in wanted(str(config))}
+    return [renamed(fields, namespace) for (_, name), fields in mapping.items() if name in names]
 
 
-def renamed(found: Manifest, end: str) -> Manifest:
+def renamed(manifest: Manifest, end: str) -> Manifest:
     """Return a policy or its binding under a name of its own."""
-    name = f"{found['metadata']['name']}-{end}"
-    spec = dict(found["spec"])
+    name = f"{manifest['metadata']['name']}-{end}"
+    spec = dict(manifest["spec"])
     if "policyName" in spec:
         spec["policyName"] = f"{spec['policyName']}-{end}"
-    return found | {"metadata": found["metadata"] | {"name": name}, "spec": spec}
+    return manifest | {"metadata": manifest["metadata"] | {"name": name}, "spec": spec}
 
 
 def deployment(namespace: str) -> Manifest:
@@ -54,21 +54,21 @@ def deployment(namespace: str) -> Manifest:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
 
-async def is_gated(cluster: Cluster, found: Manifest) -> str:
-    answer = await cluster.create(found, dry=True)
+async def is_gated(cluster: Cluster, manifest: Manifest) -> str:
+    answer = await cluster.create(manifest, dry=True)
     gates = answer.body.get("spec", {}).get("schedulingGates", [])
     wanted = [{"name": ADMISSION_GATE}, {"name": TOPOLOGY_GATE}]
     return "" if gates == wanted else f"{answer.message} gates: {gates}"
 
 
-async def is_suspended(cluster: Cluster, found: Manifest) -> str:
-    answer = await cluster.create(found, dry=True)
+async def is_suspended(cluster: Cluster, manifest: Manifest) -> str:
+    answer = await cluster.create(manifest, dry=True)
     suspended = answer.body.get("spec", {}).get("suspend")
     return "" if suspended is True else f"{answer.message} suspend: {suspended}"
 
 
-async def is_refused(cluster: Cluster, found: Manifest) -> str:
-    answer = await cluster.create(found, dry=True)
+async def is_refused(cluster: Cluster, manifest: Manifest) -> str:
+    answer = await cluster.create(manifest, dry=True)
     return "" if "this kind is not enabled" in answer.message else f"status {answer.status}"
 
 
@@ -88,8 +88,8 @@ async def test_nothing_of_a_fenced_namespace_is_made_to_run(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     names = "tidegate-suspend-batch-job", "tidegate-gate-pods"
-    for found in policies(tmp_path, namespace, *names):
-        assert (await cluster.apply(found)).status < 300
+    for policy in policies(tmp_path, namespace, *names):
+        assert (await cluster.apply(policy)).status < 300
     await is_fenced(cluster, namespace)
 
 
@@ -110,8 +110,8 @@ async def test_a_queued_object_of_a_disabled_kind_is_refused_where_that_is_asked
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     assert (await cluster.create(deployment(namespace), dry=True)).status == 201
-    for found in policies(tmp_path, namespace, "tidegate-disabled-kinds", disabled="Deny"):
-        assert (await cluster.apply(found)).status < 300
+    for policy in policies(tmp_path, namespace, "tidegate-disabled-kinds", disabled="Deny"):
+        assert (await cluster.apply(policy)).status < 300
     await eventually(partial(is_refused, cluster, deployment(namespace)))
 
 

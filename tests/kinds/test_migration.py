@@ -21,10 +21,17 @@ from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.decode import read
 
 
-def kind_of(found: Object) -> JobKind[Any] | None:
-    group, _, _ = str(found["apiVersion"]).rpartition("/")
-    told = (one for one in JOB_KINDS.values() if one.members is None)
-    return next((one for one in told if (one.group, one.kind) == (group, found["kind"])), None)
+def kind_of(obj: Object) -> JobKind[Any] | None:
+    group, _, _ = str(obj["apiVersion"]).rpartition("/")
+    job_kinds = (kind for kind in JOB_KINDS.values() if kind.members is None)
+    return next(
+        (
+            job_kind
+            for job_kind in job_kinds
+            if (job_kind.group, job_kind.kind) == (group, obj["kind"])
+        ),
+        None,
+    )
 
 
 def started(case: Case) -> Object | None:
@@ -38,25 +45,25 @@ def started(case: Case) -> Object | None:
 
 def charged(seen: JobObserved, names: set[str]) -> dict[str, dict[str, int]]:
     return {
-        one.name: {name: value * one.count for name, value in pod_total(one).items()}
-        for one in seen.podsets
-        if one.name in names
+        podset.name: {name: value * podset.count for name, value in pod_total(podset).items()}
+        for podset in seen.podsets
+        if podset.name in names
     }
 
 
-def observed(kind: JobKind[Any], found: Object) -> JobObserved | None:
+def observed(kind: JobKind[Any], obj: Object) -> JobObserved | None:
     """Observe an object, None if Tidegate refuses it."""
     try:
-        seen: JobObserved = kind.observe(read(found, kind.seen))
+        seen: JobObserved = kind.observe(read(obj, kind.seen))
     except TidegateError:
         return None
     return seen
 
 
 CASES = [
-    pytest.param(name, [with_beside(one) for one in cases], id=name)
+    pytest.param(name, [with_beside(case) for case in cases], id=name)
     for name, cases in kinds()
-    if any(started(one) for one in cases)
+    if any(started(case) for case in cases)
 ]
 PARTIAL = "kueue.x-k8s.io/job-min-parallelism"
 
@@ -81,6 +88,6 @@ def test_what_kueue_started_runs_on_under_its_workload_and_on_its_quota(
         assert seen.workload.partition("/")[2] == case.expected["workloadName"], case.id
         if PARTIAL not in case.object["metadata"].get("annotations", {}):
             # The cases were written from types that leave a 0 out.
-            some = {one.name for one in before.podsets if one.count}
+            some = {podset.name for podset in before.podsets if podset.count}
             assert charged(seen, some) == charged(before, some), case.id
     assert tried > 0, name

@@ -30,12 +30,12 @@ async def test_a_partition_is_written_down_once_it_was_asked_for(
     cluster: Cluster, kind: str, name: str
 ) -> None:
     meta: dict[str, Any] = {"name": name, "annotations": {PARTITION: "1"}}
-    found = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": meta, "spec": {}}
-    made = await cluster.create(found)
+    manifest = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": meta, "spec": {}}
+    made = await cluster.create(manifest)
     assert made.status == 201, made.message
     try:
         for change, taken in STEPS:
-            answer = await cluster.merge(found, {"metadata": {"annotations": change}})
+            answer = await cluster.merge(manifest, {"metadata": {"annotations": change}})
             assert (answer.status == 200) == taken, (change, answer.message)
     finally:
-        await cluster.delete(found)
+        await cluster.delete(manifest)

@@ -52,8 +52,8 @@ def _asking(**spec: Any) -> None:  # noqa: ANN401 - fields of a pod
 
 
 def _affinity(terms: int, values: int) -> dict[str, Any]:
-    one = {"key": "zone", "operator": "In", "values": ["a"] * values}
-    required = {"nodeSelectorTerms": [{"matchExpressions": [one]}] * terms}
+    fields = {"key": "zone", "operator": "In", "values": ["a"] * values}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [fields]}] * terms}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
 
 
@@ -123,7 +123,7 @@ def test_annotations_of_a_template_ask_for_a_topology(
 
 
 @pytest.mark.parametrize(
-    ("annotations", "said"),
+    ("annotations", "text"),
     [
         ({"required-topology": "a", "preferred-topology": "b"}, "one of required, preferred"),
         ({"slice-required-topology": "a"}, "both a required topology and a size"),
@@ -147,11 +147,11 @@ def test_annotations_of_a_template_ask_for_a_topology(
     ],
 )
 def test_annotations_that_contradict_each_other_are_an_error(
-    annotations: dict[str, str], said: str
+    annotations: dict[str, str], text: str
 ) -> None:
     with pytest.raises(UndecodableError) as caught:
         topology_request({PREFIX + key: text for key, text in annotations.items()})
-    assert said in str(caught.value)
+    assert text in str(caught.value)
 
 
 def test_a_pod_has_a_shape_only_if_something_else_matters() -> None:

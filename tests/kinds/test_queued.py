@@ -14,8 +14,8 @@ pytestmark = pytest.mark.real
 KUEUE = "kueue.x-k8s.io/v1beta2"
 
 
-async def made(cluster: Cluster, found: Manifest) -> Manifest:
-    answer = await cluster.create(found, dry=True)
+async def made(cluster: Cluster, manifest: Manifest) -> Manifest:
+    answer = await cluster.create(manifest, dry=True)
     assert answer.status == 201, answer.message
     return answer.body
 
@@ -24,8 +24,8 @@ async def made(cluster: Cluster, found: Manifest) -> Manifest:
 async def test_a_job_starts_suspended_if_it_names_a_queue(
     cluster: Cluster, namespace: str, queue: str, *, suspended: bool
 ) -> None:
-    found = await made(cluster, job(namespace, queue=queue))
-    assert found["spec"].get("suspend", False) is suspended
+    obj = await made(cluster, job(namespace, queue=queue))
+    assert obj["spec"].get("suspend", False) is suspended
 
 
 @pytest.mark.parametrize(
@@ -41,22 +41,22 @@ async def test_a_job_starts_suspended_if_it_names_a_queue(
 async def test_a_job_that_a_known_kind_made_is_left_alone(
     cluster: Cluster, namespace: str, api_version: str, kind: str, *, suspended: bool
 ) -> None:
-    found = await made(cluster, owned(job(namespace, queue="main"), api_version, kind))
-    assert found["spec"].get("suspend", False) is suspended
+    obj = await made(cluster, owned(job(namespace, queue="main"), api_version, kind))
+    assert obj["spec"].get("suspend", False) is suspended
 
 
 async def test_a_job_in_a_namespace_of_the_system_is_left_alone(cluster: Cluster) -> None:
-    found = await made(cluster, job("kube-system", queue="main"))
-    assert found["spec"].get("suspend", False) is False
+    obj = await made(cluster, job("kube-system", queue="main"))
+    assert obj["spec"].get("suspend", False) is False
 
 
 async def test_a_queued_pod_is_gated_once(cluster: Cluster, namespace: str) -> None:
     gates = [{"name": ADMISSION_GATE}, {"name": "example.com/other"}]
-    found = await made(cluster, pod(namespace, queue="main", schedulingGates=gates[1:]))
+    fields = await made(cluster, pod(namespace, queue="main", schedulingGates=gates[1:]))
     again = await made(cluster, pod(namespace, queue="main", schedulingGates=gates))
-    for one in (found, again):
-        told = sorted(gate["name"] for gate in one["spec"]["schedulingGates"])
-        assert told == ["example.com/other", ADMISSION_GATE, TOPOLOGY_GATE]
+    for obj in (fields, again):
+        names = sorted(gate["name"] for gate in obj["spec"]["schedulingGates"])
+        assert names == ["example.com/other", ADMISSION_GATE, TOPOLOGY_GATE]
 
 
 async def test_a_pod_is_left_alone_without_a_queue_or_as_the_pod_of_a_job(
@@ -64,7 +64,7 @@ async def test_a_pod_is_left_alone_without_a_queue_or_as_the_pod_of_a_job(
 ) -> None:
     alone = await made(cluster, pod(namespace))
     child = await made(cluster, owned(pod(namespace, queue="main"), "batch/v1", "Job"))
-    assert [one["spec"].get("schedulingGates") for one in (alone, child)] == [None] * 2
+    assert [obj["spec"].get("schedulingGates") for obj in (alone, child)] == [None] * 2
 
 
 async def test_a_queued_pod_that_names_its_node_is_refused(
@@ -93,10 +93,10 @@ async def test_other_kinds_are_suspended_where_they_want_it(
     metadata = {"name": "a", "namespace": "default", "labels": {QUEUE_NAME: "main"}}
     manifest = {"apiVersion": api_version, "kind": name, "metadata": metadata, "spec": spec}
     await eventually(partial(served, cluster, open_crd(api_version, name), manifest))
-    found = (await made(cluster, manifest))["spec"]
+    value = (await made(cluster, manifest))["spec"]
     for field in path.split("."):
-        found = found[field]
-    assert found is True
+        value = value[field]
+    assert value is True
 
 
 async def served(cluster: Cluster, crd: Manifest, manifest: Manifest) -> str:
@@ -136,10 +136,10 @@ async def test_a_namespace_with_a_queue_named_default_gives_it_to_every_job(
         }
     )
     await eventually(partial(given, cluster, job(namespace), QUEUE_NAME, "default"))
-    found = await made(cluster, job(namespace))
+    obj = await made(cluster, job(namespace))
     child = await made(cluster, owned(job(namespace), "jobset.x-k8s.io/v1alpha2", "JobSet"))
     other = await made(cluster, job(namespace, queue="main"))
-    assert found["spec"]["suspend"] is True
+    assert obj["spec"]["suspend"] is True
     assert QUEUE_NAME not in child["metadata"].get("labels", {})
     assert other["metadata"]["labels"][QUEUE_NAME] == "main"
 
@@ -173,6 +173,6 @@ async def test_a_queued_job_gets_the_default_priority_class(
     assert PRIORITY_CLASS not in unqueued["metadata"].get("labels", {})
 
 
-async def given(cluster: Cluster, found: Manifest, key: str, value: str) -> str:
-    labels = (await made(cluster, found))["metadata"].get("labels", {})
+async def given(cluster: Cluster, manifest: Manifest, key: str, value: str) -> str:
+    labels = (await made(cluster, manifest))["metadata"].get("labels", {})
     return "" if labels.get(key) == value else f"labels are {labels}"

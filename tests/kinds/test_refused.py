@@ -23,9 +23,9 @@ def expected(path: Path) -> str:
     return first.removeprefix(SAID)
 
 
-def versions(found: Manifest) -> tuple[str, ...]:
+def versions(manifest: Manifest) -> tuple[str, ...]:
     """Return the versions in which a manifest is tried: of Kueue's own kinds in both."""
-    written = str(found["apiVersion"]).partition("/")[2]
+    written = str(manifest["apiVersion"]).partition("/")[2]
     return VERSIONS if written in VERSIONS else (written,)
 
 
@@ -48,10 +48,10 @@ def test_of_every_kind_something_is_refused() -> None:
 async def test_it_is_refused_with_a_sentence_that_names_the_field(
     cluster: Cluster, path: Path, version: str
 ) -> None:
-    found = documents(path)
+    current_documents = documents(path)
     if version in VERSIONS:
-        found = [in_version(each, version) for each in found]
-    *before, refused = found
+        current_documents = [in_version(each, version) for each in current_documents]
+    *before, refused = current_documents
     if not before:
         answer = await cluster.create(refused, dry=True)
     else:

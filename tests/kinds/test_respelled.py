@@ -20,10 +20,12 @@ KIND = {kind.name: kind for kind in KINDS}
 PATHS = pytest.mark.parametrize("path", files("respelled"), ids=label)
 
 
-def named(path: Path, found: Manifest) -> Manifest:
+def named(path: Path, manifest: Manifest) -> Manifest:
     """Return a v1beta1 manifest of it, in a namespace if its kind is in one."""
-    place = {"namespace": "default"} if KIND[found["kind"]].scope == "Namespaced" else {}
-    return in_version(found, "v1beta1") | {"metadata": {"name": f"respelled-{path.stem}"} | place}
+    place = {"namespace": "default"} if KIND[manifest["kind"]].scope == "Namespaced" else {}
+    return in_version(manifest, "v1beta1") | {
+        "metadata": {"name": f"respelled-{path.stem}"} | place
+    }
 
 
 @PATHS
@@ -68,11 +70,11 @@ async def test_a_client_of_v1beta2_sees_the_newer_spelling(
 
 @pytest.mark.real
 async def test_an_older_manifest_applied_with_another_value_changes_it(cluster: Cluster) -> None:
-    found = named(Path("applied"), {"kind": "ClusterQueue", "spec": {"cohort": "first"}})
-    await cluster.create(found)
-    await cluster.merge(found, {"spec": {"cohort": "second"}})
-    seen = await cluster.get(in_version(found, "v1beta2"))
-    await cluster.delete(found)
+    fields = named(Path("applied"), {"kind": "ClusterQueue", "spec": {"cohort": "first"}})
+    await cluster.create(fields)
+    await cluster.merge(fields, {"spec": {"cohort": "second"}})
+    seen = await cluster.get(in_version(fields, "v1beta2"))
+    await cluster.delete(fields)
     assert seen.body["spec"]["cohortName"] == "second"
     assert "cohort" not in seen.body["spec"]
 

@@ -25,8 +25,8 @@ def test_every_kind_has_a_sample_in_both_versions() -> None:
 @pytest.mark.parametrize("path", files("samples"), ids=label)
 def test_a_sample_can_be_read(path: Path) -> None:
     for manifest in documents(path):
-        found: Any = read(manifest, TYPES[manifest["kind"]])
-        assert found.metadata.name == manifest["metadata"]["name"]
+        value: Any = read(manifest, TYPES[manifest["kind"]])
+        assert value.metadata.name == manifest["metadata"]["name"]
 
 
 @pytest.mark.real
@@ -52,13 +52,13 @@ async def test_a_sample_reads_the_same_in_either_version(cluster: Cluster, path:
 def test_what_was_read_can_be_written_and_read_again(path: Path) -> None:
     for manifest in documents(path):
         kind = TYPES[manifest["kind"]]
-        found = read(manifest, kind)
-        assert decode_object(msgspec.json.encode(found), kind) == found
+        struct = read(manifest, kind)
+        assert decode_object(msgspec.json.encode(struct), kind) == struct
 
 
-def content(found: Any) -> dict[str, Any]:  # noqa: ANN401 - of any kind
+def content(value: Any) -> dict[str, Any]:  # noqa: ANN401 - of any kind
     return {
-        field: getattr(found, field)
-        for field in found.__struct_fields__
+        field: getattr(value, field)
+        for field in value.__struct_fields__
         if field not in {"api_version", "kind", "metadata"}
     }

@@ -104,12 +104,14 @@ def test_a_type_without_a_form_is_an_error() -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_both_versions_are_served_with_one_schema_and_the_newer_is_stored(kind: Any) -> None:  # noqa: ANN401
-    (crd,) = [one for one in crds() if one["spec"]["names"]["kind"] == kind.name]
+    (crd,) = [crd for crd in crds() if crd["spec"]["names"]["kind"] == kind.name]
     newer, older, *refusing = crd["spec"]["versions"]
     refused = [] if kind.name == "Workload" else ["v1alpha1"]  # there are too many Workloads
-    assert [one["name"] for one in refusing] == refused
-    assert [one["name"] for one in (newer, older)] == ["v1beta2", "v1beta1"]
-    assert [one["name"] for one in crd["spec"]["versions"] if one["storage"]] == ["v1beta2"]
+    assert [item["name"] for item in refusing] == refused
+    assert [item["name"] for item in (newer, older)] == ["v1beta2", "v1beta1"]
+    assert [version["name"] for version in crd["spec"]["versions"] if version["storage"]] == [
+        "v1beta2"
+    ]
     assert newer["schema"] == older["schema"]
     assert crd["spec"]["conversion"] == {"strategy": "None"}
 
@@ -117,5 +119,5 @@ def test_both_versions_are_served_with_one_schema_and_the_newer_is_stored(kind: 
 def test_crds_without_rules_hold_none() -> None:
     assert "x-kubernetes-validations" in str(crds())
     assert "x-kubernetes-validations" not in str(crds(rules=False))
-    versions = [one["name"] for crd in crds(rules=False) for one in crd["spec"]["versions"]]
+    versions = [version["name"] for crd in crds(rules=False) for version in crd["spec"]["versions"]]
     assert set(versions) == {"v1beta1", "v1beta2"}

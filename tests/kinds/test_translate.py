@@ -41,19 +41,19 @@ def group(**amounts: object) -> list[dict[str, Any]]:
 
 
 def test_a_cluster_queue_without_a_spec_gives_nothing() -> None:
-    found = conversion.cluster_queue_spec(read(sample("clusterqueues"), ClusterQueue))
-    assert found == quota.ClusterQueueSpec()
+    spec = conversion.cluster_queue_spec(read(sample("clusterqueues"), ClusterQueue))
+    assert spec == quota.ClusterQueueSpec()
 
 
 def test_amounts_are_integers_in_base_units() -> None:
-    found = conversion.cluster_queue_spec(read(sample("clusterqueues", 1), ClusterQueue))
-    first, second = found.groups[0].flavors
+    spec = conversion.cluster_queue_spec(read(sample("clusterqueues", 1), ClusterQueue))
+    first, second = spec.groups[0].flavors
     assert first.quotas == {
         "cpu": quota.Quota(nominal=40_000, borrowing_limit=20_000),
         "memory": quota.Quota(nominal=160 * GIB),
         "nvidia.com/gpu": quota.Quota(nominal=8, lending_limit=4),
     }
-    assert {name: one.nominal for name, one in second.quotas.items()} == {
+    assert {name: actual_quota.nominal for name, actual_quota in second.quotas.items()} == {
         "cpu": 4_500,
         "memory": 16_000_000_000,
         "nvidia.com/gpu": 0,
@@ -61,21 +61,21 @@ def test_amounts_are_integers_in_base_units() -> None:
 
 
 def test_the_policy_of_a_cluster_queue_comes_through() -> None:
-    found = conversion.cluster_queue_spec(read(sample("clusterqueues", 1), ClusterQueue))
-    assert (found.cohort, found.strategy, found.stop_policy) == ("lab", "StrictFIFO", "Hold")
-    assert (found.weight, found.usage_based_admission) == (500_000_000, True)
-    assert found.min_runtime_us == 600_000_000
-    assert found.budgets == (
+    spec = conversion.cluster_queue_spec(read(sample("clusterqueues", 1), ClusterQueue))
+    assert (spec.cohort, spec.strategy, spec.stop_policy) == ("lab", "StrictFIFO", "Hold")
+    assert (spec.weight, spec.usage_based_admission) == (500_000_000, True)
+    assert spec.min_runtime_us == 600_000_000
+    assert spec.budgets == (
         Budget(resource="cpu", hours=1_000_000, period="month", hard=True),
         Budget(resource="nvidia.com/gpu", hours=40, period="week"),
     )
-    assert found.preemption == quota.Preemption(
+    assert spec.preemption == quota.Preemption(
         within_cluster_queue="LowerOrNewerEqualPriority",
         reclaim_within_cohort="Any",
         borrow_within_cohort="LowerPriority",
         borrow_max_priority=100,
     )
-    assert found.fungibility == quota.FlavorFungibility(
+    assert spec.fungibility == quota.FlavorFungibility(
         when_can_borrow="TryNextFlavor",
         when_can_preempt="TryNextFlavor",
         preference="PreemptionOverBorrowing",
@@ -83,12 +83,12 @@ def test_the_policy_of_a_cluster_queue_comes_through() -> None:
 
 
 def test_checks_and_the_selector_of_a_cluster_queue_come_through() -> None:
-    found = conversion.cluster_queue_spec(read(sample("clusterqueues", 1), ClusterQueue))
-    assert found.checks == (
+    spec = conversion.cluster_queue_spec(read(sample("clusterqueues", 1), ClusterQueue))
+    assert spec.checks == (
         quota.CheckRule(name="budget"),
         quota.CheckRule(name="capacity", on_flavors=("spot",)),
     )
-    assert found.namespace_selector == podset.LabelSelector(
+    assert spec.namespace_selector == podset.LabelSelector(
         labels={"team": "research"},
         expressions=(
             podset.Requirement(key="stage", operator="NotIn", values=("trial",)),
@@ -150,30 +150,28 @@ def test_a_weight_counts_in_billionths(weight: object, units: int) -> None:
 
 
 def test_a_cohort_comes_through() -> None:
-    found = conversion.cohort_spec(read(sample("cohorts", 1), Cohort))
+    cohort_spec = conversion.cohort_spec(read(sample("cohorts", 1), Cohort))
     cpu = quota.Quota(nominal=10_000, borrowing_limit=5_000, lending_limit=20_000)
     flavor = quota.FlavorQuotas(flavor="spot", quotas={"cpu": cpu})
     groups = (quota.ResourceGroup(resources=("cpu",), flavors=(flavor,)),)
-    assert found == quota.CohortSpec(parent="lab", groups=groups, weight=0)
+    assert cohort_spec == quota.CohortSpec(parent="lab", groups=groups, weight=0)
 
 
 def test_a_local_queue_comes_through() -> None:
-    found = conversion.local_queue_spec(read(sample("localqueues"), LocalQueue))
+    spec = conversion.local_queue_spec(read(sample("localqueues"), LocalQueue))
     weight = 2 * quota.WEIGHT_ONE
-    assert found == quota.LocalQueueSpec(
-        cluster_queue="research", stop_policy="Hold", weight=weight
-    )
+    assert spec == quota.LocalQueueSpec(cluster_queue="research", stop_policy="Hold", weight=weight)
 
 
 def test_a_flavor_comes_through() -> None:
-    found = conversion.flavor_spec(read(sample("resourceflavors", 1), ResourceFlavor))
-    assert found.topology == "racks"
-    assert found.node_labels == {"cloud.example.com/lifecycle": "spot", "pool": "7"}
-    assert found.node_taints == (
+    flavor_spec = conversion.flavor_spec(read(sample("resourceflavors", 1), ResourceFlavor))
+    assert flavor_spec.topology == "racks"
+    assert flavor_spec.node_labels == {"cloud.example.com/lifecycle": "spot", "pool": "7"}
+    assert flavor_spec.node_taints == (
         podset.Taint(key="spot", value="true", effect="NoSchedule"),
         podset.Taint(key="spot", effect="NoExecute"),
     )
-    assert found.tolerations == (
+    assert flavor_spec.tolerations == (
         podset.Toleration(key="spot", operator="Exists", effect="NoExecute", seconds=60),
         podset.Toleration(key="pool", value="7"),
         podset.Toleration(operator="Exists", effect="PreferNoSchedule"),
@@ -181,9 +179,9 @@ def test_a_flavor_comes_through() -> None:
 
 
 def test_a_statement_that_is_none_is_refused_and_named() -> None:
-    told = {"tidegate.dev/statement": "2026-03=" + "9f" * 32}
-    found = read({"metadata": {"annotations": told}}, ClusterQueue)
-    assert own_annotations.statement(found.metadata) == told["tidegate.dev/statement"]
+    annotations = {"tidegate.dev/statement": "2026-03=" + "9f" * 32}
+    queue = read({"metadata": {"annotations": annotations}}, ClusterQueue)
+    assert own_annotations.statement(queue.metadata) == annotations["tidegate.dev/statement"]
     assert own_annotations.statement(read({}, ClusterQueue).metadata) == ""
     for text in ("2026-03", "2026-00=" + "9f" * 32, "march=" + "9f" * 32, "2026-03=" + "9F" * 32):
         wrong = read({"metadata": {"annotations": {"tidegate.dev/statement": text}}}, ClusterQueue)
@@ -211,11 +209,11 @@ HOSTILE = (
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_budget_that_cannot_be_read_is_refused_and_named(text: str) -> None:
-    told = {"metadata": {"annotations": {"tidegate.dev/budget": text}}}
+    obj = {"metadata": {"annotations": {"tidegate.dev/budget": text}}}
     with pytest.raises(UndecodableError, match=r"tidegate\.dev/budget"):
-        conversion.cluster_queue_spec(read(told, ClusterQueue))
+        conversion.cluster_queue_spec(read(obj, ClusterQueue))
     with pytest.raises(UndecodableError, match=r"tidegate\.dev/budget"):
-        conversion.cohort_spec(read(told, Cohort))
+        conversion.cohort_spec(read(obj, Cohort))
 
 
 @drawn(300)
@@ -225,16 +223,17 @@ def test_a_budget_that_cannot_be_read_is_refused_and_named(text: str) -> None:
 )
 def test_whatever_text_a_budget_is_it_is_read_whole_or_refused(text: str) -> None:
     try:
-        found = own_annotations.read_budgets(text)
+        budgets = own_annotations.read_budgets(text)
     except QuantityError:
         return
-    assert all(0 <= one.hours <= own_annotations.HOURS_MAX for one in found)
-    assert own_annotations.read_budgets(",".join(map(written, found))) == found
+    assert all(0 <= budget.hours <= own_annotations.HOURS_MAX for budget in budgets)
+    assert own_annotations.read_budgets(",".join(map(written, budgets))) == budgets
 
 
-def written(one: Budget) -> str:
-    unit = "m" if one.resource == "cpu" else ""
-    return f"{one.resource}={one.hours}{unit}/{one.period} {'hard' if one.hard else 'soft'}"
+def written(budget: Budget) -> str:
+    unit = "m" if budget.resource == "cpu" else ""
+    enforcement = "hard" if budget.hard else "soft"
+    return f"{budget.resource}={budget.hours}{unit}/{budget.period} {enforcement}"
 
 
 @drawn(300)

@@ -52,8 +52,8 @@ async def all_lines(api: KubernetesClient) -> list[bytes]:
 
 async def test_a_request_goes_out_and_comes_back_as_bytes() -> None:
     async def answer(request: web.BaseRequest) -> web.Response:
-        told = [request.method, request.path_qs, request.content_type, await request.text()]
-        return web.json_response([*told, request.headers.get("Authorization")], status=409)
+        names = [request.method, request.path_qs, request.content_type, await request.text()]
+        return web.json_response([*names, request.headers.get("Authorization")], status=409)
 
     async with server(answer) as url, connect(Access(url=url, token=TOKEN)) as api:
         got = await api.request(
@@ -66,7 +66,7 @@ async def test_a_request_goes_out_and_comes_back_as_bytes() -> None:
     )
 
 
-async def test_whom_to_act_as_goes_with_every_request() -> None:
+async def test_the_impersonated_user_goes_with_every_request() -> None:
     async def answer(request: web.BaseRequest) -> web.Response:
         return web.Response(text=request.headers.get("Impersonate-User", ""))
 

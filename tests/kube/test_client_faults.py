@@ -38,9 +38,9 @@ async def test_a_busy_server_is_asked_again_when_it_says_and_no_earlier() -> Non
     assert (answer.status, second - first >= 1.0) == (200, True)
 
 
-@pytest.mark.parametrize("said", ["", "soon", "-1", "9" * 5_000])
-async def test_a_busy_server_that_names_no_time_is_the_callers_to_ask(said: str) -> None:
-    busy = Busy(9, {"Retry-After": said} if said else {})
+@pytest.mark.parametrize("text", ["", "soon", "-1", "9" * 5_000])
+async def test_a_busy_server_that_names_no_time_is_the_callers_to_ask(text: str) -> None:
+    busy = Busy(9, {"Retry-After": text} if text else {})
     async with server(busy) as url, connect(Access(url=url)) as api:
         assert (await api.request("GET", PATH)).status == 429
     assert len(busy.asked_s) == 1

@@ -81,7 +81,7 @@ async def asked(url: str, times: int = 1) -> list[tuple[int, bytes]]:
     with closing(Connections(url)) as connections:
         async with asyncio.timeout(60):
             answers = [await connections.ask("POST", PATH, None, {}, None) for _ in range(times)]
-    return [(one.status, one.body) for one in answers]
+    return [(answer.status, answer.body) for answer in answers]
 
 
 @pytest.mark.parametrize("cut", [1, 3, 1_000])
@@ -155,7 +155,7 @@ async def test_no_more_connections_are_made_than_there_may_be() -> None:
     async with raw.served() as url:
         with closing(Connections(url, most=2)) as connections:
             asks = (connections.ask("GET", PATH, None, {}, None) for _ in range(20))
-            assert {one.status for one in await asyncio.gather(*asks)} == {200}
+            assert {answer.status for answer in await asyncio.gather(*asks)} == {200}
     assert raw.connections == 2
 
 
@@ -176,15 +176,15 @@ async def test_a_header_of_two_lines_is_not_sent(value: str) -> None:
 
 def _echo(request: web.BaseRequest, text: str) -> web.Response:
     agent = request.headers.get("User-Agent")
-    told = [request.method, request.path, dict(request.query), request.content_type, text]
-    return web.json_response([*told, request.headers.get("Authorization"), request.host, agent])
+    values = [request.method, request.path, dict(request.query), request.content_type, text]
+    return web.json_response([*values, request.headers.get("Authorization"), request.host, agent])
 
 
 async def test_both_ways_say_the_same_to_a_server() -> None:
     async def answer(request: web.BaseRequest) -> web.Response:
         return _echo(request, await request.text())
 
-    told = list[bytes]()
+    chunks = list[bytes]()
     async with server(answer) as url:
         for quick in (False, True):
             async with connect(Access(url=url, token="t", quick=quick)) as api:  # noqa: S106 - of a server that takes any
@@ -192,8 +192,8 @@ async def test_both_ways_say_the_same_to_a_server() -> None:
                     await api.request("PATCH", f"{PATH}/a:b", query={"a": "b c/=,"}, body=b"{}"),
                     await api.request("GET", PATH, query={"limit": "1", "continue": "a+/="}),
                 ]
-                told.append(b"\n".join(one.body for one in answers))
-    assert told[0] == told[1]
+                chunks.append(b"\n".join(answer.body for answer in answers))
+    assert chunks[0] == chunks[1]
 
 
 @pytest.mark.parametrize(("status", "error"), [(302, ApiStatusError), (None, ApiUnreachableError)])

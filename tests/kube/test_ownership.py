@@ -42,8 +42,8 @@ class Cluster:
         return asyncio.ensure_future(Installation().act(ownership, work))
 
     async def lease(self) -> dict[str, Any]:
-        found: dict[str, Any] = msgspec.json.decode((await self.api.request("GET", LEASE)).body)
-        return found
+        document: dict[str, Any] = msgspec.json.decode((await self.api.request("GET", LEASE)).body)
+        return document
 
 
 async def end(*tasks: asyncio.Task[None]) -> None:
@@ -91,10 +91,10 @@ def test_what_a_process_gives_up_is_free_at_once_and_what_the_dead_held_after_a_
 def test_processes_of_one_installation_act_side_by_side_and_the_last_gives_it_up() -> None:
     async def run() -> None:
         cluster = Cluster()
-        one, two = cluster.start("east", "one"), cluster.start("east", "two")
+        task, two = cluster.start("east", "one"), cluster.start("east", "two")
         await asyncio.sleep(60)
         assert sorted(cluster.working) == ["one", "two"]
-        await end(one)
+        await end(task)
         assert (await cluster.lease())["spec"]["holderIdentity"] == "east"
         await asyncio.sleep(60)
         await end(two)

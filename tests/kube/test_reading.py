@@ -21,9 +21,9 @@ HEAVY_BYTES = 2_000_000
 async def listing(request: web.BaseRequest) -> web.Response:
     """Answer a page as the API server does, of light objects and some heavy ones."""
     first, limit = int(request.query.get("continue", "0")), int(request.query["limit"])
-    found = range(first, min(first + limit, MANY))
-    items = [f"{one} {weight(one) * 'x'}" for one in found]
-    token = str(found.stop) if found.stop < MANY else ""
+    result = range(first, min(first + limit, MANY))
+    items = [f"{number} {weight(number) * 'x'}" for number in result]
+    token = str(result.stop) if result.stop < MANY else ""
     return web.json_response({"metadata": {"continue": token}, "items": items})
 
 
@@ -36,10 +36,10 @@ async def test_a_page_that_is_too_large_comes_in_smaller_ones_until_they_are_lig
     async with server(listing) as url, connect(Access(url=url)) as api:
         while token:
             answer = await api.request("GET", PATH, query={"limit": "500", "continue": token})
-            found = msgspec.json.decode(answer.body)
-            seen += [int(one.split()[0]) for one in found["items"]]
-            sizes.append((len(found["items"]), len(answer.body)))
-            token = found["metadata"]["continue"]
+            obj = msgspec.json.decode(answer.body)
+            seen += [int(item.split()[0]) for item in obj["items"]]
+            sizes.append((len(obj["items"]), len(answer.body)))
+            token = obj["metadata"]["continue"]
     assert seen == list(range(MANY))
     assert max(size for _, size in sizes) <= reading.PAGE_BYTES_MAX
     assert max(count for count, _ in sizes) > 1
@@ -51,8 +51,8 @@ async def test_one_object_alone_is_read_whatever_it_weighs() -> None:
         return web.Response(body=b"x" * (reading.PAGE_BYTES_MAX + 1))
 
     async with server(answer) as url, connect(Access(url=url)) as api:
-        found = await api.request("GET", PATH, query={"limit": "500"})
-    assert len(found.body) == reading.PAGE_BYTES_MAX + 1
+        response = await api.request("GET", PATH, query={"limit": "500"})
+    assert len(response.body) == reading.PAGE_BYTES_MAX + 1
 
 
 async def test_no_more_is_read_of_a_server_that_is_not_trusted() -> None:

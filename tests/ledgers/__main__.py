@@ -19,11 +19,11 @@ from tidegate.replay.verify import verify
 KEPT = Path(__file__).parent / "kept"
 
 
-def keep(name: str, told: Iterable[list[Entry]]) -> None:
+def keep(name: str, entries: Iterable[list[Entry]]) -> None:
     """Write one ledger, if it is not there, and print its name and the hash of its end."""
     path = KEPT / f"{version('tidegate')}-{name}.jsonl.gz"
     if not path.exists():
-        write(chain.from_iterable(told), path)
+        write(chain.from_iterable(entries), path)
     print(f'"{path.name}": "{verify(Archive(path).read()).head_hash.hex()}",')  # noqa: T201
 
 

@@ -54,15 +54,15 @@ def test_every_event_of_that_version_is_read_and_has_its_reports(name: str) -> N
 
 
 def opened(policy: Policy) -> list[Entry]:
-    told = [
+    events = [
         LedgerOpened(at_us=1, ledger_id="led"),
         PolicyConfigured(at_us=1, name="tidegate", policy=policy),
         WatchesExpected(at_us=1, resources=()),
     ]
-    return seal(GENESIS, 1, "local", told)
+    return seal(GENESIS, 1, "local", events)
 
 
-def test_rules_of_a_newer_version_are_told_and_not_guessed() -> None:
+def test_rules_of_a_newer_version_are_recognized_and_not_guessed() -> None:
     entries = opened(Policy(rules=VERSION + 1))
     assert sum(1 for _ in chain.verify(entries)) == 3
     assert verify(entries, redecide=False).head_seq == 3

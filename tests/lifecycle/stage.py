@@ -89,11 +89,15 @@ class Stage:
     def _asked(self) -> list[JobObserved]:
         """Return the jobs whose Workloads show by now that checks begin anew."""
         news = list[JobObserved]()
-        for name, one in list(self.jobs.items()):
-            shown = self.answering(one.workload)
-            if shown is None or shown.checks_since == one.checks_since or name in self.unshown:
+        for name, observation in list(self.jobs.items()):
+            shown = self.answering(observation.workload)
+            if (
+                shown is None
+                or shown.checks_since == observation.checks_since
+                or name in self.unshown
+            ):
                 continue
-            self.former[name] = one.checks_since
+            self.former[name] = observation.checks_since
             pending = tuple(CheckSeen(name=check, state="Pending") for check in shown.checks)
             news.append(self.change(name, checks=pending, checks_since=shown.checks_since))
         return news
@@ -115,16 +119,19 @@ class Stage:
             self.orders[event.job.name] = isinstance(event, StartOrdered), seq
         if isinstance(event, StartOrdered):
             self.starts[event.job.name] = event
-        before = {key: dict(one.conditions) for key, one in self.read_model.workloads.items()}
+        before = {
+            key: dict(workload_view.conditions)
+            for key, workload_view in self.read_model.workloads.items()
+        }
         self.read_model.learn(event, f"{LEDGER}/{seq}")
         self.phases.learn(event)
-        for key, one in self.read_model.workloads.items():
-            self.shown += changed(key, before.get(key, {}), one.conditions)
+        for key, workload_view in self.read_model.workloads.items():
+            self.shown += changed(key, before.get(key, {}), workload_view.conditions)
         self.told += [
-            f"{name_of(one.workload or getattr(event, 'workload', ''))}"
-            f"{' job' if one.about_job else ''} {one.kind} {one.reason}"
-            for one in event_texts(event)
-            if one.reason not in OF_EVERY_JOB
+            f"{name_of(text.workload or getattr(event, 'workload', ''))}"
+            f"{' job' if text.about_job else ''} {text.kind} {text.reason}"
+            for text in event_texts(event)
+            if text.reason not in OF_EVERY_JOB
         ]
 
     def obeyed(self, name: str) -> JobObserved:
@@ -140,31 +147,31 @@ class Stage:
         )
         return self.change(name, state=state)
 
-    def submit(self, name: str, told: Fields) -> JobObserved:
+    def submit(self, name: str, fields: Fields) -> JobObserved:
         """Return a new job, suspended, as its fields say."""
         self.version += 1
         podset = PodSet(
-            count=int(told.pop("pods", 1)),
-            containers=(Container(requests={"cpu": str(told.pop("cpu", 1))}),),
+            count=int(fields.pop("pods", 1)),
+            containers=(Container(requests={"cpu": str(fields.pop("cpu", 1))}),),
         )
-        direct = told.pop("direct", False)
+        direct = fields.pop("direct", False)
         identity: Fields = {"kind": "workload"} if direct else {}
-        told.setdefault("queue", "main")
-        told.setdefault("workload", f"{TEAM}/{name}")
+        fields.setdefault("queue", "main")
+        fields.setdefault("workload", f"{TEAM}/{name}")
         self.jobs[name] = job(
             name,
             version=self.version,
             created_us=self.bus.at_us + self.version,  # in the order of their coming
             podsets=(podset,),
             **identity,
-            **told,
+            **fields,
         )
         return self.jobs[name]
 
-    def change(self, name: str, **told: Any) -> JobObserved:  # noqa: ANN401 - a job's fields
+    def change(self, name: str, **value: Any) -> JobObserved:  # noqa: ANN401 - a job's fields
         """Return a job of which something changed."""
         self.version += 1
-        self.jobs[name] = replace(self.jobs[name], version=self.version, **told)
+        self.jobs[name] = replace(self.jobs[name], version=self.version, **value)
         return self.jobs[name]
 
     def activate(self, name: str) -> JobObserved:
@@ -172,9 +179,9 @@ class Stage:
         by = self.read_model.workloads[self.jobs[name].workload].deactivated_by
         return self.change(name, active=True, deactivated=by)
 
-    def stand(self, name: str, **told: int) -> JobObserved:
+    def stand(self, name: str, **obj: int) -> JobObserved:
         """Return a job whose pods stand otherwise."""
-        return self.change(name, state=replace(self.jobs[name].state, **told))
+        return self.change(name, state=replace(self.jobs[name].state, **obj))
 
     def grow(self, name: str, pods: int) -> JobObserved:
         """Return a job of more pods, or fewer; those that it had are still there."""
@@ -195,28 +202,28 @@ class Stage:
         self.bus.at_us += seconds * SECOND
         return beat(self.beats, JOBS)
 
-    def cluster_queue(self, name: str, told: Fields) -> Observation:
+    def cluster_queue(self, name: str, fields: Fields) -> Observation:
         """Return a ClusterQueue; ``cpu`` is by flavor, or that of the flavor ``any``."""
         self.version += 1
-        quotas = told.pop("cpu", 4)
+        quotas = fields.pop("cpu", 4)
         flavors = quotas if isinstance(quotas, dict) else {"any": quotas}
         group = Group(
             resources=("cpu",),
             flavors=tuple(
-                FlavorQuotas(flavor=one, quotas={"cpu": Quota(nominal=amount("cpu", str(cpu)))})
-                for one, cpu in flavors.items()
+                FlavorQuotas(flavor=value, quotas={"cpu": Quota(nominal=amount("cpu", str(cpu)))})
+                for value, cpu in flavors.items()
             ),
         )
-        made = convert({"groups": (), **told}, ClusterQueueSpec)
+        made = convert({"groups": (), **fields}, ClusterQueueSpec)
         spec = replace(made, groups=(group,), namespace_selector=LabelSelector())
         return ClusterQueueObserved(
             name=name, uid=self.uid("cq", name), version=self.version, session="a", spec=spec
         )
 
-    def local_queue(self, name: str, told: Fields) -> Observation:
+    def local_queue(self, name: str, fields: Fields) -> Observation:
         """Return a LocalQueue."""
         self.version += 1
-        spec = convert(told, LocalQueueSpec)
+        spec = convert(fields, LocalQueueSpec)
         return LocalQueueObserved(
             namespace=TEAM,
             name=name,
@@ -230,10 +237,10 @@ class Stage:
         """Return a queue's uid: one that is made again has another."""
         return f"{prefix}-{name}-{self.buried.get(prefix + name, 0)}"
 
-    def flavor(self, name: str, told: Fields) -> Observation:
+    def flavor(self, name: str, fields: Fields) -> Observation:
         """Return a ResourceFlavor."""
         self.version += 1
-        return flavor(name, version=self.version, spec=convert(told, FlavorSpec))
+        return flavor(name, version=self.version, spec=convert(fields, FlavorSpec))
 
     def since(self, name: str) -> str:
         """Return the reset that a job's checks follow, as its Workload notes it by now."""
@@ -244,13 +251,15 @@ class Stage:
     def answering(self, key: str) -> WorkloadView | None:
         """Return the Workload on which a job's checks are answered: of a parent a variant."""
         holding = ("reserved", "admitted")
-        variants = (one for one in self.read_model.workloads.values() if one.parent == key)
-        found = (one for one in variants if one.phase in holding)
-        return next(found, self.read_model.workloads.get(key))
+        variants = (
+            workload for workload in self.read_model.workloads.values() if workload.parent == key
+        )
+        workload_views = (variant for variant in variants if variant.phase in holding)
+        return next(workload_views, self.read_model.workloads.get(key))
 
 
-def pods_of(one: JobObserved) -> int:
-    return sum(podset.count for podset in one.podsets)
+def pods_of(observation: JobObserved) -> int:
+    return sum(podset.count for podset in observation.podsets)
 
 
 def name_of(key: str) -> str:
@@ -260,8 +269,8 @@ def name_of(key: str) -> str:
 def changed(key: str, before: dict[str, Condition], now: dict[str, Condition]) -> list[str]:
     """Return the conditions that are new or say something else."""
     return [
-        f"{name_of(key)} {kind}={one.status} {one.reason}"
-        for kind, one in now.items()
+        f"{name_of(key)} {kind}={condition.status} {condition.reason}"
+        for kind, condition in now.items()
         if kind not in before
-        or (before[kind].status, before[kind].reason) != (one.status, one.reason)
+        or (before[kind].status, before[kind].reason) != (condition.status, condition.reason)
     ]

@@ -63,9 +63,9 @@ class Player:
         for name in rule.checks:
             stage.turn(_check(name))
         stage.turn(
-            *(stage.flavor(name, told) for name, told in rule.flavors.items()),
-            *(stage.cluster_queue(name, dict(told)) for name, told in rule.queues.items()),
-            *(stage.local_queue(name, told) for name, told in rule.locals.items()),
+            *(stage.flavor(name, fields) for name, fields in rule.flavors.items()),
+            *(stage.cluster_queue(name, dict(fields)) for name, fields in rule.queues.items()),
+            *(stage.local_queue(name, fields) for name, fields in rule.locals.items()),
         )
 
     def play(self, step: Step) -> dict[str, Any]:
@@ -73,8 +73,8 @@ class Player:
         stage = self.stage
         stage.decided, stage.shown, stage.told = [], [], []
         for line in step.do:
-            [(verb, told)] = line.items()
-            self._do(verb, told)
+            [(verb, value)] = line.items()
+            self._do(verb, value)
         return {
             "decided": stage.decided,
             "shown": stage.shown,
@@ -84,62 +84,64 @@ class Player:
             "says": {name: self._says(name) for name in step.says or ()},
         }
 
-    def _do(self, verb: str, told: Any) -> None:  # noqa: ANN401 - of each verb's own shape
+    def _do(self, verb: str, value: Any) -> None:  # noqa: ANN401 - of each verb's own shape
         stage = self.stage
         if verb == "wait":
-            stage.turn(stage.wait(told))
+            stage.turn(stage.wait(value))
         elif verb in ("deaf", "hears"):
-            (stage.deaf.add if verb == "deaf" else stage.deaf.discard)(told)
+            (stage.deaf.add if verb == "deaf" else stage.deaf.discard)(value)
             stage.turn()
         elif verb in ("lost", "found"):
-            (stage.unshown.add if verb == "lost" else stage.unshown.discard)(told)
+            (stage.unshown.add if verb == "lost" else stage.unshown.discard)(value)
             stage.turn()
         else:
-            stage.turn(*self._seen(verb, told))
+            stage.turn(*self._seen(verb, value))
 
     def _seen(  # noqa: C901, PLR0912 - an arm a verb
         self,
         verb: str,
-        told: Any,  # noqa: ANN401 - of each verb's own shape
+        value: Any,  # noqa: ANN401 - of each verb's own shape
     ) -> Iterator[observations.Observation]:
         stage = self.stage
-        match verb, told:
+        match verb, value:
             case "submit", dict():
-                yield from (stage.submit(name, dict(fields or {})) for name, fields in told.items())
+                yield from (
+                    stage.submit(name, dict(fields or {})) for name, fields in value.items()
+                )
             case "change", dict():
-                yield from (stage.change(name, **fields) for name, fields in told.items())
+                yield from (stage.change(name, **fields) for name, fields in value.items())
             case "stand", dict():
-                yield from (stage.stand(name, **fields) for name, fields in told.items())
+                yield from (stage.stand(name, **fields) for name, fields in value.items())
             case "grow", dict():
-                yield from (stage.grow(name, pods) for name, pods in told.items())
+                yield from (stage.grow(name, pods) for name, pods in value.items())
             case "activate", str():  # so soon that nobody saw it inactive
-                yield stage.activate(told)
+                yield stage.activate(value)
             case "finish", str():
-                yield stage.change(told, finished="Succeeded", message="Done.")
+                yield stage.change(value, finished="Succeeded", message="Done.")
             case "delete", str():
-                yield stage.delete(told)
+                yield stage.delete(value)
             case "queue", dict():
-                yield from (stage.cluster_queue(name, dict(one)) for name, one in told.items())
+                yield from (stage.cluster_queue(name, dict(value)) for name, value in value.items())
             case "local", dict():
-                yield from (stage.local_queue(name, one) for name, one in told.items())
+                yield from (stage.local_queue(name, value) for name, value in value.items())
             case "gone", dict():
-                yield from (self._gone(kind, name) for kind, name in told.items())
+                yield from (self._gone(kind, name) for kind, name in value.items())
             case "class", dict():
-                yield from (self._class(name, value) for name, value in told.items())
+                yield from (self._class(name, value) for name, value in value.items())
             case "policy", dict():
                 stage.version += 1
-                yield _policy(stage.version, told)
+                yield _policy(stage.version, value)
             case "say", dict():
-                yield from (self._said(name, one) for name, one in told.items())
+                yield from (self._said(name, value) for name, value in value.items())
             case _:
-                raise AssertionError(f"no such thing can happen: {verb} {told}")
+                raise AssertionError(f"no such thing can happen: {verb} {value}")
 
-    def _said(self, name: str, told: Fields) -> observations.Observation:
+    def _said(self, name: str, fields: Fields) -> observations.Observation:
         """Let controllers of checks write what they say; ``stale``: as if before the reset."""
-        states = {key: value for key, value in told.items() if key != "stale"}
+        states = {key: value for key, value in fields.items() if key != "stale"}
         checks = tuple(_state(check, states[check]) for check in sorted(states))
         stage = self.stage
-        since = stage.former[name] if told.get("stale") else stage.since(name)
+        since = stage.former[name] if fields.get("stale") else stage.since(name)
         return self.stage.change(name, checks=checks, checks_since=since)
 
     def _gone(self, kind: str, name: str) -> observations.Observation:
@@ -167,8 +169,8 @@ class Player:
 
     def _start(self, name: str) -> Fields:
         [podset, *_] = self.stage.starts[name].podsets
-        found: Fields = msgspec.json.decode(msgspec.json.encode(podset))
-        return {key: value for key, value in found.items() if key not in ("name", "count")}
+        document: Fields = msgspec.json.decode(msgspec.json.encode(podset))
+        return {key: value for key, value in document.items() if key not in ("name", "count")}
 
     def _says(self, name: str) -> str:
         return self.stage.read_model.workloads[f"team/{name}"].conditions["QuotaReserved"].message
@@ -179,12 +181,13 @@ class Player:
         return [shown.requeue_count, left_us // 1_000_000 if shown.requeue_after_us else 0]
 
 
-def _state(check: str, told: str | Fields) -> observations.CheckSeen:
-    said: Fields = {"state": told} if isinstance(told, str) else dict(told)
+def _state(check: str, obj: str | Fields) -> observations.CheckSeen:
+    fields: Fields = {"state": obj} if isinstance(obj, str) else dict(obj)
     updates = tuple(
-        msgspec.convert({"name": "main", **one}, PodSetUpdate) for one in said.pop("updates", ())
+        msgspec.convert({"name": "main", **item}, PodSetUpdate)
+        for item in fields.pop("updates", ())
     )
-    return observations.CheckSeen(name=check, updates=updates, **said)
+    return observations.CheckSeen(name=check, updates=updates, **fields)
 
 
 def _check(name: str) -> observations.Observation:
@@ -193,8 +196,8 @@ def _check(name: str) -> observations.Observation:
     )
 
 
-def _policy(version: int, told: Fields) -> observations.Observation:
-    policy = msgspec.convert(told, Policy)
+def _policy(version: int, fields: Fields) -> observations.Observation:
+    policy = msgspec.convert(fields, Policy)
     return observations.PolicyObserved(
         name="p", uid="p", version=version, session="s", policy=policy
     )

@@ -17,8 +17,8 @@ def test_what_follows_is_what_the_file_says(path: Path) -> None:
         followed = player.play(step)
         expected = {name: getattr(step, name) for name in followed}
         wanted = {name: value for name, value in expected.items() if value is not None}
-        found = {name: followed[name] for name in wanted}
-        assert found == wanted, f"step {number}: {step.do}"
+        fields = {name: followed[name] for name in wanted}
+        assert fields == wanted, f"step {number}: {step.do}"
 
 
 @pytest.mark.parametrize("path", rules().values(), ids=rules().keys())

@@ -25,7 +25,7 @@ def decision_line(event: made.DecisionEvent) -> str:
 def _details(event: made.DecisionEvent) -> list[str]:  # noqa: C901 - an arm an event
     match event:
         case made.QuotaReserved():
-            flavors = {one for podset in event.assignment for one in podset.flavors.values()}
+            flavors = {flavor for podset in event.assignment for flavor in podset.flavors.values()}
             counts = [f"x{podset.count}" for podset in event.assignment]
             checks = f"checks={','.join(event.checks)}" if event.checks else ""
             return [",".join(sorted(flavors)), *counts, checks]

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 import msgspec
 import nats
 
-from tests.e2e.cast import told, until
+from tests.e2e.cast import events_of, until
 from tests.members.leaves import HUB
 from tests.members.stage import (
     JOBS,
@@ -65,23 +65,23 @@ class Jobs:
         if answer.status == 404:
             return None
         assert answer.status == 200, answer.body
-        found: Object = msgspec.json.decode(answer.body)
-        return found
+        document: Object = msgspec.json.decode(answer.body)
+        return document
 
     async def until(
         self, cluster: str, name: str, holds: Callable[[Object], bool], what: str
     ) -> Object:
         """Wait until one of a cluster is as it shall be, and return it."""
-        found = list[Object]()
+        documents = list[Object]()
 
         async def seen() -> bool:
             job = await self.read(cluster, name)
             if job is not None and holds(job):
-                found.append(job)
-            return bool(found)
+                documents.append(job)
+            return bool(documents)
 
         await until(seen, f"{name} in {cluster}: {what}", PATIENCE_S)
-        return found[0]
+        return documents[0]
 
     async def runs(self, cluster: str, name: str) -> Object:
         return await self.until(cluster, name, is_active, "it runs")
@@ -109,8 +109,8 @@ async def until_heard(world: World, member: str, *, heard: bool) -> None:
     """Wait until the ledger's last word of a member is that it is heard of, or silent."""
 
     async def holds() -> bool:
-        events = await asyncio.to_thread(told, world.ledger, RemoteClusterChanged)
-        last = [one.connected for one in events if one.cluster == f"@{member}"][-1:]
+        events = await asyncio.to_thread(events_of, world.ledger, RemoteClusterChanged)
+        last = [event.connected for event in events if event.cluster == f"@{member}"][-1:]
         return last == [heard]
 
     await until(holds, f"{member} is {'heard of' if heard else 'silent'}", PATIENCE_S)
@@ -120,8 +120,8 @@ async def until_waits(world: World, job: str, reason: str) -> None:
     """Wait until the ledger says why a job of a home waits."""
 
     async def holds() -> bool:
-        events = await asyncio.to_thread(told, world.ledger, WorkloadPending)
-        return any(one.reason == reason and f"job-{job}" in one.workload for one in events)
+        events = await asyncio.to_thread(events_of, world.ledger, WorkloadPending)
+        return any(event.reason == reason and f"job-{job}" in event.workload for event in events)
 
     await until(holds, f"{job} waits: {reason}", PATIENCE_S)
 
@@ -132,8 +132,8 @@ async def until_no_bodies(world: World, member: str) -> None:
     client = await nats.connect(world.servers.url(HUB, "scheduler"), inbox_prefix=prefix)
 
     async def holds() -> bool:
-        found = await client.jetstream().stream_info(names_of(member).bodies)
-        return not found.state.messages
+        stream_info = await client.jetstream().stream_info(names_of(member).bodies)
+        return not stream_info.state.messages
 
     try:
         await until(holds, f"no body of {member} is left", PATIENCE_S)
@@ -152,12 +152,12 @@ async def pods_seen(world: World) -> AsyncGenerator[dict[str, set[tuple[str, str
     ]
     try:
         yield seen
-        assert not any(one.done() for one in following), "each watch lasts"
+        assert not any(task.done() for task in following), "each watch lasts"
     finally:
-        for one in following:
-            one.cancel()
+        for task in following:
+            task.cancel()
             with suppress(asyncio.CancelledError):
-                await one
+                await task
 
 
 async def _version(api: KubernetesClient) -> str:

@@ -55,10 +55,10 @@ class World:
 
     async def jobs(self, cluster: str) -> list[Object]:
         """Return a cluster's Jobs, and note how many run there."""
-        found = await listed(self.apis[cluster], JOBS)
-        running = sum(not one["spec"]["suspend"] and not is_complete(one) for one in found)
+        documents = await listed(self.apis[cluster], JOBS)
+        running = sum(not obj["spec"]["suspend"] and not is_complete(obj) for obj in documents)
         self.most[cluster] = max(self.most[cluster], running)
-        return found
+        return documents
 
     async def completed(self, cluster: str) -> int:
         """Return how many of a cluster's Jobs are complete."""
@@ -118,13 +118,16 @@ async def change(api: KubernetesClient, path: str, patch: Object) -> None:
 
 
 async def listed(api: KubernetesClient, path: str) -> list[Object]:
-    found: list[Object] = msgspec.json.decode((await api.request("GET", path)).body)["items"]
-    return found
+    documents: list[Object] = msgspec.json.decode((await api.request("GET", path)).body)["items"]
+    return documents
 
 
 def is_complete(job: Object) -> bool:
-    told = job.get("status", {}).get("conditions", [])
-    return any(one["type"] == "Complete" and one["status"] == "True" for one in told)
+    current_conditions = job.get("status", {}).get("conditions", [])
+    return any(
+        condition["type"] == "Complete" and condition["status"] == "True"
+        for condition in current_conditions
+    )
 
 
 async def furnish(apis: dict[str, KubernetesClient]) -> None:
@@ -180,9 +183,9 @@ async def hub_and_members(
         for cluster in MEMBERS:
             wanted += [(cluster, "ingest", ingest), (cluster, "actuator", ("--hub", HUB))]
         for cluster, service, more in wanted:
-            one = _program(servers, folder, cluster, service, next(ports))
-            one = msgspec.structs.replace(one, command=[*one.command, *more])
-            await supervisor.start(one)
+            program = _program(servers, folder, cluster, service, next(ports))
+            program = msgspec.structs.replace(program, command=[*program.command, *more])
+            await supervisor.start(program)
         yield World(servers, apis, folder / "ledger.db")
         assert set(supervisor.restarts.values()) <= {0}
 

@@ -38,15 +38,15 @@ async def until_finished(world: World, cluster: str, count: int) -> list[Object]
     """Wait until so many Workloads of a cluster are finished, and return them."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
-            found = await listed(world.apis[cluster], WORKLOADS)
-            if sum(has_condition(one, "Finished") for one in found) >= count:
-                return found
+            documents = await listed(world.apis[cluster], WORKLOADS)
+            if sum(has_condition(item, "Finished") for item in documents) >= count:
+                return documents
             await asyncio.sleep(0.5)
 
 
 async def test_jobsets_and_groups_run_in_a_member_and_are_accounted_to_it(tmp_path: Path) -> None:
     operator = Operator(
-        SETS, jobset_children, jobset_status, lambda found: has_condition(found, "Completed")
+        SETS, jobset_children, jobset_status, lambda set_: has_condition(set_, "Completed")
     )
     words = ("--frameworks", FRAMEWORKS)
     async with hub_and_members(tmp_path, ingest=words, crds=(foreign_crd("jobset"),)) as world:
@@ -58,9 +58,9 @@ async def test_jobsets_and_groups_run_in_a_member_and_are_accounted_to_it(tmp_pa
                 await send(east, PODS, in_group("crew", number, 3))
             await send(east, PODS, in_group("lone", 0, 1))
             finished = await until_finished(world, "east", 3)
-        owners = {one["metadata"]["ownerReferences"][0]["kind"] for one in finished}
+        owners = {obj["metadata"]["ownerReferences"][0]["kind"] for obj in finished}
         assert owners == {"JobSet", "Pod"}
         pods = await listed(east, PODS)
-        assert {one["status"]["phase"] for one in pods} == {"Succeeded"}
+        assert {pod["status"]["phase"] for pod in pods} == {"Succeeded"}
         assert await listed(world.apis[HUB], WORKLOADS) == []
         assert 3 <= world.highest()["east"] <= 4

@@ -60,7 +60,7 @@ async def test_a_job_of_east_runs_in_west_and_is_seen_in_east(
             await jobs.gone("west")
         await until_no_bodies(world, "east")
         assert await jobs.read("east", "gone") is None
-        ran = {name: [cluster for cluster, _ in found] for name, found in pods.items()}
+        ran = {name: [cluster for cluster, _ in pairs] for name, pairs in pods.items()}
         assert ran == {name: ["west"] for name in ("train", "next", "gone")}
         assert await world.jobs(HUB) == []
         assert set(highest := world.highest()) == {"west"}

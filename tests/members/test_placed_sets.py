@@ -28,8 +28,8 @@ SERVERS = [
 SETS, FRAMEWORKS = JOBSETS.format(NAMESPACE), "batch/job,jobset.x-k8s.io/jobset"
 
 
-def is_complete(found: Object) -> bool:
-    return has_condition(found, "Completed")
+def is_complete(obj: Object) -> bool:
+    return has_condition(obj, "Completed")
 
 
 CONTROLLER = Operator(SETS, jobset_children, jobset_status, is_complete)
@@ -48,8 +48,8 @@ async def submit(world: World, marks: str) -> None:
     async def is_placed() -> bool:
         body, tried = msgspec.json.encode(made), {"dryRun": "All"}
         answer = await world.apis["east"].request("POST", SETS, body=body, query=tried)
-        found: Object = msgspec.json.decode(answer.body)
-        return bool(found.get("spec", {}).get("managedBy") == names.PLACED)
+        obj: Object = msgspec.json.decode(answer.body)
+        return bool(obj.get("spec", {}).get("managedBy") == names.PLACED)
 
     await until(is_placed, "JobSets of the queue are placed", PATIENCE_S)
     await send(world.apis["east"], SETS, made)
@@ -62,7 +62,7 @@ async def runs_elsewhere(sets: Jobs) -> None:
     assert (here["spec"]["suspend"], there["spec"]["suspend"]) == (True, False)
     assert there["metadata"]["annotations"][names.ORIGIN] == f"{here['metadata']['uid']}@east"
     ended = await sets.until("east", "crew", is_complete, "it is complete")
-    assert [one["succeeded"] for one in ended["status"]["replicatedJobsStatus"]] == [1, 1]
+    assert [item["succeeded"] for item in ended["status"]["replicatedJobsStatus"]] == [1, 1]
     await sets.gone("west")
 
 
@@ -77,7 +77,7 @@ async def test_a_jobset_of_east_runs_in_west_and_is_seen_in_east(
             await submit(world, marks)
             await runs_elsewhere(Jobs(world, SETS))
             await Jobs(world).gone("west")
-        ran = {name: [cluster for cluster, _ in found] for name, found in pods.items()}
+        ran = {name: [cluster for cluster, _ in pairs] for name, pairs in pods.items()}
         assert ran == {"crew-leader-0": ["west"], "crew-worker-0": ["west"]}
         assert await world.jobs("east") == []
         assert world.highest() == {"west": 2}

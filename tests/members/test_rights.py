@@ -51,16 +51,18 @@ MAY = {
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
-    with hub_and_leaves(tmp_path_factory.mktemp("nats") / "servers", "east", "west") as found:
-        yield found
+    with hub_and_leaves(
+        tmp_path_factory.mktemp("nats") / "servers", "east", "west"
+    ) as actual_servers:
+        yield actual_servers
 
 
 async def _refused(servers: Servers, user: str) -> str:
     """Return what the hub's server said to a user of east who tries everything."""
-    client, said = Client(), list[str]()
+    client, names = Client(), list[str]()
 
     async def note(error: Exception) -> None:
-        said.append(str(error).lower())
+        names.append(str(error).lower())
 
     known = password(f"east-{user}")
     url = f"nats://tidegate_east_{user}:{known}@127.0.0.1:{servers.ports[HUB]}"
@@ -69,17 +71,17 @@ async def _refused(servers: Servers, user: str) -> str:
         for subject in (*MAY, NOBODY):  # refusals come in order, so with the last all have come
             await client.publish(subject, b"{}")
         async with asyncio.timeout(DEADLINE_S):
-            while not said or NOBODY not in said[-1]:
+            while not names or NOBODY not in names[-1]:
                 await asyncio.sleep(0.01)
     finally:
         await client.close()
-    return "\n".join(said)
+    return "\n".join(names)
 
 
 @pytest.mark.parametrize("user", MEMBER_USERS)
 async def test_a_member_writes_and_reads_what_is_its_own(servers: Servers, user: str) -> None:
-    said = await _refused(servers, user)
-    refused = {subject for subject in MAY if f'publish to "{subject.lower()}"' in said}
+    text = await _refused(servers, user)
+    refused = {subject for subject in MAY if f'publish to "{subject.lower()}"' in text}
     assert refused == {subject for subject, users in MAY.items() if user not in users}
 
 

@@ -28,5 +28,5 @@ def test_a_number_is_read_up_to_its_bound_and_no_further(value: int) -> None:
 @drawn(200)
 @given(st.text())
 def test_any_text_is_read_without_an_error(text: str) -> None:
-    for found in (whole(text), signed(text)):
-        assert found is None or isinstance(found, int)
+    for number in (whole(text), signed(text)):
+        assert number is None or isinstance(number, int)

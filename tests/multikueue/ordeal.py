@@ -99,12 +99,12 @@ class Ordeal:
     def _is_complete(self, name: str) -> bool:
         if name not in self.groups:
             return is_complete(self.world.job(name))
-        phases = [one["status"].get("phase") for one in self._pods(self.world.manager, name)]
+        phases = [pod["status"].get("phase") for pod in self._pods(self.world.manager, name)]
         return phases == ["Succeeded", "Succeeded"]
 
     @staticmethod
     def _pods(site: Site, group: str) -> list[Object]:
-        return [one for one in site.items(PODS) if one["metadata"]["labels"].get(GROUP) == group]
+        return [pod for pod in site.items(PODS) if pod["metadata"]["labels"].get(GROUP) == group]
 
     @asynccontextmanager
     async def _services(self) -> AsyncGenerator[None]:
@@ -141,8 +141,8 @@ class Ordeal:
         strikes = [self._cut, self._end, self._end, self._toggle, self._delete, self._erase]
         strikes += [self._hold, *([self._resize] * 4 if self.elastic else [])]
         strike: Callable[[], str] = self.random.choice(strikes)
-        said = strike()
-        self.script.append(f"{asyncio.get_running_loop().time():.0f} s {said}")
+        text = strike()
+        self.script.append(f"{asyncio.get_running_loop().time():.0f} s {text}")
 
     def _after(self, seconds: float, act: Callable[[], None]) -> None:
         async def wait() -> None:
@@ -175,13 +175,16 @@ class Ordeal:
 
     def _toggle(self) -> str:
         """Deactivate a workload for a while."""
-        found = self.world.manager.items(WORKLOADS)
-        if not found:
+        workloads = self.world.manager.items(WORKLOADS)
+        if not workloads:
             return "nothing"
-        name = self.random.choice(found)["metadata"]["name"]
+        name = self.random.choice(workloads)["metadata"]["name"]
 
         def set_active(*, active: bool) -> None:
-            if any(one["metadata"]["name"] == name for one in self.world.manager.items(WORKLOADS)):
+            if any(
+                workload["metadata"]["name"] == name
+                for workload in self.world.manager.items(WORKLOADS)
+            ):
                 body = {"spec": {"active": active}}
                 self.world.manager.stage.change(f"{WORKLOADS}/{name}", body)
 
@@ -191,7 +194,7 @@ class Ordeal:
 
     def _delete(self) -> str:
         """Delete a job."""
-        here = [one for one in self.jobs if one in self.submitted and one not in self.deleted]
+        here = [text for text in self.jobs if text in self.submitted and text not in self.deleted]
         if not here or len(self.deleted) > 1:
             return "nothing"
         name = self.random.choice(here)
@@ -214,13 +217,13 @@ class Ordeal:
         """Delete a copy or a job on a worker."""
         site = self.random.choice(list(self.world.workers.values()))
         path = self.random.choice((WORKLOADS, PODS if self.groups else JOBS))
-        found = site.items(path)
-        if not found:
+        documents = site.items(path)
+        if not documents:
             return "nothing"
-        meta = self.random.choice(found)["metadata"]
+        meta = self.random.choice(documents)["metadata"]
         if meta.get("finalizers"):
             site.stage.change(f"{path}/{meta['name']}", {"metadata": {"finalizers": []}})
-        if any(one["metadata"]["name"] == meta["name"] for one in site.items(path)):
+        if any(obj["metadata"]["name"] == meta["name"] for obj in site.items(path)):
             site.stage.remove(f"{path}/{meta['name']}")
         return f"{meta['name']} is deleted on {site.name}"
 
@@ -249,7 +252,9 @@ class Ordeal:
     async def _judge(self) -> None:
         while True:
             for name in self.jobs:
-                having = [one for one in self.world.workers.values() if self._has(one, name)]
+                having = [
+                    worker for worker in self.world.workers.values() if self._has(worker, name)
+                ]
                 assert len(having) <= 1, f"{name} is on several workers"
             for workload in self.world.manager.items(WORKLOADS):
                 status = workload.get("status", {})
@@ -263,7 +268,7 @@ class Ordeal:
         if site.stage.api.down or asyncio.get_running_loop().time() < back_s + BACK_S:
             return False
         if name in self.groups:
-            return any(ORIGIN in one["metadata"]["labels"] for one in self._pods(site, name))
+            return any(ORIGIN in pod["metadata"]["labels"] for pod in self._pods(site, name))
         return ORIGIN in self.world.job(name, site).get("metadata", {}).get("labels", {})
 
 
@@ -277,5 +282,8 @@ def elastic_job(name: str, seconds: int) -> Object:
 
 def is_complete(obj: Object) -> bool:
     """Tell whether a Job has its condition Complete."""
-    told = obj.get("status", {}).get("conditions", [])
-    return any(one["type"] == "Complete" and one["status"] == "True" for one in told)
+    current_conditions = obj.get("status", {}).get("conditions", [])
+    return any(
+        condition["type"] == "Complete" and condition["status"] == "True"
+        for condition in current_conditions
+    )

@@ -82,7 +82,7 @@ class Site:
         group = {"coveredResources": ["cpu"], "flavors": [{"name": "any", "resources": [quota]}]}
         spec: Object = {"namespaceSelector": {}, "resourceGroups": [group]}
         if checks:
-            named = [{"name": one} for one in checks]
+            named = [{"name": text} for text in checks]
             spec["admissionChecksStrategy"] = {"admissionChecks": named}
         self.stage.make(f"{KUEUE}/resourceflavors", kueue("ResourceFlavor", "any"))
         self.stage.make(f"{KUEUE}/clusterqueues", kueue("ClusterQueue", QUEUE, **spec))
@@ -124,7 +124,7 @@ class Site:
             metrics=metrics,
         )
         deps = IngestMeans(self.stage.embedded, publisher, IngestPace(), Random(1), metrics)
-        kinds, scope = [job_kind(one) for one in self.kinds], Scope(elastic=True)
+        kinds, scope = [job_kind(kind) for kind in self.kinds], Scope(elastic=True)
         await IngestSession(watched(kinds, scope), deps, port).run()
 
     async def actuate(self) -> None:
@@ -151,8 +151,8 @@ class Site:
 
     def items(self, path: str) -> list[Object]:
         """Return what is in a collection."""
-        found: list[Object] = self.stage.read(path)["items"]
-        return found
+        documents: list[Object] = self.stage.read(path)["items"]
+        return documents
 
 
 class Manager(Site):
@@ -168,8 +168,8 @@ class Manager(Site):
         for name in workers:
             self.stage.make(SECRETS, secret(name, f"https://{name}.example:6443"))
             source = {"kubeConfig": {"location": name, "locationType": "Secret"}}
-            found = kueue("MultiKueueCluster", name, clusterSource=source)
-            self.stage.make(f"{KUEUE}/multikueueclusters", found)
+            document = kueue("MultiKueueCluster", name, clusterSource=source)
+            self.stage.make(f"{KUEUE}/multikueueclusters", document)
         config = kueue("MultiKueueConfig", "all", clusters=list(workers))
         self.stage.make(f"{KUEUE}/multikueueconfigs", config)
         named = {"apiGroup": "kueue.x-k8s.io", "kind": "MultiKueueConfig", "name": "all"}
@@ -205,14 +205,16 @@ class Manager(Site):
             metrics=metrics,
             random=Random(1),
         )
-        kinds = [job_kind(one) for one in self.kinds if one not in ("pod-group", "workload")]
+        kinds = [job_kind(kind) for kind in self.kinds if kind not in ("pod-group", "workload")]
         made.connect(
             lambda changed: Home(
                 api, "tidegate-system", Random(1), now_us, changed, self.providers
             ),
             lambda home, seen: Fleet(home, teller, kinds, "here", now_us, seen, self._client),
             lambda home, fleet, targets: Collector(home, fleet, targets, 60.0),
-            lambda note: [Informer(api, one.path(), note) for one in kinds if one.name in EDITED],
+            lambda note: [
+                Informer(api, kind.path(), note) for kind in kinds if kind.name in EDITED
+            ],
         )
         await made.run()
 

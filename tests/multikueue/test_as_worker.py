@@ -84,21 +84,32 @@ def withdraw(site: Site, *, job: bool = True) -> None:
     """Take both away: the job first, then the copy without its finalizer."""
     if job:
         site.stage.remove(f"{JOBS}/train")
-    found = site.stage.read(f"{WORKLOADS}/{COPY}")
-    others = [one for one in found["metadata"].get("finalizers", []) if one != IN_USE]
+    obj = site.stage.read(f"{WORKLOADS}/{COPY}")
+    others = [
+        finalizer for finalizer in obj["metadata"].get("finalizers", []) if finalizer != IN_USE
+    ]
     site.stage.change(f"{WORKLOADS}/{COPY}", {"metadata": {"finalizers": others}})
     site.stage.remove(f"{WORKLOADS}/{COPY}")
 
 
 def condition(site: Site, kind: str, name: str = COPY) -> Object:
-    found = [one for one in site.items(WORKLOADS) if one["metadata"]["name"] == name]
-    told = found[0].get("status", {}).get("conditions", []) if found else []
-    return next((one for one in told if one["type"] == kind and one["status"] == "True"), {})
+    workloads = [
+        workload for workload in site.items(WORKLOADS) if workload["metadata"]["name"] == name
+    ]
+    current_conditions = workloads[0].get("status", {}).get("conditions", []) if workloads else []
+    return next(
+        (
+            candidate_condition
+            for candidate_condition in current_conditions
+            if candidate_condition["type"] == kind and candidate_condition["status"] == "True"
+        ),
+        {},
+    )
 
 
 def job(site: Site) -> Object:
-    found = site.items(JOBS)
-    return found[0] if found else {"spec": {}, "status": {}}
+    jobs = site.items(JOBS)
+    return jobs[0] if jobs else {"spec": {}, "status": {}}
 
 
 def template_labels(site: Site) -> Object:
@@ -108,7 +119,7 @@ def template_labels(site: Site) -> Object:
 
 
 def phases(site: Site) -> list[str]:
-    return [one["status"].get("phase", "") for one in site.items(PODS)]
+    return [pod["status"].get("phase", "") for pod in site.items(PODS)]
 
 
 @asynccontextmanager
@@ -129,7 +140,7 @@ def test_a_copy_is_admitted_without_a_job_and_runs_the_one_that_comes(*, label: 
             send(site, label=label)
             await until(lambda: job(site)["status"].get("active") == 1, "the job runs")
             assert job(site)["spec"]["suspend"] is False
-            assert [one["metadata"]["labels"][WORKER_POD] for one in site.items(PODS)] == ["true"]
+            assert [pod["metadata"]["labels"][WORKER_POD] for pod in site.items(PODS)] == ["true"]
             await until(lambda: condition(site, "Finished"), "the copy is finished with its job")
             assert condition(site, "Finished")["reason"] == "Succeeded"
             withdraw(site)
@@ -170,10 +181,10 @@ def test_a_job_that_asks_for_something_else_ends_its_copy_out_of_sync() -> None:
         async with admitted("4") as site:
             send(site, cpu="2")
             await until(lambda: condition(site, "Finished"), "the copy is finished")
-            told = condition(site, "Finished")
-            assert told["reason"] == "OutOfSync"
-            said = "The prebuilt workload is out of sync with its user job"
-            assert told["message"].startswith(said)
+            fields = condition(site, "Finished")
+            assert fields["reason"] == "OutOfSync"
+            text = "The prebuilt workload is out of sync with its user job"
+            assert fields["message"].startswith(text)
             assert job(site)["spec"]["suspend"] is True
 
     run_virtually(live())
@@ -192,10 +203,10 @@ def test_the_workload_of_a_group_is_admitted_without_pods_and_runs_those_that_co
             send_pods(site, sent=sent)
             await until(lambda: phases(site) == ["Running", "Running"], "both run")
             assert all(
-                (WORKER_POD in one["metadata"]["labels"]) == sent for one in site.items(PODS)
+                (WORKER_POD in pod["metadata"]["labels"]) == sent for pod in site.items(PODS)
             )
             owners = site.stage.read(f"{WORKLOADS}/crew")["metadata"]["ownerReferences"]
-            assert sorted(one["name"] for one in owners) == ["one", "two"]
+            assert sorted(owner["name"] for owner in owners) == ["one", "two"]
             assert len(site.items(WORKLOADS)) == 1
             await until(lambda: condition(site, "Finished", "crew"), "it is finished")
             assert condition(site, "Finished", "crew")["reason"] == "Succeeded"
@@ -214,7 +225,7 @@ def test_a_group_of_other_pods_than_its_copy_asks_for_ends_it_out_of_sync() -> N
                 site.stage.make(PODS, member(name, **{PREBUILT_WORKLOAD: "crew", ROLE_HASH: "x"}))
             await until(lambda: condition(site, "Finished", "crew"), "it is finished")
             assert condition(site, "Finished", "crew")["reason"] == "OutOfSync"
-            assert all(one["spec"].get("schedulingGates") for one in site.items(PODS))
+            assert all(pod["spec"].get("schedulingGates") for pod in site.items(PODS))
 
     run_virtually(live())
 

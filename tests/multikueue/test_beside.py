@@ -44,18 +44,18 @@ def test_ordinary_jobs_run_beside_on_the_manager_and_on_the_worker() -> None:
         world = World(quotas=("0", "4"))
         plain_queue(world)
         here, there = job("here", 60), job("there", 60)
-        for one, queue in ((here, "plain"), (there, QUEUE)):
-            del one["spec"]["managedBy"]
-            one["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": queue}
+        for obj, queue in ((here, "plain"), (there, QUEUE)):
+            del obj["spec"]["managedBy"]
+            obj["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": queue}
         async with world.running(), alongside(world.manager.dispatch()):
             world.manager.stage.make(JOBS, here)
             world.workers["w2"].stage.make(JOBS, there)
             world.manager.stage.make(JOBS, job("far", 60))
 
             def ended(name: str, site: str) -> bool:
-                found = world.job(name, world.workers.get(site))
-                told = found.get("status", {}).get("conditions", [])
-                return any(one["type"] == "Complete" for one in told)
+                obj = world.job(name, world.workers.get(site))
+                current_conditions = obj.get("status", {}).get("conditions", [])
+                return any(condition["type"] == "Complete" for condition in current_conditions)
 
             await until(lambda: ended("here", "") and ended("far", ""), "both complete here")
             await until(lambda: ended("there", "w2"), "the worker's own completes")
@@ -102,8 +102,8 @@ def test_the_copy_is_owned_by_its_job_so_that_any_manager_finds_it() -> None:
             there, _ = await world.chosen()
 
             def owners() -> list[tuple[str, str]]:
-                found = [one["metadata"] for one in there.items(WORKLOADS)]
-                refs = [ref for meta in found for ref in meta.get("ownerReferences", [])]
+                metadata = [workload["metadata"] for workload in there.items(WORKLOADS)]
+                refs = [ref for meta in metadata for ref in meta.get("ownerReferences", [])]
                 return [(ref["kind"], ref["name"]) for ref in refs if ref.get("controller")]
 
             await until(lambda: owners() == [("Job", "train")], "the job owns it")
@@ -111,7 +111,7 @@ def test_the_copy_is_owned_by_its_job_so_that_any_manager_finds_it() -> None:
     run_virtually(live())
 
 
-def test_a_copy_that_is_gone_on_its_worker_is_told_again_when_it_is_withdrawn() -> None:
+def test_a_copy_that_is_gone_on_its_worker_is_reported_again_when_it_is_withdrawn() -> None:
     async def live() -> None:
         world = World(quotas=("0", "4"))
         async with world.running(), alongside(world.manager.dispatch()):

@@ -30,7 +30,10 @@ def test_copies_and_admissions_are_counted_once() -> None:
                 world.manager.stage.make(JOBS, job("train", 400))
                 there, other = await world.chosen()
                 await asyncio.sleep(200)
-                assert [counted(world, "dispatched", one) for one in world.workers] == [1.0, 1.0]
+                assert [counted(world, "dispatched", worker) for worker in world.workers] == [
+                    1.0,
+                    1.0,
+                ]
                 assert counted(world, "admitted", there.name) == 1.0
                 assert counted(world, "admitted", other.name) == 0.0
             async with alongside(world.manager.dispatch()):
@@ -68,7 +71,7 @@ def test_a_pod_and_a_job_of_one_name_are_each_seen_at_once() -> None:
         world.manager.stage.make(PODS, waits)
 
         def message(site: Site) -> str:
-            named = [one for one in site.items(PODS) if one["metadata"]["name"] == "same"]
+            named = [obj for obj in site.items(PODS) if obj["metadata"]["name"] == "same"]
             return named[0].get("status", {}).get("message", "") if named else ""
 
         def shows(text: str) -> bool:

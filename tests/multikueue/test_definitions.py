@@ -23,13 +23,20 @@ clusters: [{name: c, cluster: {server: "https://w1.example", insecure-skip-tls-v
 
 def condition(obj: Object, kind: str = "Active") -> str:
     """Return status and reason of a condition; empty: there is none."""
-    told = obj.get("status", {}).get("conditions", [])
-    return next((f"{one['status']} {one['reason']}" for one in told if one["type"] == kind), "")
+    current_conditions = obj.get("status", {}).get("conditions", [])
+    return next(
+        (
+            f"{candidate_condition['status']} {candidate_condition['reason']}"
+            for candidate_condition in current_conditions
+            if candidate_condition["type"] == kind
+        ),
+        "",
+    )
 
 
 def read(world: World, plural: str, name: str) -> Object:
-    found: Object = world.manager.stage.read(f"{KUEUE}/{plural}/{name}")
-    return found
+    fields: Object = world.manager.stage.read(f"{KUEUE}/{plural}/{name}")
+    return fields
 
 
 def test_a_cluster_whose_secret_is_refused_is_asked_no_more() -> None:
@@ -103,12 +110,12 @@ def noted(site: Site) -> list[str]:
     def look(_change: object) -> None:
         for copy in site.items(WORKLOADS):
             why = condition(copy, "DeactivationTarget")
-            told = {
+            fields = {
                 "deactivated": why == "True EvictedOnManagerCluster",
                 "evicted": condition(copy, "Evicted").startswith("True"),
                 "stopped": condition(copy, "QuotaReserved").startswith("False"),
             }
-            seen.extend(name for name, holds in told.items() if holds and name not in seen)
+            seen.extend(name for name, holds in fields.items() if holds and name not in seen)
 
     site.stage.embedded.registry.state.listeners.append(look)
     return seen
@@ -129,16 +136,16 @@ def test_a_job_that_others_made_on_a_worker_stays() -> None:
             assert world.check()["state"] == "Pending"
             world.manager.stage.remove(f"{JOBS}/train")
             await until(lambda: not there.items(WORKLOADS), "the copy is taken back")
-            assert [one["metadata"]["uid"] for one in there.items(JOBS)] == [uid]
+            assert [obj["metadata"]["uid"] for obj in there.items(JOBS)] == [uid]
 
     run_virtually(live())
 
 
 def test_a_worker_that_answers_with_errors_does_not_stop_the_other() -> None:
     async def refuse(method: str, _path: str) -> Response | None:
-        told = b'{"kind": "Status", "message": "etcd is full", "code": 500}'
+        data = b'{"kind": "Status", "message": "etcd is full", "code": 500}'
         refused = method == "POST"
-        return Response(status=HTTPStatus.INTERNAL_SERVER_ERROR, body=told) if refused else None
+        return Response(status=HTTPStatus.INTERNAL_SERVER_ERROR, body=data) if refused else None
 
     async def live() -> None:
         world = World(quotas=("4", "4"))
@@ -167,7 +174,9 @@ def test_the_collector_takes_what_nothing_here_stands_for_and_leaves_what_others
         async with world.running(), alongside(world.manager.dispatch()):
             await until(lambda: len(there.items(WORKLOADS)) == 1, "one is collected")
             await asyncio.sleep(180)
-            assert [one["metadata"]["name"] for one in there.items(WORKLOADS)] == ["others"]
+            assert [workload["metadata"]["name"] for workload in there.items(WORKLOADS)] == [
+                "others"
+            ]
 
     run_virtually(live())
 
@@ -185,7 +194,7 @@ def test_a_job_whose_copy_is_gone_is_collected() -> None:
         async with world.running(), alongside(world.manager.dispatch()):
             await until(lambda: len(there.items(JOBS)) == 1, "one is collected")
             await asyncio.sleep(180)
-            assert [one["metadata"]["name"] for one in there.items(JOBS)] == ["others"]
+            assert [obj["metadata"]["name"] for obj in there.items(JOBS)] == ["others"]
 
     run_virtually(live())
 

@@ -41,7 +41,7 @@ def test_an_edit_of_the_serve_config_is_there_within_seconds() -> None:
             await asyncio.sleep(30)
             world.manager.stage.change(f"{SERVICES}/serve", {"spec": {"serveConfigV2": "two"}})
             await asyncio.sleep(3)
-            found = there.stage.read(f"{SERVICES}/serve")
-            assert (found["spec"]["serveConfigV2"], found["metadata"]["uid"]) == ("two", uid)
+            obj = there.stage.read(f"{SERVICES}/serve")
+            assert (obj["spec"]["serveConfigV2"], obj["metadata"]["uid"]) == ("two", uid)
 
     run_virtually(live())

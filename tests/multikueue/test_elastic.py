@@ -34,27 +34,27 @@ async def ask_in_vain(world: World, site: Site, pods: int) -> None:
 
 
 def running(site: Site) -> int:
-    return len([one for one in site.items(PODS) if one["status"].get("phase") == "Running"])
+    return len([pod for pod in site.items(PODS) if pod["status"].get("phase") == "Running"])
 
 
 def conditions(site: Site) -> dict[str, str]:
     """Return by the slice that each Workload replaces, shortly, how it stands."""
-    told = dict[str, str]()
-    for one in site.items(WORKLOADS):
+    mapping = dict[str, str]()
+    for workload in site.items(WORKLOADS):
         held = {
             each["type"]: each["reason"]
-            for each in one.get("status", {}).get("conditions", ())
+            for each in workload.get("status", {}).get("conditions", ())
             if each["status"] == "True"
         }
-        replaces = one["metadata"]["annotations"].get(SLICE_REPLACES, "")
-        told[replaces.rpartition("-")[2] if replaces else ""] = held.get(
+        replaces = workload["metadata"]["annotations"].get(SLICE_REPLACES, "")
+        mapping[replaces.rpartition("-")[2] if replaces else ""] = held.get(
             "Finished", "Admitted" if "Admitted" in held else ""
         )
-    return told
+    return mapping
 
 
 def counts(site: Site) -> set[int]:
-    return {one["spec"]["podSets"][0]["count"] for one in site.items(WORKLOADS)}
+    return {workload["spec"]["podSets"][0]["count"] for workload in site.items(WORKLOADS)}
 
 
 @asynccontextmanager
@@ -121,7 +121,7 @@ def test_what_is_evicted_while_a_slice_waits_is_stopped_there_and_runs_again() -
         async with grown(("3", "1")) as (world, site):
             await ask_in_vain(world, site, 4)
             slices = world.manager.items(WORKLOADS)
-            name = next(one["metadata"]["name"] for one in slices if "Finished" not in str(one))
+            name = next(obj["metadata"]["name"] for obj in slices if "Finished" not in str(obj))
             world.manager.stage.change(f"{WORKLOADS}/{name}", {"spec": {"active": False}})
             await until(world.is_clean, "nothing is left there")
             size(world, 3)

@@ -23,7 +23,7 @@ def nominate(world: World, *names: str) -> None:
 def test_an_external_dispatcher_says_who_is_asked() -> None:
     async def live() -> None:
         world = World(EXTERNAL, quotas=("4", "4"))
-        one, two = world.workers.values()
+        site, two = world.workers.values()
         async with world.running(), alongside(world.manager.dispatch()):
             world.manager.stage.make(JOBS, job("train", 60))
             await until(lambda: world.holds("QuotaReserved"), "it has quota here")
@@ -32,7 +32,7 @@ def test_an_external_dispatcher_says_who_is_asked() -> None:
             nominate(world, "w2")
             await until(lambda: world.status().get("clusterName") == "w2", "it runs there")
             assert "nominatedClusterNames" not in world.status()
-            assert not one.items(WORKLOADS)
+            assert not site.items(WORKLOADS)
             await until(lambda: world.holds("Finished"), "it is finished")
             await until(lambda: not two.items(JOBS), "nothing is left")
 

@@ -17,20 +17,20 @@ QUEUES = f"{KUEUE}/clusterqueues/{QUEUE}"
 
 
 def names(site: Site) -> list[str]:
-    return sorted(one["metadata"]["name"] for one in site.items(PODS))
+    return sorted(pod["metadata"]["name"] for pod in site.items(PODS))
 
 
 def phases(site: Site) -> dict[str, str]:
-    return {one["metadata"]["name"]: one["status"].get("phase", "") for one in site.items(PODS)}
+    return {pod["metadata"]["name"]: pod["status"].get("phase", "") for pod in site.items(PODS)}
 
 
 def uid_of(site: Site, name: str) -> str:
-    found: str = site.stage.read(f"{PODS}/{name}")["metadata"]["uid"]
-    return found
+    uid: str = site.stage.read(f"{PODS}/{name}")["metadata"]["uid"]
+    return uid
 
 
-def is_gated(found: Object) -> bool:
-    return bool(found["spec"].get("schedulingGates"))
+def is_gated(obj: Object) -> bool:
+    return bool(obj["spec"].get("schedulingGates"))
 
 
 def make(world: World, *names: str, **notes: str) -> None:
@@ -41,7 +41,7 @@ def make(world: World, *names: str, **notes: str) -> None:
 async def running(world: World, *names: str) -> tuple[Site, Site]:
     """Wait until these pods of a group run; return the worker and the other one."""
     there, other = await world.chosen()
-    await until(lambda: all(phases(there).get(one) == "Running" for one in names), "they run")
+    await until(lambda: all(phases(there).get(text) == "Running" for text in names), "they run")
     return there, other
 
 
@@ -95,8 +95,8 @@ def test_a_pod_of_the_name_of_one_that_was_sent_runs_as_well() -> None:
             make(world, "one")
 
             def another() -> bool:
-                found = [pod for pod in there.items(PODS) if pod["metadata"]["name"] == "one"]
-                return bool(found) and found[0]["metadata"]["uid"] != first
+                pods = [pod for pod in there.items(PODS) if pod["metadata"]["name"] == "one"]
+                return bool(pods) and pods[0]["metadata"]["uid"] != first
 
             await until(another, "the pod there is another")
             await until(lambda: world.holds("Finished"), "it is finished")
@@ -125,7 +125,7 @@ def test_a_group_that_its_worker_evicts_runs_elsewhere_and_none_of_its_pods_fail
         async def look() -> None:
             while True:
                 seen.update(phases(world.manager).values())
-                having = [one.name for one in world.workers.values() if one.items(PODS)]
+                having = [worker.name for worker in world.workers.values() if worker.items(PODS)]
                 assert len(having) <= 1, having
                 await asyncio.sleep(0.2)
 
@@ -258,6 +258,6 @@ def test_a_worker_may_end_midway_in_a_groups_life() -> None:
             make(world, "one", "two", **{"simulate/seconds": "150"})
             services = worker.schedule, worker.ingest, worker.actuate
             await end_midway(world, services, 0.9, 1.7, 2.9, 4.7, 9.1)
-            assert not world.told("EvictedDueToAdmissionCheck")
+            assert not world.event_messages("EvictedDueToAdmissionCheck")
 
     run_virtually(live())

@@ -44,10 +44,10 @@ class Hostile(Interposed):
         answer = await super().request(
             method, path, query=query, body=body, content_type=content_type
         )
-        told = msgspec.json.decode(answer.body)
-        for one in told.get("items", [told]):
-            self._spoil(one)
-        return Response(answer.status, msgspec.json.encode(told))
+        document = msgspec.json.decode(answer.body)
+        for item in document.get("items", [document]):
+            self._spoil(item)
+        return Response(answer.status, msgspec.json.encode(document))
 
     @asynccontextmanager
     async def watch(
@@ -58,9 +58,9 @@ class Hostile(Interposed):
 
     async def _spoilt(self, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         async for line in lines:
-            told = msgspec.json.decode(line)
-            self._spoil(told["object"])
-            yield msgspec.json.encode(told)
+            document = msgspec.json.decode(line)
+            self._spoil(document["object"])
+            yield msgspec.json.encode(document)
 
 
 def _conditions(obj: Object) -> None:
@@ -215,10 +215,10 @@ def _quota(cpu: str) -> Object:
 
 
 def _active(world: World, name: str) -> Object:
-    found = world.manager.items(f"{KUEUE}/multikueueclusters")
-    told = next(one for one in found if one["metadata"]["name"] == name)
-    conditions: list[Object] = told.get("status", {}).get("conditions", [])
-    return next((one for one in conditions if one["type"] == "Active"), {})
+    documents = world.manager.items(f"{KUEUE}/multikueueclusters")
+    obj = next(obj for obj in documents if obj["metadata"]["name"] == name)
+    conditions: list[Object] = obj.get("status", {}).get("conditions", [])
+    return next((condition for condition in conditions if condition["type"] == "Active"), {})
 
 
 async def test_a_worker_that_lists_without_end_is_given_up() -> None:
@@ -226,7 +226,7 @@ async def test_a_worker_that_lists_without_end_is_given_up() -> None:
         async def request(self, method: str, path: str, **_: object) -> Response:
             del method, path
             self.pages = getattr(self, "pages", 0) + 1
-            items = [{"metadata": {"name": f"{self.pages}-{one}"}} for one in range(500)]
+            items = [{"metadata": {"name": f"{self.pages}-{number}"}} for number in range(500)]
             meta = {"resourceVersion": "1", "continue": "more"}
             page = {"kind": "WorkloadList", "apiVersion": "v1", "metadata": meta, "items": items}
             return Response(HTTPStatus.OK, msgspec.json.encode(page))

@@ -28,17 +28,17 @@ def _declared(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def made(controller: str) -> Object:
     """Return a Voyage that names its controller."""
-    found = voyage("far")
-    return {**found, "spec": {**found["spec"], "anchored": True, "managedBy": controller}}
+    obj = voyage("far")
+    return {**obj, "spec": {**obj["spec"], "anchored": True, "managedBy": controller}}
 
 
 def world() -> World:
     """Return three clusters that know Voyages."""
-    found = World(OTHERS, quotas=("4", "4"))
-    for site in (found.manager, *found.workers.values()):
+    actual_world = World(OTHERS, quotas=("4", "4"))
+    for site in (actual_world.manager, *actual_world.workers.values()):
         site.kinds = (*site.kinds, DECLARED.name)
         site.stage.make(CRDS, foreign_crd("voyage"))
-    return found
+    return actual_world
 
 
 def say(site: Site, **status: object) -> None:
@@ -66,19 +66,19 @@ def test_a_voyage_runs_on_a_worker_and_its_end_is_seen_here() -> None:
 
 
 def here(far: World) -> Object:
-    found: Object = far.manager.items(PATH)[0].get("status", {})
-    return found
+    fields: Object = far.manager.items(PATH)[0].get("status", {})
+    return fields
 
 
 @pytest.mark.parametrize(
-    ("kinds", "controller", "said"),
+    ("kinds", "controller", "text"),
     [
         ((DECLARED.name,), "", 'Expecting spec.managedBy to be "kueue.x-k8s.io/multikueue"'),
         ((), CONTROLLER, "No multikueue adapter found"),
     ],
 )
 def test_a_voyage_that_cannot_be_sent_is_rejected(
-    kinds: tuple[str, ...], controller: str, said: str
+    kinds: tuple[str, ...], controller: str, text: str
 ) -> None:
     async def live() -> None:
         far = world()
@@ -86,8 +86,8 @@ def test_a_voyage_that_cannot_be_sent_is_rejected(
         async with far.running(), alongside(far.manager.dispatch()):
             far.manager.stage.make(PATH, made(controller))
             await until(lambda: far.holds("Evicted"), "it is rejected")
-            told = [one["message"] for one in far.status()["conditions"]]
-            assert any(said in message for message in told), told
+            messages = [condition["message"] for condition in far.status()["conditions"]]
+            assert any(text in message for message in messages), messages
             assert not any(site.items(PATH) for site in far.workers.values())
 
     run_virtually(live())

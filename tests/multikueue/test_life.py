@@ -24,11 +24,13 @@ def test_a_job_runs_on_the_first_worker_that_admits_it_and_its_end_is_seen_here(
             assert world.job("train", there)["spec"].get("managedBy") is None
             assert not other.items(JOBS)
             await until(lambda: world.holds("Finished"), "it is finished here")
-            done = [one["type"] for one in world.job("train")["status"]["conditions"]]
+            done = [condition["type"] for condition in world.job("train")["status"]["conditions"]]
             assert "Complete" in done
             await until(world.is_clean, "nothing is left on the workers")
             assert world.status()["clusterName"] == there.name
-            assert world.told("MultiKueue") == [f'The workload was admitted on "{there.name}"']
+            assert world.event_messages("MultiKueue") == [
+                f'The workload was admitted on "{there.name}"'
+            ]
 
     run_virtually(live())
 
@@ -74,8 +76,12 @@ def test_a_short_loss_moves_nothing_and_what_was_missed_is_seen() -> None:
             assert not world.holds("Finished")
             there.stage.api.down = False
             await until(lambda: world.holds("Finished"), "it is finished")
-            told = [one for one in world.status()["conditions"] if one["type"] == "Evicted"]
-            assert told == []
+            current_conditions = [
+                condition
+                for condition in world.status()["conditions"]
+                if condition["type"] == "Evicted"
+            ]
+            assert current_conditions == []
 
     run_virtually(live())
 

@@ -19,8 +19,15 @@ ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 
 def leads_away(world: World) -> str:
     queue = world.manager.stage.read(f"{KUEUE}/namespaces/{NAMESPACE}/localqueues/{QUEUE}")
-    told = queue.get("status", {}).get("conditions", [])
-    return next((one["status"] for one in told if one["type"] == SENDS_AWAY), "")
+    current_conditions = queue.get("status", {}).get("conditions", [])
+    return next(
+        (
+            condition["status"]
+            for condition in current_conditions
+            if condition["type"] == SENDS_AWAY
+        ),
+        "",
+    )
 
 
 def install(world: World) -> None:

@@ -57,9 +57,9 @@ async def says(world: World, message: str, *clusters: str) -> None:
     """Wait until the condition Active of clusters has a message."""
 
     def holds() -> bool:
-        found = (read(world, "multikueueclusters", cluster) for cluster in clusters)
-        told = [one.get("status", {}).get("conditions", [{}])[0] for one in found]
-        return all(one.get("message") == message for one in told)
+        documents = (read(world, "multikueueclusters", cluster) for cluster in clusters)
+        current_conditions = [obj.get("status", {}).get("conditions", [{}])[0] for obj in documents]
+        return all(item.get("message") == message for item in current_conditions)
 
     await until(holds, f"{clusters}: {message}")
 

@@ -45,7 +45,7 @@ def test_every_case_is_there() -> None:
 @pytest.mark.parametrize("row", NUMBERED.values(), ids=NUMBERED.keys())
 def test_what_plays_a_case_is_there(row: Row) -> None:
     assert bool(row.tests) != bool(row.none), "it is played, or it is said why not"
-    missing = [one for one in row.tests if not is_there(one)]
+    missing = [test for test in row.tests if not is_there(test)]
     assert missing == []
 
 
@@ -55,10 +55,10 @@ def is_there(named: str) -> bool:
     if kind == "core":
         return (CASES / f"{case}.yaml").is_file()
     path, _, name = named.partition("::")
-    found = TESTS / path
-    return found.is_file() and (not name or f"def {name}(" in found.read_text())
+    tests = TESTS / path
+    return tests.is_file() and (not name or f"def {name}(" in tests.read_text())
 
 
 def test_every_case_of_the_core_is_named() -> None:
-    named = {one.removeprefix("core:") for row in NUMBERED.values() for one in row.tests}
+    named = {test.removeprefix("core:") for row in NUMBERED.values() for test in row.tests}
     assert sorted(path.stem for path in CASES.glob("*.yaml") if path.stem not in named) == []

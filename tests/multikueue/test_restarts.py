@@ -25,7 +25,7 @@ async def watched(world: World, path: str = JOBS) -> AsyncGenerator[None]:
 
     async def look() -> None:
         while True:
-            having = [name for name, one in world.workers.items() if one.items(path)]
+            having = [name for name, site in world.workers.items() if site.items(path)]
             assert len(having) <= 1, having
             await asyncio.sleep(0.2)
 

@@ -33,31 +33,31 @@ SENT_SETS = replace(POLICY, multikueue=replace(SENT, kinds=(LWS,), worker_lost_u
 
 def world(quotas: tuple[str, str] = ("2", "8")) -> World:
     """Return three clusters that know LeaderWorkerSets: w1 has room for one group."""
-    found = World(SENT_SETS, quotas=quotas)
-    for site in sites(found):
+    actual_world = World(SENT_SETS, quotas=quotas)
+    for site in sites(actual_world):
         site.kinds = (*site.kinds, LWS)
         for name in ("leaderworkerset", "statefulset"):
             site.stage.make(CRDS, foreign_crd(name))
-    return found
+    return actual_world
 
 
-def sites(found: World) -> list[Site]:
-    return [found.manager, *found.workers.values()]
+def sites(actual_world: World) -> list[Site]:
+    return [actual_world.manager, *actual_world.workers.values()]
 
 
 @asynccontextmanager
-async def running(found: World) -> AsyncGenerator[Manager]:
+async def running(actual_world: World) -> AsyncGenerator[Manager]:
     """Let all services work, and in each cluster the controllers of sets and pods."""
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(found.running())
-        for site in sites(found):
+        await stack.enter_async_context(actual_world.running())
+        for site in sites(actual_world):
             calls = Calls(site.stage.embedded, Metrics(CollectorRegistry()))
             lets_go = PodUngater(calls, Random(3), ServingPods())
             lets_go.work(True)  # noqa: FBT003 - a state
             for work in (lets_go.run(), make_pods(site)):
                 await stack.enter_async_context(alongside(work))
-        await stack.enter_async_context(alongside(found.manager.dispatch()))
-        yield found.manager
+        await stack.enter_async_context(alongside(actual_world.manager.dispatch()))
+        yield actual_world.manager
 
 
 async def make_pods(site: Site) -> None:
@@ -65,8 +65,8 @@ async def make_pods(site: Site) -> None:
     while True:
         wanted = {
             pod["metadata"]["name"]: pod
-            for found in site.items(SETS)
-            for pod in pods_of(stateful_set_of(site, found), found["spec"]["replicas"])
+            for obj in site.items(SETS)
+            for pod in pods_of(stateful_set_of(site, obj), obj["spec"]["replicas"])
         }
         there = {pod["metadata"]["name"] for pod in site.items(PODS)}
         for name in there - wanted.keys():
@@ -76,14 +76,14 @@ async def make_pods(site: Site) -> None:
         await asyncio.sleep(0.5)
 
 
-def stateful_set_of(site: Site, found: Object) -> Object:
+def stateful_set_of(site: Site, obj: Object) -> Object:
     """Return the object that the pods of a set hang on, which goes with that set."""
-    uid = found["metadata"]["uid"]
-    for one in site.items(STATEFUL_SETS):
-        if one["metadata"]["ownerReferences"][0]["uid"] == uid:
-            return one
+    uid = obj["metadata"]["uid"]
+    for candidate_obj in site.items(STATEFUL_SETS):
+        if candidate_obj["metadata"]["ownerReferences"][0]["uid"] == uid:
+            return candidate_obj
     made = stateful("llm", queue="")
-    made["metadata"] |= {"name": f"llm-{uid}", "ownerReferences": [owner_of(found)]}
+    made["metadata"] |= {"name": f"llm-{uid}", "ownerReferences": [owner_of(obj)]}
     return site.stage.make(STATEFUL_SETS, made)
 
 
@@ -92,10 +92,10 @@ def pods_of(leaders: Object, replicas: int) -> list[Object]:
     for index in range(replicas):
         for worker, name in enumerate((f"llm-{index}", f"llm-{index}-1")):
             part = {"group_index": str(index), "worker_index": str(worker)}
-            found = pod(name, leaders, gated=True, name="llm", **part)
-            found["metadata"]["labels"] |= {names.SERVING_POD: "true", names.MANAGED: "true"}
-            found["metadata"]["annotations"] |= {"simulate/seconds": "100000"}
-            made.append(found)
+            obj = pod(name, leaders, gated=True, name="llm", **part)
+            obj["metadata"]["labels"] |= {names.SERVING_POD: "true", names.MANAGED: "true"}
+            obj["metadata"]["annotations"] |= {"simulate/seconds": "100000"}
+            made.append(obj)
     return made
 
 
@@ -106,16 +106,18 @@ def submit(manager: Manager, replicas: int = 2) -> None:
 
 def runs(site: Site) -> list[str]:
     """Return the names of the pods of a cluster that run."""
-    found = site.items(PODS)
+    pods = site.items(PODS)
     return sorted(
-        one["metadata"]["name"] for one in found if one.get("status", {}).get("phase") == "Running"
+        obj["metadata"]["name"] for obj in pods if obj.get("status", {}).get("phase") == "Running"
     )
 
 
 def clusters(manager: Manager) -> list[str]:
     """Return the clusters that run the groups, the first group's first."""
-    found = sorted(manager.items(WORKLOADS), key=lambda one: str(one["metadata"]["name"]))
-    return [one.get("status", {}).get("clusterName", "") for one in found]
+    workloads = sorted(
+        manager.items(WORKLOADS), key=lambda workload: str(workload["metadata"]["name"])
+    )
+    return [obj.get("status", {}).get("clusterName", "") for obj in workloads]
 
 
 GROUP_0, GROUP_1 = ["llm-0", "llm-0-1"], ["llm-1", "llm-1-1"]
@@ -127,10 +129,10 @@ def is_empty(site: Site) -> bool:
 
 def test_all_groups_go_where_the_first_one_was_admitted_though_another_has_room() -> None:
     async def live() -> None:
-        found = world()
-        w1, w2 = found.workers.values()
+        actual_world = world()
+        w1, w2 = actual_world.workers.values()
         w2.stage.change(QUEUE_OF, {"spec": {"stopPolicy": "Hold"}})
-        async with running(found) as manager:
+        async with running(actual_world) as manager:
             submit(manager)
             await until(lambda: runs(w1) == GROUP_0, "the first runs where there was room")
             w2.stage.change(QUEUE_OF, {"spec": {"stopPolicy": "None"}})
@@ -147,10 +149,10 @@ QUEUE_OF = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/main"
 
 def test_groups_that_come_later_run_there_as_well_and_those_that_go_leave_the_others() -> None:
     async def live() -> None:
-        found = world(("0", "8"))
-        async with running(found) as manager:
+        actual_world = world(("0", "8"))
+        async with running(actual_world) as manager:
             submit(manager)
-            there, other = found.workers["w2"], found.workers["w1"]
+            there, other = actual_world.workers["w2"], actual_world.workers["w1"]
             await until(lambda: runs(there) == GROUP_0 + GROUP_1, "both run")
             assert (clusters(manager), runs(manager)) == (["w2", "w2"], [])
             uid = there.items(SETS)[0]["metadata"]["uid"]
@@ -168,20 +170,20 @@ def test_groups_that_come_later_run_there_as_well_and_those_that_go_leave_the_ot
 
 def test_a_group_that_is_deactivated_leaves_the_others_alone_and_comes_back() -> None:
     async def live() -> None:
-        found = world(("0", "8"))
-        async with running(found) as manager:
+        actual_world = world(("0", "8"))
+        async with running(actual_world) as manager:
             submit(manager)
-            there = found.workers["w2"]
+            there = actual_world.workers["w2"]
             await until(lambda: runs(there) == GROUP_0 + GROUP_1, "both run")
-            uids = {one["metadata"]["name"]: one["metadata"]["uid"] for one in there.items(PODS)}
-            name = min(one["metadata"]["name"] for one in manager.items(WORKLOADS))
+            uids = {obj["metadata"]["name"]: obj["metadata"]["uid"] for obj in there.items(PODS)}
+            name = min(workload["metadata"]["name"] for workload in manager.items(WORKLOADS))
             manager.stage.change(f"{WORKLOADS}/{name}", {"spec": {"active": False}})
             await until(lambda: runs(there) == GROUP_1, "the first has stopped there")
             await until(lambda: len(there.items(WORKLOADS)) == 1, "its copy is gone")
             manager.stage.change(f"{WORKLOADS}/{name}", {"spec": {"active": True}})
             await until(lambda: runs(there) == GROUP_0 + GROUP_1, "it runs there again")
-            after = {one["metadata"]["name"]: one["metadata"]["uid"] for one in there.items(PODS)}
-            assert [after[one] == uids[one] for one in GROUP_0 + GROUP_1] == [False] * 2 + [
+            after = {obj["metadata"]["name"]: obj["metadata"]["uid"] for obj in there.items(PODS)}
+            assert [after[text] == uids[text] for text in GROUP_0 + GROUP_1] == [False] * 2 + [
                 True
             ] * 2
 
@@ -190,13 +192,13 @@ def test_a_group_that_is_deactivated_leaves_the_others_alone_and_comes_back() ->
 
 def test_all_groups_go_elsewhere_once_their_cluster_is_lost_and_it_gives_them_back() -> None:
     async def live() -> None:
-        found = world(("8", "8"))
-        async with running(found) as manager:
+        actual_world = world(("8", "8"))
+        async with running(actual_world) as manager:
             submit(manager)
             await until(lambda: len(list(filter(None, clusters(manager)))) == 2, "both were sent")
             [name] = {*clusters(manager)}
-            lost = found.workers[name]
-            other = found.workers["w2" if name == "w1" else "w1"]
+            lost = actual_world.workers[name]
+            other = actual_world.workers["w2" if name == "w1" else "w1"]
             lost.stage.api.down = True
             await until(lambda: runs(other) == GROUP_0 + GROUP_1, "they run in the other")
             assert clusters(manager) == [other.name] * 2
@@ -209,10 +211,10 @@ def test_all_groups_go_elsewhere_once_their_cluster_is_lost_and_it_gives_them_ba
 
 def test_a_set_of_others_is_left_alone() -> None:
     async def live() -> None:
-        found = world(("0", "8"))
-        there = found.workers["w2"]
+        actual_world = world(("0", "8"))
+        there = actual_world.workers["w2"]
         made = there.stage.make(SETS, leader_worker_set(0))
-        async with running(found) as manager:
+        async with running(actual_world) as manager:
             submit(manager)
             await until(lambda: len(there.items(WORKLOADS)) == 1, "it is asked for the first")
             await asyncio.sleep(120)

@@ -69,12 +69,12 @@ class World:
             yield
 
     def workload(self, site: Site | None = None) -> Object:
-        found = (site or self.manager).items(WORKLOADS)
-        return found[0] if found else {}
+        workloads = (site or self.manager).items(WORKLOADS)
+        return workloads[0] if workloads else {}
 
     def status(self) -> Object:
-        found: Object = self.workload().get("status", {})
-        return found
+        fields: Object = self.workload().get("status", {})
+        return fields
 
     async def chosen(self) -> tuple[Site, Site]:
         """Wait until a worker runs the job; return it and the other one."""
@@ -83,26 +83,29 @@ class World:
         assert self.check()["message"] == f'The workload was admitted on "{name}"'
         return self.workers[name], self.workers["w2" if name == "w1" else "w1"]
 
-    def told(self, reason: str) -> list[str]:
+    def event_messages(self, reason: str) -> list[str]:
         """Return the messages of the Events of a reason."""
-        found = self.manager.items(f"/api/v1/namespaces/{NAMESPACE}/events")
-        return [one["message"] for one in found if one["reason"] == reason]
+        documents = self.manager.items(f"/api/v1/namespaces/{NAMESPACE}/events")
+        return [item["message"] for item in documents if item["reason"] == reason]
 
     def pod(self, name: str) -> Object:
-        found = self.manager.items(PODS)
-        return next((one for one in found if one["metadata"]["name"] == name), {})
+        pods = self.manager.items(PODS)
+        return next((obj for obj in pods if obj["metadata"]["name"] == name), {})
 
     def check(self) -> Object:
-        told = self.status().get("admissionChecks", [])
-        return next((one for one in told if one["name"] == CHECK), {})
+        admission_checks = self.status().get("admissionChecks", [])
+        return next((item for item in admission_checks if item["name"] == CHECK), {})
 
     def job(self, name: str, site: Site | None = None) -> Object:
-        found = (site or self.manager).items(JOBS)
-        return next((one for one in found if one["metadata"]["name"] == name), {})
+        jobs = (site or self.manager).items(JOBS)
+        return next((obj for obj in jobs if obj["metadata"]["name"] == name), {})
 
     def holds(self, kind: str) -> bool:
-        told = self.status().get("conditions", [])
-        return any(one["type"] == kind and one["status"] == "True" for one in told)
+        current_conditions = self.status().get("conditions", [])
+        return any(
+            condition["type"] == kind and condition["status"] == "True"
+            for condition in current_conditions
+        )
 
     def is_clean(self) -> bool:
         paths = (WORKLOADS, JOBS, PODS)

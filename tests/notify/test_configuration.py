@@ -40,7 +40,7 @@ def test_a_file_is_read_and_its_url_comes_from_where_it_says(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "text"),
     [
         ("name: chat", "name: Chat Room", r"receivers\[0\]: name 'Chat Room'"),
         ("form: Slack", "form: Email", r"Invalid enum value 'Email'.*receivers\[0\]\.form"),
@@ -58,10 +58,10 @@ def test_a_file_is_read_and_its_url_comes_from_where_it_says(
     ],
 )
 def test_what_is_wrong_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, text: str
 ) -> None:
     monkeypatch.setenv("CHAT_URL", "https://chat.example/hook")
-    with pytest.raises(TidegateError, match=said):
+    with pytest.raises(TidegateError, match=text):
         read_configuration(written(tmp_path, GOOD.replace(old, new)))
 
 

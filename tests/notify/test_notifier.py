@@ -13,7 +13,7 @@ import pytest
 
 from tests.notify.conftest import Hook
 from tests.notify.events import MINUTE_US, admitted, heard, submitted
-from tests.parts.sample import TOLD, published
+from tests.parts.sample import ENTRIES, published
 from tidegate.notify.configuration import Configuration, Receiver, Rule, When
 from tidegate.notify.notifier import Notifier
 from tidegate.notify.position import Position, Served
@@ -22,7 +22,7 @@ from tidegate.notify.running import Source, serve
 from tidegate.notify.sending import open_webhook
 from tidegate.subscribe import LedgerEvent
 
-ADMITTED = [entry.seq for entry in TOLD if entry.type == "WorkloadAdmitted"]
+ADMITTED = [entry.seq for entry in ENTRIES if entry.type == "WorkloadAdmitted"]
 RULES = (Rule(when=(When.ADMITTED,)),)
 WAITING = (Rule(waiting_longer_than="30m"),)
 pytestmark = pytest.mark.usefixtures("at_once")
@@ -68,7 +68,7 @@ async def test_a_receiver_that_was_away_gets_the_rest_and_nothing_twice(
         read = Configuration(receivers=(receiver,))
         rest = len(ADMITTED) - 2
         work = asyncio.create_task(
-            serve(read, source, positions, lambda one: open_webhook(one, "/t", 60.0))
+            serve(read, source, positions, lambda receiver: open_webhook(receiver, "/t", 60.0))
         )
         async with asyncio.timeout(60):
             while len(hook.taken) < rest and not work.done():
@@ -89,9 +89,9 @@ async def played(
     async def follow(since: int) -> AsyncIterator[LedgerEvent]:
         for _ in range(10):  # a bus takes its time
             await asyncio.sleep(0)
-        for one in events:
-            if one.seq >= since:
-                yield one
+        for event in events:
+            if event.seq >= since:
+                yield event
         await asyncio.Event().wait()
 
     kept = Kept()
@@ -115,7 +115,7 @@ async def test_a_wait_is_noticed_by_the_clock_also_after_a_restart(tmp_path: Pat
     assert await played(events, position, minute=60, newest=3) == []
 
 
-async def test_a_wait_that_ended_while_nobody_read_is_not_noticed(tmp_path: Path) -> None:
+async def test_a_wait_that_ended_between_reads_is_not_noticed(tmp_path: Path) -> None:
     events = list(heard(submitted("a/one"), admitted("a/one", "q", 40)))
     position = Position(tmp_path, "r")
     position.write(Served(seq=1, waiting={"a/one": Wait(seq=1, since_us=0, key="k")}))

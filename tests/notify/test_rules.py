@@ -33,7 +33,11 @@ LIFE = [
 
 def notices(rule: Rule, *events: FactEvent | DecisionEvent) -> list[tuple[str, int]]:
     rules = Rules((rule,))
-    return [(notice.type, notice.seq) for one in heard(*events) for notice in rules.take(one)]
+    return [
+        (notice.type, notice.seq)
+        for ledger_event in heard(*events)
+        for notice in rules.take(ledger_event)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -54,8 +58,10 @@ def test_a_rule_asks_for(rule: Rule, expected: list[tuple[str, int]]) -> None:
 
 def test_an_event_that_two_rules_ask_for_is_one_notice() -> None:
     rules = Rules((Rule(when=(When.ADMITTED,)), Rule(when=(When.ADMITTED,), namespaces=("a",))))
-    told = [notice for one in heard(*LIFE[:3]) for notice in rules.take(one)]
-    assert [notice.key for notice in told] == ["local/3/" + 16 * "0"]
+    actual_notices = [
+        notice for ledger_event in heard(*LIFE[:3]) for notice in rules.take(ledger_event)
+    ]
+    assert [notice.key for notice in actual_notices] == ["local/3/" + 16 * "0"]
 
 
 def wait(
@@ -66,7 +72,7 @@ def wait(
 ) -> list[int]:
     rule = Rule(waiting_longer_than="30m", namespaces=namespaces, cluster_queues=queues)
     rules = Rules((rule,))
-    assert [notice for one in heard(*events) for notice in rules.take(one)] == []
+    assert [notice for ledger_event in heard(*events) for notice in rules.take(ledger_event)] == []
     return [notice.seq for notice in rules.due(minute * MINUTE_US)]
 
 
@@ -94,8 +100,8 @@ def test_a_wait_is_narrowed_by_namespace_and_by_the_queue_that_it_waits_in() -> 
 
 def test_each_limit_is_noticed_once() -> None:
     rules = Rules((Rule(waiting_longer_than="10m"), Rule(waiting_longer_than="1h")))
-    for one in heard(submitted("a/one")):
-        assert list(rules.take(one)) == []
+    for ledger_event in heard(submitted("a/one")):
+        assert list(rules.take(ledger_event)) == []
     assert rules.next_us() == 10 * MINUTE_US
     assert [n.text for n in rules.due(10 * MINUTE_US)] == ["a/one has waited for 10m."]
     assert list(rules.due(20 * MINUTE_US)) == []
@@ -106,8 +112,8 @@ def test_each_limit_is_noticed_once() -> None:
 
 def test_nothing_is_kept_of_waits_that_no_rule_asks_for() -> None:
     rules = Rules((Rule(when=(When.ADMITTED,)), Rule(waiting_longer_than="1h", namespaces=("b",))))
-    for one in heard(submitted("a/one"), submitted("b/two")):
-        list(rules.take(one))
+    for ledger_event in heard(submitted("a/one"), submitted("b/two")):
+        list(rules.take(ledger_event))
     assert list(rules.waiting) == ["b/two"]
 
 

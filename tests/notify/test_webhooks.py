@@ -50,7 +50,7 @@ async def test_a_notice_is_a_cloud_event(hook: Hook) -> None:
     ]
 
 
-async def test_slack_is_sent_a_text_that_mentions_nobody(hook: Hook) -> None:
+async def test_slack_is_sent_a_text_that_mentions_no_user(hook: Hook) -> None:
     assert await send(hook, Form.SLACK)
     assert hook.bodies == [{"text": "a/one: &lt;!channel&gt; &amp; others."}]
 

@@ -33,9 +33,9 @@ TIMES = int(os.environ.get("TIDEGATE_TEST_TAKEOVERS", "3"))
 def lease_of(service: str) -> str:
     """Return the lease that the production overlay gives a service, in seconds."""
     file = DEPLOY / "overlays" / "production" / f"{service}.yaml"
-    (found,) = (one for one in yaml.safe_load_all(file.read_text()) if one["kind"] == "Deployment")
-    env: list[dict[str, Any]] = found["spec"]["template"]["spec"]["containers"][0]["env"]
-    (lease,) = (one["value"] for one in env if one["name"] == "TIDEGATE_LEASE_S")
+    (obj,) = (item for item in yaml.safe_load_all(file.read_text()) if item["kind"] == "Deployment")
+    env: list[dict[str, Any]] = obj["spec"]["template"]["spec"]["containers"][0]["env"]
+    (lease,) = (variable["value"] for variable in env if variable["name"] == "TIDEGATE_LEASE_S")
     return str(lease)
 
 
@@ -75,9 +75,9 @@ class Pair:
         return first
 
     async def close(self) -> None:
-        for one in self.processes:
-            one.kill()
-            await one.wait()
+        for process in self.processes:
+            process.kill()
+            await process.wait()
 
     async def _is_ready(self) -> bool:
         url = f"http://127.0.0.1:{self._ports()[-1]}/readyz"

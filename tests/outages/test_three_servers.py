@@ -102,8 +102,8 @@ async def site(tmp_path: Path) -> AsyncGenerator[Site, None]:
         async with api_server(kubeconfig) as api:
             try:
                 for service, port in zip(SERVICES, free_ports(3), strict=True):
-                    one = program(servers, tmp_path, kubeconfig, service, port)
-                    await supervisor.start(one)
+                    actual_program = program(servers, tmp_path, kubeconfig, service, port)
+                    await supervisor.start(actual_program)
                 await make_queues(api, {NAMESPACE: "9"})
                 made = Site(api, servers, supervisor)
                 tell(f"first start: {await made.starts_in_s():.1f} s")
@@ -128,7 +128,7 @@ async def test_starts_go_on_within_ten_seconds_of_each_server_s_death(site: Site
         site.servers.kill(number)
         took_s.append(await site.starts_in_s())
         await until_whole(site, number)
-    tell("one death: " + " ".join(f"{one:.1f}" for one in took_s))
+    tell("one death: " + " ".join(f"{item:.1f}" for item in took_s))
     assert sorted(took_s)[len(took_s) // 2] < ONE_DEATH_S
     assert max(took_s) < 2 * ONE_DEATH_S
     assert set(site.supervisor.restarts.values()) == {0}, "no service died of it"

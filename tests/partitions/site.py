@@ -76,8 +76,8 @@ class Site:
     async def get(self, path: str) -> Object:
         """Return what is at a path of Kueue's group."""
         answer = await self.api.request("GET", f"/apis/{KUEUE}/{path}")
-        found: Object = msgspec.json.decode(answer.body)
-        return found
+        document: Object = msgspec.json.decode(answer.body)
+        return document
 
     async def until_complete(self, *names: str) -> None:
         """Wait until Jobs have succeeded."""
@@ -135,8 +135,8 @@ async def partitioned(
         upgrade(engine)
         engine.dispose()
         stack.push_async_callback(supervisor.stop)
-        for one in _programs(folder, served, ledger, partitions):
-            await supervisor.start(one)
+        for program in _programs(folder, served, ledger, partitions):
+            await supervisor.start(program)
         yield Site(api, folder, served, ledger, supervisor)
 
 

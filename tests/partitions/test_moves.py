@@ -21,16 +21,16 @@ TREE = ("left", "right")
 
 @pytest.fixture
 async def site(tmp_path: Path, postgresql: Server) -> AsyncGenerator[Site]:
-    async with partitioned(tmp_path, postgresql.new_database()) as found:
+    async with partitioned(tmp_path, postgresql.new_database()) as actual_site:
         for name in TREE:
-            await found.queue(name, 0, cohort="tree")
-        yield found
+            await actual_site.queue(name, 0, cohort="tree")
+        yield actual_site
 
 
 async def move(site: Site, to: int) -> None:
     """Let the command move the tree to another partition, and wait until both queues are open."""
-    told = await site.tidegate("partitions", "move", "tree", "--to", str(to))
-    assert f"clusterqueue.kueue.x-k8s.io/right moved to partition {to}" in told
+    answer = await site.tidegate("partitions", "move", "tree", "--to", str(to))
+    assert f"clusterqueue.kueue.x-k8s.io/right moved to partition {to}" in answer
     for name in TREE:
         notes = (await site.get(f"clusterqueues/{name}"))["metadata"]["annotations"]
         assert notes == {"tidegate.dev/partition": str(to)}
@@ -39,8 +39,8 @@ async def move(site: Site, to: int) -> None:
     async def is_open() -> bool:
         events = [event for event in site.events(to) if type(event).__name__ == "TreeTaken"]
         statuses = [(await site.get(f"clusterqueues/{name}")).get("status", {}) for name in TREE]
-        told = [one.get("conditions", [{}])[0].get("status") for one in statuses]
-        return bool(events) and told == ["True"] * len(TREE)
+        values = [status.get("conditions", [{}])[0].get("status") for status in statuses]
+        return bool(events) and values == ["True"] * len(TREE)
 
     await until(is_open, f"the tree is partition {to}'s")
 
@@ -50,20 +50,20 @@ async def trees(site: Site) -> dict[int, list[str]]:
     listed = list[dict[str, Any]]()
 
     async def is_at_rest() -> bool:
-        told = await site.tidegate("partitions", "list", "-o", "json", asks="bus")
-        listed[:] = msgspec.json.decode(told)
-        return not any(one["moves"] for one in listed)
+        answer = await site.tidegate("partitions", "list", "-o", "json", asks="bus")
+        listed[:] = msgspec.json.decode(answer)
+        return not any(item["moves"] for item in listed)
 
     await until(is_at_rest, "the release is confirmed")
-    assert all(one["published"] > 0 for one in listed)
-    assert {one["leader"] != "" for one in listed} == {True}
-    assert [one["moves"] for one in listed] == [[], []]
-    return {one["partition"]: [tree["name"] for tree in one["trees"]] for one in listed}
+    assert all(item["published"] > 0 for item in listed)
+    assert {item["leader"] != "" for item in listed} == {True}
+    assert [item["moves"] for item in listed] == [[], []]
+    return {item["partition"]: [tree["name"] for tree in item["trees"]] for item in listed}
 
 
 async def workload_uids(site: Site) -> set[str]:
-    found = await site.get(f"namespaces/{NAMESPACE}/workloads")
-    return {one["metadata"]["uid"] for one in found["items"]}
+    fields = await site.get(f"namespaces/{NAMESPACE}/workloads")
+    return {obj["metadata"]["uid"] for obj in fields["items"]}
 
 
 async def test_what_runs_goes_on_and_what_waits_starts_where_the_tree_is(site: Site) -> None:

@@ -38,12 +38,12 @@ async def shown(site: Site, queue: str, count: int) -> None:
 
 @pytest.fixture
 async def site(tmp_path: Path, postgresql: Server) -> AsyncGenerator[Site]:
-    async with partitioned(tmp_path, postgresql.new_database()) as found:
+    async with partitioned(tmp_path, postgresql.new_database()) as actual_site:
         for number, name in enumerate(BOTH):
-            await found.queue(name, number, cohort=f"tree-{number}")
+            await actual_site.queue(name, number, cohort=f"tree-{number}")
         for name in BOTH:  # a Job of a queue that is not observed yet is partition 0's
-            await shown(found, name, 0)
-        yield found
+            await shown(actual_site, name, 0)
+        yield actual_site
 
 
 @pytest.mark.slow

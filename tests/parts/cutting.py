@@ -54,8 +54,8 @@ class Cutter:
 
     def __exit__(self, *_exception: object) -> None:
         self._written.set()
-        for one in (self._listener, *self._open):
-            _close(one)
+        for connection in (self._listener, *self._open):
+            _close(connection)
 
     def _accept(self) -> None:
         with suppress(OSError):  # closed at the end
@@ -114,7 +114,7 @@ class _Line:
         _close(self.client)
 
 
-def _close(one: socket.socket) -> None:
+def _close(connection: socket.socket) -> None:
     with suppress(OSError):
-        one.shutdown(socket.SHUT_RDWR)
-    one.close()
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()

@@ -20,8 +20,8 @@ MINICLUSTERS = "/apis/flux-framework.org/v1alpha2/namespaces/{}/miniclusters"
 
 def foreign_crd(name: str) -> Object:
     """Return the CRD in ``crds/<name>.yaml``."""
-    found: Object = yaml.safe_load((_HERE / f"{name}.yaml").read_text())
-    return found
+    document: Object = yaml.safe_load((_HERE / f"{name}.yaml").read_text())
+    return document
 
 
 def kubeflow_crd(kind: str, version: str, field: str) -> Object:
@@ -33,14 +33,14 @@ def kubeflow_crd(kind: str, version: str, field: str) -> Object:
     names = {"KIND": kind, "PLURAL": f"{kind.lower()}s", "SINGULAR": kind.lower()}
     for name, value in {**names, "VERSION": version, "ROLES": field}.items():
         text = text.replace(name, value)
-    found: Object = yaml.safe_load(text)
-    return found
+    document: Object = yaml.safe_load(text)
+    return document
 
 
 def declarations() -> dict[str, Declaration]:
     """Return the declarations in ``declared.yaml``, by the kind in lower case."""
-    told = parse_configuration(CONFIGURATION.read_text()).declared
-    return {one.kind.lower(): one for one in told}
+    actual_declarations = parse_configuration(CONFIGURATION.read_text()).declared
+    return {declaration.kind.lower(): declaration for declaration in actual_declarations}
 
 
 def pods_template(cpu: str = "1", seconds: float = 1) -> Object:

@@ -16,18 +16,18 @@ from tidegate.cli.sample.ledger import LEDGER_ID, turns
 from tidegate.contracts.entry import Entry, Position, Positions
 
 TURNS = list(turns())
-TOLD = [entry for entries in TURNS for entry in entries]
+ENTRIES = [entry for entries in TURNS for entry in entries]
 
 
 @contextmanager
-def filled(url: str, told: Iterable[list[Entry]]) -> Generator[SqlLedger]:
+def filled(url: str, actual_entries: Iterable[list[Entry]]) -> Generator[SqlLedger]:
     """Lend a new ledger that holds these turns, and takes the ones behind them."""
     engine = open_engine(url)
     try:
         migrate.upgrade(engine)
         ledger = SqlLedger(engine, clock_us=lambda: 0)
         ledger.lead("sample", 0)
-        for entries in told:
+        for entries in actual_entries:
             append(ledger, entries)
         yield ledger
     finally:
@@ -46,5 +46,5 @@ async def published(folder: Path) -> AsyncGenerator[str]:
         async with open_bus(url, cluster="local", name="test") as bus:
             await bus.ensure(Streams())
             _, counts = await bus.event_publisher().last(Position())
-            await bus.event_publisher().publish(LEDGER_ID, counts, TOLD)
+            await bus.event_publisher().publish(LEDGER_ID, counts, ENTRIES)
         yield url

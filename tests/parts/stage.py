@@ -51,9 +51,9 @@ class Stage:
         for crd in crds(rules=False):
             self.make(CRDS, crd)
 
-    def make(self, path: str, found: Object) -> Object:
+    def make(self, path: str, obj: Object) -> Object:
         """Create an object, or fail the test."""
-        return self._call("POST", path, found)
+        return self._call("POST", path, obj)
 
     def change(self, path: str, patch: Object) -> Object:
         return self._call("PATCH", path, patch, MERGE_PATCH)
@@ -67,7 +67,7 @@ class Stage:
     async def heard(self) -> list[Observation]:
         """Return everything that stands in OBSERVATIONS, and all that was heard before."""
         while new := await self.bus.observation_reader().pull(self._at, count_max=10_000, wait_s=0):
-            self._heard += [decode_observation(one.payload) for one in new]
+            self._heard += [decode_observation(message.payload) for message in new]
             self._at = new[-1].at
         return list(self._heard)
 
@@ -75,17 +75,17 @@ class Stage:
         """Return the first observation of this kind that fits, waiting for it."""
         async with asyncio.timeout(DEADLINE_S):
             while True:
-                for one in await self.heard():
-                    if isinstance(one, kind) and until(one):
-                        return one
+                for observation in await self.heard():
+                    if isinstance(observation, kind) and until(observation):
+                        return observation
                 await asyncio.sleep(0.1)
 
     def _call(self, method: str, path: str, body: Object | None, content: str = JSON) -> Object:
         data = None if body is None else msgspec.json.encode(body)
         answer = self.embedded.call(method, path, body=data, content_type=content)
         assert answer.status < 300, f"{method} {path}: {answer.status} {answer.body!r}"
-        found: Object = msgspec.json.decode(answer.body)
-        return found
+        document: Object = msgspec.json.decode(answer.body)
+        return document
 
 
 @asynccontextmanager

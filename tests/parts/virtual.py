@@ -23,11 +23,11 @@ class Jumping(selectors.DefaultSelector):
         self.now_s = 0.0
 
     def select(self, timeout: float | None = None) -> Any:  # noqa: ANN401 - the library's own type
-        found = [] if self.deaf else super().select(0)
-        if not found:
+        pairs = [] if self.deaf else super().select(0)
+        if not pairs:
             assert timeout is not None, "every task waits, and no deadline will ever wake one"
             self.now_s += max(timeout, 0.0)
-        return found
+        return pairs
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):

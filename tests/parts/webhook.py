@@ -32,8 +32,8 @@ def configuration(folder: Path, frameworks: Sequence[str]) -> Path:
     """Write Kueue's Configuration with these kinds enabled; return its path."""
     path = folder / "kueue.yaml"
     head = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
-    told = {"integrations": {"frameworks": frameworks}, "featureGates": {SPARK_GATE: True}}
-    path.write_bytes(msgspec.json.encode({**head, **told}))
+    fields = {"integrations": {"frameworks": frameworks}, "featureGates": {SPARK_GATE: True}}
+    path.write_bytes(msgspec.json.encode({**head, **fields}))
     return path
 
 
@@ -41,9 +41,9 @@ async def install_webhook(api: KubernetesApi, manifests: Sequence[Object], port:
     """Apply manifests with a webhook on loopback in place of the mutating policies."""
     await apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     await prepare_webhook(api, manifests, port, NAMESPACE)
-    for one in manifests:
-        if not is_mutating(one):
-            await apply(api, one)
+    for manifest in manifests:
+        if not is_mutating(manifest):
+            await apply(api, manifest)
 
 
 async def prepare_webhook(
@@ -57,8 +57,11 @@ async def prepare_webhook(
     await apply(api, {"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
     made = webhook_configuration(manifests)
     asked = [
-        {**one, "clientConfig": {"url": f"https://127.0.0.1:{port}{_path(one)}"}}
-        for one in made["webhooks"]
+        {
+            **candidate_webhook,
+            "clientConfig": {"url": f"https://127.0.0.1:{port}{_path(candidate_webhook)}"},
+        }
+        for candidate_webhook in made["webhooks"]
     ]
     called = {**made["metadata"], "name": named(namespace)}
     await apply(api, {**made, "metadata": called, "webhooks": asked})

@@ -74,24 +74,28 @@ class Ground(Stage):
 
     def state(self) -> Object:
         """Return the state of the Workload's check."""
-        found: Object = self.read(f"{WORKLOADS}/w")["status"]["admissionChecks"][0]
-        return found
+        fields: Object = self.read(f"{WORKLOADS}/w")["status"]["admissionChecks"][0]
+        return fields
 
     def active(self) -> tuple[str, str]:
         """Return status and reason of the check's condition; empty if there is none."""
         status = self.read(f"{KUEUE}/admissionchecks/c").get("status", {})
         return next(
-            ((one["status"], one["reason"]) for one in status.get("conditions", ())), ("", "")
+            (
+                (candidate_condition["status"], candidate_condition["reason"])
+                for candidate_condition in status.get("conditions", ())
+            ),
+            ("", ""),
         )
 
     def requests(self) -> list[str]:
         """Return the names of the requests that there are."""
-        return [one["metadata"]["name"] for one in self.read(REQUESTS)["items"]]
+        return [obj["metadata"]["name"] for obj in self.read(REQUESTS)["items"]]
 
-    def told(self) -> list[str]:
+    def event_reasons(self) -> list[str]:
         """Return the reasons of the Events about the Workload, sorted."""
         events = self.read("/api/v1/namespaces/default/events")["items"]
-        return sorted(one["reason"] for one in events)
+        return sorted(event["reason"] for event in events)
 
     def provisioner(self) -> Provisioner:
         loop = asyncio.get_running_loop()
@@ -103,8 +107,8 @@ class Ground(Stage):
 
 
 def condition(kind: str, status: str = "True") -> Object:
-    told = {"type": kind, "status": status, "reason": "R", "message": f"{kind} it is"}
-    return {**told, "lastTransitionTime": AT}
+    condition = {"type": kind, "status": status, "reason": "R", "message": f"{kind} it is"}
+    return {**condition, "lastTransitionTime": AT}
 
 
 @asynccontextmanager

@@ -26,7 +26,7 @@ def workload(row: Object) -> Object:
         podset("gpu", 2, {"nvidia.com/gpu": "1"}),
     ]
     true = {"QuotaReserved": "True", **row.get("conditions", {})}
-    assigned = [{"name": one["name"], "count": one["count"]} for one in sets]
+    assigned = [{"name": set_["name"], "count": set_["count"]} for set_ in sets]
     state = {"name": "c", "state": "Pending", "message": "", "lastTransitionTime": AT}
     return {
         "metadata": {
@@ -44,30 +44,30 @@ def workload(row: Object) -> Object:
     }
 
 
-def request(told: Object) -> ProvisioningRequest:
+def request(obj: Object) -> ProvisioningRequest:
     """Return a request by its attempt and by what its conditions say."""
-    name = request_name("w", told.get("check", "c"), told["attempt"])
-    parts = told.get("parts", {"main": 3, "gpu": 2})
+    name = request_name("w", obj.get("check", "c"), obj["attempt"])
+    parts = obj.get("parts", {"main": 3, "gpu": 2})
     sets = [
         {"podTemplateRef": {"name": template_name(name, part)}, "count": count}
         for part, count in parts.items()
     ]
     spec = {"provisioningClassName": "queued", "podSets": sets}
-    spec["parameters"] = told.get("parameters", {})
-    conditions = [_condition(kind, "True", said) for kind, said in told.get("holds", {}).items()]
-    conditions += [_condition(kind, "False", said) for kind, said in told.get("waits", {}).items()]
-    status = {"conditions": conditions, "provisioningClassDetails": told.get("details", {})}
-    meta = {"name": name, "namespace": "ns", "uid": f"r{told['attempt']}{told.get('check', '')}"}
+    spec["parameters"] = obj.get("parameters", {})
+    conditions = [_condition(kind, "True", value) for kind, value in obj.get("holds", {}).items()]
+    conditions += [_condition(kind, "False", value) for kind, value in obj.get("waits", {}).items()]
+    status = {"conditions": conditions, "provisioningClassDetails": obj.get("details", {})}
+    meta = {"name": name, "namespace": "ns", "uid": f"r{obj['attempt']}{obj.get('check', '')}"}
     return read({"metadata": meta, "spec": spec, "status": status}, ProvisioningRequest)
 
 
-def config(told: Object | None) -> ProvisioningRequestConfigSpec | None:
+def config(obj: Object | None) -> ProvisioningRequestConfigSpec | None:
     """Return the configuration that a row names; None if it names none."""
-    if told is None:
+    if obj is None:
         return None
-    return read({"provisioningClassName": "queued", **told}, ProvisioningRequestConfigSpec)
+    return read({"provisioningClassName": "queued", **obj}, ProvisioningRequestConfigSpec)
 
 
-def _condition(kind: str, status: str, said: str) -> Object:
-    told = {"type": kind, "status": status, "reason": kind, "message": said}
-    return {**told, "lastTransitionTime": AT}
+def _condition(kind: str, status: str, text: str) -> Object:
+    condition = {"type": kind, "status": status, "reason": kind, "message": text}
+    return {**condition, "lastTransitionTime": AT}

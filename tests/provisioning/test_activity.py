@@ -21,13 +21,13 @@ def check(parameters: Object | None, *conditions: Object) -> AdmissionCheck:
 
 
 def condition(status: str, reason: str, message: str) -> Object:
-    told = {"type": "Active", "status": status, "reason": reason, "message": message}
-    return {**told, "observedGeneration": 4, "lastTransitionTime": AT}
+    condition = {"type": "Active", "status": status, "reason": reason, "message": message}
+    return {**condition, "observedGeneration": 4, "lastTransitionTime": AT}
 
 
-def said(found: AdmissionCheck, *, served: bool = True, at: str = AT) -> Object:
+def said(admission_check: AdmissionCheck, *, served: bool = True, at: str = AT) -> Object:
     """Return the condition that is written."""
-    patch = active(found, {"nodes"}, served=served, at=at)
+    patch = active(admission_check, {"nodes"}, served=served, at=at)
     written: Object = patch["status"]["conditions"][-1]
     return written
 

@@ -24,7 +24,7 @@ SPOT = ResourceFlavorSpec(
 )
 
 
-def test_long_names_are_cut_and_told_apart_by_a_hash() -> None:
+def test_long_names_are_cut_and_distinguished_by_a_hash() -> None:
     names = {request_name(LONG, "check", attempt) for attempt in range(1, 20)}
     assert len(names) == 19
     assert {len(name) for name in names} == {253}
@@ -42,20 +42,23 @@ def test_the_attempt_is_read_from_a_name(workload: str) -> None:
 
 def sized(policy: str | None, *podsets: Object) -> list[tuple[tuple[str, ...], int]]:
     """Return which podsets a request merges, and how many pods each part has."""
-    found = workload({})
-    found["spec"]["podSets"] = list(podsets)
-    assigned = [{"name": one["name"], "count": one["count"]} for one in podsets]
-    found["status"]["admission"]["podSetAssignments"] = assigned
-    told = config({"podSetMergePolicy": policy} if policy else {})
-    assert told is not None
-    return [(part.names, part.count) for part in parts(found, told) or ()]
+    obj = workload({})
+    obj["spec"]["podSets"] = list(podsets)
+    assigned = [
+        {"name": candidate_podset["name"], "count": candidate_podset["count"]}
+        for candidate_podset in podsets
+    ]
+    obj["status"]["admission"]["podSetAssignments"] = assigned
+    spec = config({"podSetMergePolicy": policy} if policy else {})
+    assert spec is not None
+    return [(part.names, part.count) for part in parts(obj, spec) or ()]
 
 
 def test_podsets_are_merged_as_far_as_the_policy_goes() -> None:
-    one, same = podset("a", 1, {"cpu": "1"}), podset("b", 2, {"cpu": "1000m"})
+    fields, same = podset("a", 1, {"cpu": "1"}), podset("b", 2, {"cpu": "1000m"})
     other, runs_else = podset("c", 3, {"cpu": "2"}), podset("d", 4, {"cpu": 1})
     runs_else["template"]["spec"]["containers"][0]["image"] = "another"
-    all_of = (one, same, other, runs_else)
+    all_of = (fields, same, other, runs_else)
     assert sized(None, *all_of) == [(("a",), 1), (("b",), 2), (("c",), 3), (("d",), 4)]
     assert sized("IdenticalPodTemplates", *all_of) == [(("a", "b"), 3), (("c",), 3), (("d",), 4)]
     policy = "IdenticalWorkloadSchedulingRequirements"

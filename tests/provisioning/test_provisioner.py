@@ -17,7 +17,7 @@ from tidegate.kube.ports import Response
 def test_a_reservation_is_asked_for_with_the_templates_of_its_pods() -> None:
     async def run() -> None:
         async with asked() as ground:
-            await eventually(lambda: "ProvisioningRequestCreated" in ground.told())
+            await eventually(lambda: "ProvisioningRequestCreated" in ground.event_reasons())
             request = ground.read(f"{REQUESTS}/w-c-1")
             template = ground.read(f"{TEMPLATES}/ppt-w-c-1-main")
         assert request["spec"] == {
@@ -36,7 +36,7 @@ def test_nodes_that_are_there_make_the_check_ready() -> None:
         async with asked() as ground:
             ground.answer("w-c-1", "Accepted", "Provisioned")
             await eventually(lambda: ground.state()["state"] == "Ready")
-            await eventually(lambda: "AdmissionCheckUpdated" in ground.told())
+            await eventually(lambda: "AdmissionCheckUpdated" in ground.event_reasons())
             (update,) = ground.state()["podSetUpdates"]
         assert update["annotations"] == {
             "autoscaling.x-k8s.io/consume-provisioning-request": "w-c-1",
@@ -84,8 +84,8 @@ def test_a_request_of_a_lost_reservation_counts_for_no_other() -> None:
             ground.reserve()  # before anybody could look
 
             def made_anew() -> bool:
-                found = ground.read(REQUESTS)["items"]
-                return bool(found) and found[0]["metadata"]["uid"] != old
+                value = ground.read(REQUESTS)["items"]
+                return bool(value) and value[0]["metadata"]["uid"] != old
 
             await eventually(made_anew)
             assert ground.state()["state"] == "Pending"
@@ -155,18 +155,18 @@ def test_why_a_request_cannot_be_made_stands_on_the_check_until_it_can() -> None
         ground.api.before = refuse
         async with attended(ground):
             ground.reserve()
-            await eventually(lambda: "FailedCreate" in ground.told())
-            said = 'Error creating ProvisioningRequest "w-c-1": '
-            await eventually(lambda: str(ground.state()["message"]).startswith(said))
+            await eventually(lambda: "FailedCreate" in ground.event_reasons())
+            text = 'Error creating ProvisioningRequest "w-c-1": '
+            await eventually(lambda: str(ground.state()["message"]).startswith(text))
             ground.api.before = None
             await eventually(lambda: ground.requests() == ["w-c-1"])
             await eventually(lambda: ground.state()["message"] == "")
-            assert ground.told().count("FailedCreate") == 1
+            assert ground.event_reasons().count("FailedCreate") == 1
 
     run_virtually(run())
 
 
-def test_whoever_lost_the_lease_does_nothing_and_goes_on_when_it_comes_back() -> None:
+def test_a_replica_that_lost_the_lease_does_nothing_and_goes_on_when_it_comes_back() -> None:
     async def run() -> None:
         ground = Ground()
         async with attended(ground) as provisioner:

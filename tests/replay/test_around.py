@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tests.parts.sample import TOLD
+from tests.parts.sample import ENTRIES
 from tests.replay.world import World, locals_
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import WorkloadPreempted
@@ -41,11 +41,11 @@ def looked(world: World, job: str) -> tuple[dict[int, Around], list[Wait], list[
 
 def test_who_stands_before_it_in_its_queue_is_ahead(world: World) -> None:
     small, second, third = world.jobs
-    _, [waited], said = looked(world, third)
+    _, [waited], texts = looked(world, third)
     [ahead] = names(world.entries, second)
     assert (waited.outcome, waited.reason) == ("", "WaitingForQuota")
     assert (waited.ahead, waited.ahead_first) == (1, (ahead,))
-    assert said == [f"Ahead of it in c: {ahead}."]
+    assert texts == [f"Ahead of it in c: {ahead}."]
     assert looked(world, second)[1][0].ahead == 0
     assert looked(world, small)[1][0].outcome == "admitted"
 
@@ -66,18 +66,18 @@ def test_quota_that_was_raised_made_room(world: World) -> None:
     _, second, _ = world.jobs
     world.quotas["c"] = 20
     world.turn(world.wait(5), world.queue("c"))
-    _, [waited], [said] = looked(world, second)
-    assert [(one.what, one.who) for one in waited.freed] == [("ClusterQueueDefined", "c")]
-    assert said.startswith("Quota was freed: c changed (ClusterQueueDefined) (seq ")
+    _, [waited], [text] = looked(world, second)
+    assert [(freed.what, freed.who) for freed in waited.freed] == [("ClusterQueueDefined", "c")]
+    assert text.startswith("Quota was freed: c changed (ClusterQueueDefined) (seq ")
 
 
-def test_the_preemptors_priority_and_what_was_borrowed_are_told() -> None:
+def test_the_preemptors_priority_and_what_was_borrowed_are_reported() -> None:
     world = World().open()
     for cpus in (5, 3, 4):
         world.turn(world.submit("a", cpus, 0))
         world.all_obey()
     world.turn(world.wait(5), world.submit("b", 3, 2))
-    [preempted] = [one for one in world.entries if one.type == "WorkloadPreempted"]
+    [preempted] = [entry for entry in world.entries if entry.type == "WorkloadPreempted"]
     victim = decode(preempted.payload)
     assert isinstance(victim, WorkloadPreempted)
     note = around(world.entries, victim.workload, preempted.seq)[preempted.seq]
@@ -94,47 +94,49 @@ def test_no_tree_is_built_for_a_definition(monkeypatch: pytest.MonkeyPatch) -> N
         return forest(state)
 
     monkeypatch.setattr("tidegate.replay.story.freeing.forest", counted)
-    assert around(TOLD, "b/job-urgent-ad546", len(TOLD))
+    assert around(ENTRIES, "b/job-urgent-ad546", len(ENTRIES))
     assert looked
-    assert not looked & {one.seq for one in TOLD if one.type.endswith("Defined")}
+    assert not looked & {entry.seq for entry in ENTRIES if entry.type.endswith("Defined")}
 
 
-def test_who_waits_again_is_told_of_what_was_freed_since() -> None:
+def test_a_workload_that_waits_again_is_shown_what_was_freed_since() -> None:
     world = World().open()
     for cpus in (5, 3, 4):
         world.turn(world.submit("a", cpus, 0))
         world.all_obey()
     world.turn(world.wait(5), world.submit("b", 3, 2))
     world.all_obey()
-    [victim] = {decode(one.payload) for one in world.entries if one.type == "WorkloadPreempted"}
+    [victim] = {
+        decode(entry.payload) for entry in world.entries if entry.type == "WorkloadPreempted"
+    }
     assert isinstance(victim, WorkloadPreempted)
-    released = max(one.seq for one in world.entries if one.type == "QuotaReleased")
+    released = max(entry.seq for entry in world.entries if entry.type == "QuotaReleased")
     ended = next(job for job in world.jobs if victim.workload not in names(world.entries, job))
     world.turn(world.wait(5), world.finish(ended))
     notes = around(world.entries, victim.workload, world.entries[-1].seq)
-    freed = [one for seq, note in notes.items() if seq > released for one in note.freed]
+    freed = [freed for seq, note in notes.items() if seq > released for freed in note.freed]
     assert freed
-    assert all(one.seq > released for one in freed)
+    assert all(freed.seq > released for freed in freed)
 
 
 @pytest.mark.parametrize("policy", ["Hold", "HoldAndDrain"])
-def test_who_stopped_its_queue_is_told(world: World, policy: StopPolicy) -> None:
+def test_the_user_that_stopped_its_queue_is_shown(world: World, policy: StopPolicy) -> None:
     runs, second, _ = world.jobs
     world.stops["c"] = policy
     observed = world.queue("c")
     assert isinstance(observed, ClusterQueueObserved)
     world.turn(world.wait(5), replace(observed, author="kim\r"))
     world.turn(*world.obey(runs))
-    stop = next(one for one in reversed(world.entries) if one.type == "ClusterQueueDefined")
+    stop = next(entry for entry in reversed(world.entries) if entry.type == "ClusterQueueDefined")
     text = f"ClusterQueue c was stopped by kim? at {utc_text(stop.at_us)} ({policy})"
-    _, [waited], said = looked(world, second)
+    _, [waited], texts = looked(world, second)
     assert (waited.reason, needed_text(waited)) == ("Suspended", text)
-    assert f"{text}." in said
-    _, _, said = looked(world, runs)
-    assert (f"{text}." in said) == (policy == "HoldAndDrain")
+    assert f"{text}." in texts
+    _, _, texts = looked(world, runs)
+    assert (f"{text}." in texts) == (policy == "HoldAndDrain")
 
 
-def test_who_stopped_its_local_queue_is_told(world: World) -> None:
+def test_the_user_that_stopped_its_local_queue_is_shown(world: World) -> None:
     _, second, _ = world.jobs
     before = locals_()[-1]
     assert isinstance(before, LocalQueueObserved)

@@ -52,23 +52,23 @@ MOVED: list[list[Step]] = [
 
 def observations(world: World, batch: list[Step]) -> list[Observation]:
     """Do what a batch of steps says; steps about a job that is not there do nothing."""
-    told: list[Observation] = []
+    observed: list[Observation] = []
     for what, which, much, more in batch:
         names = sorted(world.jobs)
         name = names[which % len(names)] if names else ""
         if what == "submit":
-            told.append(world.submit(QUEUES[which % 3], 1 + much % 5, more % 3))
+            observed.append(world.submit(QUEUES[which % 3], 1 + much % 5, more % 3))
         elif what == "rush":
-            world.turn(*told)
-            told = []
+            world.turn(*observed)
+            observed = []
             world.rush(QUEUES[which % 3])
         elif what == "wait":
-            told.append(world.wait(1 + which * much))
+            observed.append(world.wait(1 + which * much))
         elif what in ("quota", "stop"):
-            told.append(queue(world, what, QUEUES[which % 3], much))
+            observed.append(queue(world, what, QUEUES[which % 3], much))
         elif name:
-            told += about(world, what, name, much)
-    return told
+            observed += about(world, what, name, much)
+    return observed
 
 
 def queue(world: World, what: str, name: str, much: int) -> Observation:
@@ -95,11 +95,11 @@ def about(world: World, what: str, name: str, much: int) -> list[Observation]:
 @drawn(50)
 @given(scopes, turns)
 def test_folding_the_ledger_gives_the_live_draft(
-    under: tuple[Policy, int], told: list[list[Step]]
+    under: tuple[Policy, int], batches: list[list[Step]]
 ) -> None:
     policy, bound = under
     world = World(decisions_max=bound).open(policy)
-    for batch in told:
+    for batch in batches:
         world.turn(*observations(world, batch))
         rebuilt, _ = rebuild(world.entries)
         assert encode(rebuilt) == encode(world.bus.state)
@@ -108,25 +108,25 @@ def test_folding_the_ledger_gives_the_live_draft(
 @drawn(60)
 @given(scopes, turns)
 def test_deciding_again_gives_what_was_recorded(
-    under: tuple[Policy, int], told: list[list[Step]]
+    under: tuple[Policy, int], batches: list[list[Step]]
 ) -> None:
     policy, bound = under
     world = World(decisions_max=bound).open(policy)
-    for batch in told:
+    for batch in batches:
         world.turn(*observations(world, batch))
     world.settle()
-    found = verify(world.entries, decisions_max=bound)
-    assert found.head_seq == len(world.entries)
+    audit = verify(world.entries, decisions_max=bound)
+    assert audit.head_seq == len(world.entries)
 
 
 @drawn(60)
 @given(scopes, turns, st.sets(st.integers(0, 13 + SNAPSHOTS)))
 def test_a_scheduler_that_starts_again_decides_as_if_it_had_not(
-    under: tuple[Policy, int], told: list[list[Step]], starts: set[int]
+    under: tuple[Policy, int], batches: list[list[Step]], starts: set[int]
 ) -> None:
     policy, bound = under
     world = World(decisions_max=bound).open(policy)
-    for number, batch in enumerate(told):
+    for number, batch in enumerate(batches):
         world.turn(*observations(world, batch))
         if number in starts:
             world.bus.state, _ = rebuild(world.entries)
@@ -140,10 +140,10 @@ def test_a_scheduler_that_starts_again_decides_as_if_it_had_not(
 @given(ours, turns)
 @example(Policy(), MOVED)
 def test_a_turn_ends_settled_and_a_rebuilt_draft_is_settled_too(
-    policy: Policy, told: list[list[Step]]
+    policy: Policy, batches: list[list[Step]]
 ) -> None:
     world = World().open(policy)
-    for batch in told:
+    for batch in batches:
         world.turn(*observations(world, batch))
         assert decide(world.bus.state) == []
         rebuilt, head = rebuild(world.entries)

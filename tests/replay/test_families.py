@@ -57,11 +57,11 @@ def lived() -> list[Entry]:
 def test_a_parents_story_tells_what_its_variants_met() -> None:
     story = why(lived(), "team/second")
     assert story.phase == "parent"
-    told = [line.text for line in story.lines]
-    assert "Variant team/second-best created: team/second on flavor best." in told
-    assert any(one.startswith("team/second-best: Waits: WaitingForQuota") for one in told)
-    assert any(one.startswith("team/second-good: Evicted: FlavorMigration") for one in told)
-    assert any(one.startswith("team/second-best: Admitted by cq") for one in told)
+    texts = [line.text for line in story.lines]
+    assert "Variant team/second-best created: team/second on flavor best." in texts
+    assert any(text.startswith("team/second-best: Waits: WaitingForQuota") for text in texts)
+    assert any(text.startswith("team/second-good: Evicted: FlavorMigration") for text in texts)
+    assert any(text.startswith("team/second-best: Admitted by cq") for text in texts)
 
 
 def test_a_variants_story_is_its_own() -> None:
@@ -72,9 +72,9 @@ def test_a_variants_story_is_its_own() -> None:
     assert not [line for line in story.lines if line.text.startswith("team/")]
 
 
-def test_what_ended_is_told_once() -> None:
-    told = [line.what for line in why(lived(), "team/first").lines]
-    assert told.count("WorkloadFinished") == 1
+def test_what_ended_is_reported_once() -> None:
+    lines = [line.what for line in why(lived(), "team/first").lines]
+    assert lines.count("WorkloadFinished") == 1
 
 
 def test_a_job_means_its_parent_and_a_variant_is_named_in_full() -> None:

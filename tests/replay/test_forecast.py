@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parts.drawn import drawn
-from tests.parts.sample import TOLD
+from tests.parts.sample import ENTRIES
 from tests.replay.world import QUEUES, World
 from tidegate.core.folding.snapshot import encode
 from tidegate.core.quota.forest import forest
@@ -23,23 +23,23 @@ jobs = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 5), st.integers(0, 2
 
 
 def test_what_ended_within_a_part_of_a_history_says_how_long_jobs_run() -> None:
-    known = ran(TOLD)
+    known = ran(ENTRIES)
     assert known.by_queue == {"a/main": [4_200 * SECOND_US], "b/main": [4_199 * SECOND_US]}
     assert known.every == sorted(run for runs in known.by_queue.values() for run in runs)
-    assert ran(TOLD[40:60]) == NOBODY
+    assert ran(ENTRIES[40:60]) == NOBODY
 
 
-def test_where_nobody_ended_it_is_now_at_the_earliest_and_no_end_is_told() -> None:
-    state, _ = rebuild(TOLD[:51])
+def test_without_an_ended_job_it_is_now_at_the_earliest_and_no_end_is_shown() -> None:
+    state, _ = rebuild(ENTRIES[:51])
     now_us = state.now_us
     start = forecast(state, NOBODY, now_us, ["team-a"]).starts()[SWEEP]
     assert now_us <= start.from_us <= now_us + SECOND_US
     assert start.to_us is None
 
 
-def test_whoever_never_fits_has_no_start() -> None:
-    state, _ = rebuild(TOLD)
-    assert forecast(state, ran(TOLD), state.now_us, ["team-a", "team-b"]).starts() == {}
+def test_a_job_that_never_fits_has_no_start() -> None:
+    state, _ = rebuild(ENTRIES)
+    assert forecast(state, ran(ENTRIES), state.now_us, ["team-a", "team-b"]).starts() == {}
 
 
 @drawn(15)
@@ -55,7 +55,7 @@ def test_a_start_is_never_in_the_past_and_a_range_is_in_order(
     now_us = state.now_us + MINUTE_US
     known = Ran(by_queue={}, every=sorted(run * SECOND_US for run in runs))
     starts = forecast(state, known, now_us, QUEUES).starts()
-    waiting = {one.key for one in state.workloads.values() if one.phase == "pending"}
+    waiting = {workload.key for workload in state.workloads.values() if workload.phase == "pending"}
     assert set(starts) <= waiting
     for from_us, to_us in starts.values():
         assert now_us <= from_us <= (from_us if to_us is None else to_us)
@@ -69,7 +69,11 @@ def test_with_one_run_time_both_ends_are_what_comes_to_pass() -> None:
         world.all_obey()
     state = rebuild(world.entries)[0]
     known = Ran(by_queue={}, every=[10 * MINUTE_US])
-    begun = sorted(one.admitted_us for one in state.workloads.values() if one.phase == "admitted")
+    begun = sorted(
+        workload.admitted_us
+        for workload in state.workloads.values()
+        if workload.phase == "admitted"
+    )
     starts = sorted(forecast(state, known, state.now_us, QUEUES).starts().values())
     assert starts
     assert starts[0] == Start(begun[0] + 10 * MINUTE_US, begun[0] + 10 * MINUTE_US)
@@ -100,7 +104,7 @@ def test_a_part_of_a_state_has_one_tree_alone() -> None:
         world.turn(world.wait(1), world.submit(QUEUES[which], 5, 0))
     state = rebuild(world.entries)[0]
     part = trees_of(state, ["b"])
-    assert {one.cluster_queue for one in part.workloads.values()} == {"a", "b"}
+    assert {workload.cluster_queue for workload in part.workloads.values()} == {"a", "b"}
     assert len(part.by_uid) == len(part.workloads) == sum(map(len, part.by_queue.values())) == 3
     assert {key.partition("/")[2] for key in part.deadlines.at} <= part.workloads.keys()
     assert len(state.workloads) == 4
@@ -117,7 +121,7 @@ def test_a_part_of_a_state_has_no_queues_of_other_trees() -> None:
     state = rebuild(World().open(Policy()).entries)[0]
     part = trees_of(state, ["b"])
     assert part.objects.cluster_queues.keys() == {"a", "b"}
-    assert {one.spec.cluster_queue for one in part.objects.local_queues.values()} == {"a", "b"}
+    assert {queue.spec.cluster_queue for queue in part.objects.local_queues.values()} == {"a", "b"}
     assert part.readiness.keys() <= {"a", "b"}
     assert state.objects.cluster_queues.keys() == {"a", "b", "c"}
-    assert [one.name for one in forest(part).cluster_queues.values()] == ["a", "b"]
+    assert [queue.name for queue in forest(part).cluster_queues.values()] == ["a", "b"]

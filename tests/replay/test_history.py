@@ -105,10 +105,10 @@ def test_a_tail_written_anew_is_shown_by_its_witness(history: list[Entry]) -> No
 
 
 def test_an_audit_counts_what_it_checked(history: list[Entry]) -> None:
-    found = verify(history)
+    audit = verify(history)
     decided = sum(entry.type in DECISIONS for entry in history)
-    assert (found.events, found.turns) == (len(history), history[-1].turn)
-    assert (found.decisions, found.epochs, found.at_us) == (decided, 1, history[-1].at_us)
+    assert (audit.events, audit.turns) == (len(history), history[-1].turn)
+    assert (audit.decisions, audit.epochs, audit.at_us) == (decided, 1, history[-1].at_us)
     assert verify(history, redecide=False).decisions == 0
 
 
@@ -133,8 +133,8 @@ def resealed(history: list[Entry], seq: int, payload: bytes | None) -> Iterator[
     for entry in history:
         if entry.seq == seq and payload is None:
             continue
-        told = payload.decode() if entry.seq == seq and payload else entry.payload
-        altered = replace(entry, seq=before.seq + 1, payload=told)
+        text = payload.decode() if entry.seq == seq and payload else entry.payload
+        altered = replace(entry, seq=before.seq + 1, payload=text)
         before = replace(altered, hash=digest_of(before.hash, altered))
         yield before
 
@@ -171,13 +171,13 @@ def test_the_past_is_as_it_was(history: list[Entry]) -> None:
 def test_a_story_says_what_happened_and_by_which_numbers(history: list[Entry]) -> None:
     story = why(history, names(history, "j104")[0])
     assert (story.job.name if story.job else "", story.phase) == ("j104", "admitted")
-    said = [line.text for line in story.lines]
-    assert said[0] == "Submitted to queue c: 1 pod of main, each cpu=3."
-    assert "Quota reserved in c: 1 pod of main: cpu 3 of f." in said
-    assert "Admitted by c, 999 s after its creation." in said
-    [preempted] = [text for text in said if text.startswith("Preempted by")]
+    texts = [line.text for line in story.lines]
+    assert texts[0] == "Submitted to queue c: 1 pod of main, each cpu=3."
+    assert "Quota reserved in c: 1 pod of main: cpu 3 of f." in texts
+    assert "Admitted by c, 999 s after its creation." in texts
+    [preempted] = [text for text in texts if text.startswith("Preempted by")]
     assert preempted.startswith("Preempted by team/job-uid-j107 of c: InClusterQueue")
-    assert "Its job has stopped: no pods are active, and the job carries the stop order." in said
+    assert "Its job has stopped: no pods are active, and the job carries the stop order." in texts
     assert [line.seq for line in story.lines] == sorted(line.seq for line in story.lines)
 
 
@@ -188,9 +188,9 @@ def test_a_story_of_who_waits_names_what_was_asked_and_free(history: list[Entry]
     assert "cpu of flavor f for podset main: requested 3, unused 1, at most 4" in held.text
 
 
-def test_a_preemptors_story_tells_whom_it_preempts(history: list[Entry]) -> None:
-    said = [line.text for line in why(history, names(history, "team/j107")[0]).lines]
-    assert "Preempts team/job-uid-j104 of c: InClusterQueue." in said
+def test_a_preemptors_story_names_its_victims(history: list[Entry]) -> None:
+    texts = [line.text for line in why(history, names(history, "team/j107")[0]).lines]
+    assert "Preempts team/job-uid-j104 of c: InClusterQueue." in texts
 
 
 @pytest.mark.parametrize(

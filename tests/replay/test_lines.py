@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from store.archive.archive_format import Archive
-from tests.parts.sample import TOLD
+from tests.parts.sample import ENTRIES
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.core.folding.fold import apply_recorded
@@ -19,7 +19,7 @@ KEPT = sorted((Path(__file__).parent.parent / "ledgers" / "kept").glob("*.jsonl.
 
 
 def entries_of(name: str) -> list[Entry]:
-    return TOLD if name == "sample" else list(Archive(Path(KEPT[0].parent / name)).read())
+    return ENTRIES if name == "sample" else list(Archive(Path(KEPT[0].parent / name)).read())
 
 
 def asked(state: State, seq: int) -> list[Workload]:
@@ -45,7 +45,7 @@ def test_lines_follow_every_event(name: str) -> None:
 def test_a_change_costs_no_walk_through_the_line() -> None:
     """A line of a queue that is not asked for is not made, and one that is there is not sorted."""
     state, lines = State(), Lines()
-    for entry in TOLD:
+    for entry in ENTRIES:
         apply_recorded(state, decode(entry.payload))
         lines.follow(state)
         assert not lines._lines  # noqa: SLF001 - nobody may see that nothing was made

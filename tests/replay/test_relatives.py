@@ -19,21 +19,21 @@ POLICY = Policy(gates={"ConcurrentAdmission": True})
 
 
 def admissions(*jobs: Job) -> dict[str, list[int]]:
-    told = list[Event]()
+    events = list[Event]()
     other = facts.FlavorDefined(at_us=0, name="g", spec=FlavorSpec())
-    played(loaded([other, *objects(TRIED)], POLICY, jobs, 0), listen=told.append)
-    found = dict[str, list[int]]()
-    for one in told:
-        if isinstance(one, WorkloadAdmitted):
-            found.setdefault(one.workload, []).append(one.at_us // SECOND)
-    return found
+    played(loaded([other, *objects(TRIED)], POLICY, jobs, 0), listen=events.append)
+    mapping = dict[str, list[int]]()
+    for event in events:
+        if isinstance(event, WorkloadAdmitted):
+            mapping.setdefault(event.workload, []).append(event.at_us // SECOND)
+    return mapping
 
 
 def test_a_job_runs_as_long_as_it_does_on_any_flavor_and_then_its_family_is_over() -> None:
-    found = admissions(job("a", 0, 60), job("b", 5, 30), job("c", 6, 10))
-    assert found == {"n/a-f": [0], "n/b-g": [5], "n/c-g": [35]}
+    mapping = admissions(job("a", 0, 60), job("b", 5, 30), job("c", 6, 10))
+    assert mapping == {"n/a-f": [0], "n/b-g": [5], "n/c-g": [35]}
 
 
 def test_a_job_moves_when_the_preferred_flavor_is_free() -> None:
-    found = admissions(job("a", 0, 10), job("b", 5, 300))
-    assert list(found) == ["n/a-f", "n/b-g", "n/b-f"]
+    mapping = admissions(job("a", 0, 10), job("b", 5, 300))
+    assert list(mapping) == ["n/a-f", "n/b-g", "n/b-f"]

@@ -66,21 +66,21 @@ def compared(*events: Event) -> Comparison:
     ],
 )
 def test_a_difference_is_named(events: tuple[Event, ...], what: list[str]) -> None:
-    found = compared(SUBMITTED, *events)
-    assert [one.what for one in found.differences] == what
-    assert (found.workloads, found.alike) == (1, int(not what))
+    result = compared(SUBMITTED, *events)
+    assert [difference.what for difference in result.differences] == what
+    assert (result.workloads, result.alike) == (1, int(not what))
 
 
-def test_who_was_held_here_is_told_with_the_reason_of_then() -> None:
-    (one,) = compared(SUBMITTED, held(2), seen(3), held(4)).differences
-    assert (one.here_us, one.there_us) == (0, 3 * SECOND)
-    assert one.why == "Waits: WaitingForQuota."
+def test_a_workload_held_here_is_shown_with_the_reason_of_then() -> None:
+    (difference,) = compared(SUBMITTED, held(2), seen(3), held(4)).differences
+    assert (difference.here_us, difference.there_us) == (0, 3 * SECOND)
+    assert difference.why == "Waits: WaitingForQuota."
 
 
-def test_a_job_that_nobody_saw_run_ran_when_it_finished() -> None:
+def test_a_job_that_was_not_seen_to_run_ran_when_it_finished() -> None:
     finished = WorkloadFinished(at_us=7 * SECOND, **WHO)
-    (one,) = compared(SUBMITTED, finished).differences
-    assert (one.what, one.there_us) == ("starts only there", 7 * SECOND)
+    (difference,) = compared(SUBMITTED, finished).differences
+    assert (difference.what, difference.there_us) == ("starts only there", 7 * SECOND)
 
 
 def test_what_ran_before_or_was_started_by_the_ledgers_own_order_is_not_compared() -> None:

@@ -70,22 +70,22 @@ def scene(*jobs: Job, spec: ClusterQueueSpec = SPEC) -> Scenario:
 
 
 def heard(scenario: Scenario) -> list[Event]:
-    told = list[Event]()
-    played(scenario, listen=told.append)
-    return told
+    events = list[Event]()
+    played(scenario, listen=events.append)
+    return events
 
 
 def admissions(scenario: Scenario) -> dict[str, int]:
     return {
-        one.workload: one.at_us // SECOND
-        for one in heard(scenario)
-        if isinstance(one, WorkloadAdmitted)
+        event.workload: event.at_us // SECOND
+        for event in heard(scenario)
+        if isinstance(event, WorkloadAdmitted)
     }
 
 
 def test_the_next_starts_the_moment_the_one_before_ends() -> None:
-    found = admissions(scene(job("a", 0, 60), job("b", 5, 30), job("c", 6, 10)))
-    assert found == {"n/a": 0, "n/b": 60, "n/c": 90}
+    mapping = admissions(scene(job("a", 0, 60), job("b", 5, 30), job("c", 6, 10)))
+    assert mapping == {"n/a": 0, "n/b": 60, "n/c": 90}
 
 
 def test_a_job_that_runs_on_keeps_the_others_waiting_and_the_play_ends() -> None:
@@ -94,7 +94,7 @@ def test_a_job_that_runs_on_keeps_the_others_waiting_and_the_play_ends() -> None
     assert side.tally.held["n/b"].reason == "WaitingForQuota"
 
 
-def test_jobs_that_never_settle_are_told_and_not_waited_for(
+def test_jobs_that_never_settle_are_reported_and_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("tidegate.replay.simulator.virtual.DECISIONS_A_JOB", 1)
@@ -105,48 +105,50 @@ def test_jobs_that_never_settle_are_told_and_not_waited_for(
 def test_a_check_answers_as_long_after_the_reservation_as_it_did() -> None:
     spec = replace(SPEC, checks=(CheckRule(name="budget"),))
     scenario = scene(job("a", 0, 60), spec=spec)
-    told = heard(scenario)
-    reserved = next(place for place, one in enumerate(told) if isinstance(one, QuotaReserved))
+    events = heard(scenario)
+    reserved = next(place for place, event in enumerate(events) if isinstance(event, QuotaReserved))
     later = [
-        replace(one, at_us=one.at_us + 7 * SECOND) if place > reserved else one
-        for place, one in enumerate(told)
+        replace(event, at_us=event.at_us + 7 * SECOND) if place > reserved else event
+        for place, event in enumerate(events)
     ]
     again = recorded(seal(GENESIS, 1, "local", later))
     assert (admissions(scenario), admissions(again)) == ({"n/a": 0}, {"n/a": 7})
 
 
 def test_pods_that_are_done_give_their_quota_back_as_early_as_they_did() -> None:
-    told = heard(scene(job("a", 0, 60, cpu="1", count=4), job("b", 5, 30, cpu="2")))
+    events = heard(scene(job("a", 0, 60, cpu="1", count=4), job("b", 5, 30, cpu="2")))
     done = facts.PodsReclaimed(at_us=20 * SECOND, workload="n/a", reclaimable={"main": 2})
-    uid = next(one.uid for one in told if isinstance(one, facts.WorkloadSubmitted))
-    later = [one for one in told if one.at_us > done.at_us]
-    until = [one for one in told if one.at_us <= done.at_us]
+    uid = next(event.uid for event in events if isinstance(event, facts.WorkloadSubmitted))
+    later = [event for event in events if event.at_us > done.at_us]
+    until = [event for event in events if event.at_us <= done.at_us]
     again = recorded(seal(GENESIS, 1, "local", [*until, replace(done, uid=uid), *later]))
     assert admissions(again) == {"n/a": 0, "n/b": 20}
 
 
 def test_who_was_deleted_while_it_ran_is_removed_after_as_long() -> None:
-    told = heard(scene(job("a", 0, 60), job("b", 5, 30)))
+    events = heard(scene(job("a", 0, 60), job("b", 5, 30)))
     ended = [
-        facts.WorkloadRemoved(at_us=one.at_us, workload=one.workload, uid=one.uid)
-        if isinstance(one, facts.WorkloadFinished) and one.workload == "n/a"
-        else one
-        for one in told
+        facts.WorkloadRemoved(at_us=event.at_us, workload=event.workload, uid=event.uid)
+        if isinstance(event, facts.WorkloadFinished) and event.workload == "n/a"
+        else event
+        for event in events
     ]
     again = heard(recorded(seal(GENESIS, 1, "local", ended)))
-    assert [type(one) for one in again] == [type(one) for one in ended]
+    assert [type(event) for event in again] == [type(event) for event in ended]
 
 
 def test_who_was_deleted_while_it_waited_leaves_when_it_did() -> None:
-    told = heard(scene(job("a", 0, 60), job("b", 5, 30), job("c", 6, 10)))
+    events = heard(scene(job("a", 0, 60), job("b", 5, 30), job("c", 6, 10)))
     uid = next(
-        one.uid
-        for one in told
-        if isinstance(one, facts.WorkloadSubmitted) and one.workload == "n/b"
+        event.uid
+        for event in events
+        if isinstance(event, facts.WorkloadSubmitted) and event.workload == "n/b"
     )
     gone = facts.WorkloadRemoved(at_us=20 * SECOND, workload="n/b", uid=uid)
-    until = [one for one in told if one.at_us <= gone.at_us]
-    ended = [one for one in told if isinstance(one, facts.WorkloadFinished) and one.uid != uid]
+    until = [event for event in events if event.at_us <= gone.at_us]
+    ended = [
+        event for event in events if isinstance(event, facts.WorkloadFinished) and event.uid != uid
+    ]
     again = recorded(seal(GENESIS, 1, "local", [*until, gone, *ended]))
     assert admissions(again) == {"n/a": 0, "n/c": 60}
 
@@ -173,12 +175,12 @@ def test_a_dry_run_says_what_then_happens(
     world.turn(observed)
     world.all_obey()
     world.settle()
-    events = (decode(one.payload) for one in world.entries)
-    reserved = {one.workload for one in events if isinstance(one, QuotaReserved)}
+    events = (decode(entry.payload) for entry in world.entries)
+    reserved = {event.workload for event in events if isinstance(event, QuotaReserved)}
     assert answer.now.starts == (answer.workload in reserved)
 
 
-def test_who_ended_while_it_was_told_to_stop_has_run_as_long_as_it_did() -> None:
+def test_a_job_that_ended_while_it_was_stopped_has_run_as_long_as_it_did() -> None:
     world = World().open()
     world.turn(world.submit("c", 4, 0))
     small = next(iter(world.jobs))

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.parts.drawn import drawn
-from tests.parts.sample import TOLD
+from tests.parts.sample import ENTRIES
 from tests.replay.world import QUEUES, World
 from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.decision_kinds.queues import BudgetReached
@@ -35,7 +35,9 @@ def lived(asked: list[tuple[int, int, int, int]], policy: Policy) -> list[Entry]
     for which, cpus, priority, seconds in asked:
         world.turn(world.wait(seconds), world.submit(QUEUES[which % 3], 1 + cpus % 5, priority % 3))
         world.all_obey()
-        running = [name for name, one in world.jobs.items() if not one.state.suspended]
+        running = [
+            name for name, observation in world.jobs.items() if not observation.state.suspended
+        ]
         if running and seconds % 3 == 0:
             world.turn(world.wait(1), world.finish(running[0]))
             world.all_obey()
@@ -85,30 +87,34 @@ def test_what_virtual_time_wrote_is_played_again_decision_by_decision(
 ) -> None:
     first = events_of(recorded(lived(asked, policy)))
     again = events_of(recorded(seal(GENESIS, 1, "local", first)))
-    told = [[one for one in events if isinstance(one, Decision)] for events in (first, again)]
-    assert told[0] == told[1]
+    decisions = [
+        [event for event in events if isinstance(event, Decision)] for events in (first, again)
+    ]
+    assert decisions[0] == decisions[1]
 
 
 def queue(side: Side, name: str) -> tuple[int, int, int]:
-    [found] = [one for one in side.figures.queues if one.queue == name]
-    return found.preemptions, found.usage["cpu"].lost, found.waiting
+    [queue_figures] = [
+        queue_figures for queue_figures in side.figures.queues if queue_figures.queue == name
+    ]
+    return queue_figures.preemptions, queue_figures.usage["cpu"].lost, queue_figures.waiting
 
 
 def test_the_sample_comes_to_what_was_recorded() -> None:
-    assert played(recorded(TOLD)).figures == as_recorded(TOLD).figures
+    assert played(recorded(ENTRIES)).figures == as_recorded(ENTRIES).figures
 
 
 @pytest.mark.parametrize("since", [28, 40, 57, 66])
 def test_begun_in_the_middle_it_comes_to_what_was_recorded(since: int) -> None:
     there, here = (
-        as_recorded(*cut(TOLD, since)).figures,
-        played(recorded(*cut(TOLD, since))).figures,
+        as_recorded(*cut(ENTRIES, since)).figures,
+        played(recorded(*cut(ENTRIES, since))).figures,
     )
     assert here == there
 
 
 def test_more_quota_avoids_the_preemption_and_its_loss() -> None:
-    scenario = recorded(TOLD)
+    scenario = recorded(ENTRIES)
     assert queue(played(scenario), "team-a") == (1, 7_204_000, 1)
     texts = ("clusterqueue/team-b.cpu=12", "clusterqueue/team-b.on-demand.memory=24Gi")
     more, hits = with_settings(scenario, *texts)
@@ -117,7 +123,7 @@ def test_more_quota_avoids_the_preemption_and_its_loss() -> None:
 
 
 def test_a_change_from_a_point_on_leaves_what_was_before() -> None:
-    scenario = recorded(*cut(TOLD, 40))
+    scenario = recorded(*cut(ENTRIES, 40))
     known = {("clusterqueue", "team-a"), ("clusterqueue", "team-b")}
     asked = (read_setting("cq/team-b.preemption.reclaimWithinCohort=Never", known),)
     other, hits = changed(scenario, Changes(settings=asked))
@@ -125,26 +131,28 @@ def test_a_change_from_a_point_on_leaves_what_was_before() -> None:
     assert other.from_us == scenario.from_us
 
 
-def test_a_hard_budget_that_is_spent_admits_nobody_else() -> None:
-    scenario = recorded(TOLD)
+def test_a_hard_budget_that_is_spent_admits_no_other_job() -> None:
+    scenario = recorded(ENTRIES)
     assert queue(played(scenario), "team-a")[0] == 1
     spent, hits = with_settings(scenario, "cq/team-a.budget=cpu=2/day hard")
     assert len(hits) == 1
-    admitted = [one.workload for one in events_of(spent) if isinstance(one, WorkloadAdmitted)]
-    assert [one for one in admitted if one.startswith("a/")] == ["a/job-train-c9a57", SWEEP]
-    before = [one.workload for one in events_of(scenario) if isinstance(one, WorkloadAdmitted)]
-    assert [one for one in before if one.startswith("a/")] != ["a/job-train-c9a57", SWEEP]
-    assert any(isinstance(one, BudgetReached) for one in events_of(spent))
+    admitted = [event.workload for event in events_of(spent) if isinstance(event, WorkloadAdmitted)]
+    assert [text for text in admitted if text.startswith("a/")] == ["a/job-train-c9a57", SWEEP]
+    before = [
+        event.workload for event in events_of(scenario) if isinstance(event, WorkloadAdmitted)
+    ]
+    assert [text for text in before if text.startswith("a/")] != ["a/job-train-c9a57", SWEEP]
+    assert any(isinstance(event, BudgetReached) for event in events_of(spent))
 
 
 def test_a_quota_that_no_version_has_changes_nothing() -> None:
-    scenario = recorded(TOLD)
+    scenario = recorded(ENTRIES)
     other, hits = with_settings(scenario, "clusterqueue/team-a.gpu=4")
     assert (other.facts, hits) == (scenario.facts, set())
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("clusterqueue/team-a.cpu", "KIND/NAME.FIELD=VALUE"),
         ("queue/team-a.cpu=4", "begins with one of clusterqueue"),
@@ -157,11 +165,11 @@ def test_a_quota_that_no_version_has_changes_nothing() -> None:
         ("clusterqueue/team-a.stopPolicy=Perhaps", "Invalid enum value 'Perhaps'"),
     ],
 )
-def test_a_setting_that_cannot_be_is_refused_in_words(text: str, said: str) -> None:
+def test_a_setting_that_cannot_be_is_refused_in_words(text: str, message: str) -> None:
     with pytest.raises(SettingsError) as raised:
-        with_settings(recorded(TOLD), text)
+        with_settings(recorded(ENTRIES), text)
     assert str(raised.value).startswith(f"--set {text}: ")
-    assert said in str(raised.value)
+    assert message in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -186,8 +194,8 @@ def test_a_setting_that_cannot_be_is_refused_in_words(text: str, said: str) -> N
 )
 @pytest.mark.parametrize("since", [0, 57])
 def test_whatever_can_be_set_changes_the_scenario_and_can_be_played(text: str, since: int) -> None:
-    scenario = recorded(*cut(TOLD, since))
-    known = {target for fact in recorded(TOLD).facts if (target := target_of(fact)) is not None}
+    scenario = recorded(*cut(ENTRIES, since))
+    known = {target for fact in recorded(ENTRIES).facts if (target := target_of(fact)) is not None}
     other, hits = changed(scenario, Changes(settings=(read_setting(text, known),)))
     assert hits == {text}
     assert (other.start, other.facts) != (scenario.start, scenario.facts)

@@ -35,15 +35,15 @@ def crowded(asked: list[tuple[int, int, int]]) -> World:
 
 
 def pending(state: State) -> list[str]:
-    return [key for key, one in state.workloads.items() if one.phase == "pending"]
+    return [key for key, workload in state.workloads.items() if workload.phase == "pending"]
 
 
 def answers(world: World) -> tuple[State, list[WhyNot]]:
     state, _ = rebuild(world.entries)
     before = encode(state)
-    found = [why_not(state, key) for key in pending(state)]
+    answers = [why_not(state, key) for key in pending(state)]
     assert encode(state) == before, "the state is not changed"
-    return decode(before), found
+    return decode(before), answers
 
 
 @drawn(12)
@@ -51,11 +51,11 @@ def answers(world: World) -> tuple[State, list[WhyNot]]:
 def test_a_raise_is_enough_and_one_unit_less_of_any_is_not(
     asked: list[tuple[int, int, int]],
 ) -> None:
-    state, found = answers(crowded(asked))
-    for answer in found:
+    state, values = answers(crowded(asked))
+    for answer in values:
         trial = Trial(state, answer.workload)
         for change in answer.quota:
-            needed = {one.flavor: one.needed for one in change.raises}
+            needed = {item.flavor: item.needed for item in change.raises}
             assert trial.after([with_quota(state, change.cluster_queue, needed)]).starts
             for flavor, units in needed.items():
                 less = {**needed, flavor: units - 1}
@@ -66,14 +66,14 @@ def test_a_raise_is_enough_and_one_unit_less_of_any_is_not(
 @given(jobs)
 @example([(0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 8, 0), (1, 4, 1)])
 def test_no_smaller_set_of_endings_does(asked: list[tuple[int, int, int]]) -> None:
-    state, found = answers(crowded(asked))
-    for answer in found:
+    state, values = answers(crowded(asked))
+    for answer in values:
         if answer.endings is None or answer.obstacles:
             continue
         trial = Trial(state, answer.workload)
         assert trial.after(ended(state, answer.endings.workloads)).starts
         assert answer.endings.smallest
-        holding = [key for key, one in state.workloads.items() if one.charges]
+        holding = [key for key, workload in state.workloads.items() if workload.charges]
         for size in range(1, len(answer.endings.workloads)):
             for others in combinations(holding, size):
                 assert not trial.after(ended(state, others)).starts
@@ -96,10 +96,10 @@ def with_quota(state: State, queue: str, nominal: dict[str, int]) -> ClusterQueu
     defined = state.objects.cluster_queues[queue]
     [group] = defined.spec.groups
     flavors = tuple(
-        replace(one, quotas={"cpu": Quota(nominal=nominal[one.flavor])})
-        if one.flavor in nominal
-        else one
-        for one in group.flavors
+        replace(flavor, quotas={"cpu": Quota(nominal=nominal[flavor.flavor])})
+        if flavor.flavor in nominal
+        else flavor
+        for flavor in group.flavors
     )
     spec = replace(defined.spec, groups=(replace(group, flavors=flavors),))
     return replace(defined, at_us=state.now_us, spec=spec)
@@ -115,7 +115,7 @@ def test_a_stopped_queue_is_in_the_way_and_no_quota_helps() -> None:
     world.turn(world.queue("c"))
     world.turn(world.submit("c", 1, 0))
     _, [answer] = answers(world)
-    assert [one.what for one in answer.obstacles] == ["ClusterQueueStopped"]
+    assert [obstacle.what for obstacle in answer.obstacles] == ["ClusterQueueStopped"]
     assert answer.obstacles[0].since_us > 0
     assert (answer.quota, answer.endings, answer.trials) == ((), None, 0)
 

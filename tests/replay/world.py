@@ -77,9 +77,9 @@ class World:
         self.turn(beat(1, JOBS), begun(), completed(50))
         return self
 
-    def turn(self, *told: observations.Observation) -> list[DecisionEvent]:
+    def turn(self, *observed: observations.Observation) -> list[DecisionEvent]:
         """Play one turn of the scheduler; return what it decided."""
-        facts = self.bus.tell(*told)
+        facts = self.bus.tell(*observed)
         decided = decide(self.bus.state, decisions_max=self.decisions_max)
         self._write(facts, decided)
         return decided
@@ -157,9 +157,9 @@ class World:
 
     def finish(self, name: str) -> observations.Observation:
         """Let a job end."""
-        told = self.tell(name, finished="Succeeded")
+        observation = self.tell(name, finished="Succeeded")
         del self.jobs[name]
-        return told
+        return observation
 
     def delete(self, name: str) -> observations.Observation:
         """Delete a job."""
@@ -190,10 +190,10 @@ class World:
         self.bus.at_us += seconds * SECOND
         return beat(self.beats, JOBS)
 
-    def tell(self, name: str, **told: object) -> observations.JobObserved:
+    def tell(self, name: str, **obj: object) -> observations.JobObserved:
         """Return what is seen of a job after something of it changed."""
         self.version += 1
-        self.jobs[name] = replace(self.jobs[name], version=self.version, **told)
+        self.jobs[name] = replace(self.jobs[name], version=self.version, **obj)
         return self.jobs[name]
 
     def _write(self, facts: Iterable[Event], decided: Iterable[Event]) -> None:

@@ -79,11 +79,11 @@ def right_of(method: str, path: str) -> Right:
 
 def role(name: str) -> set[Right]:
     """Return the rights of a ClusterRole as the manifests give them."""
-    found = read_documents(ROLES.read_text())
+    current_read_documents = read_documents(ROLES.read_text())
     (rules,) = [
-        one["rules"]
-        for one in found
-        if one["kind"] == "ClusterRole" and one["metadata"]["name"] == name
+        obj["rules"]
+        for obj in current_read_documents
+        if obj["kind"] == "ClusterRole" and obj["metadata"]["name"] == name
     ]
     return rights(rules)
 

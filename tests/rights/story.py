@@ -104,9 +104,9 @@ async def heartbeat(bus: MemoryBus) -> None:
     at = Position()
     async with asyncio.timeout(DEADLINE_S):
         while True:
-            for told in await bus.observation_reader().pull(at, count_max=1_000, wait_s=1):
-                at = told.at
-                if isinstance(decode_observation(told.payload), Heartbeat):
+            for message in await bus.observation_reader().pull(at, count_max=1_000, wait_s=1):
+                at = message.at
+                if isinstance(decode_observation(message.payload), Heartbeat):
                     return
 
 
@@ -145,22 +145,22 @@ class Story:
         key = workload_key("Job", "batch", self._namespace, "train", uid)
         shown = f"{KUEUE}/namespaces/{self._namespace}/workloads/{key.partition('/')[2]}"
         await self._admit(ref, key)
-        await self._until(self._job, lambda one: not one["spec"]["suspend"])
-        await self._until(shown, lambda one: "Admitted" in str(one.get("status")))
-        await self._until(f"{KUEUE}/cohorts/{self._queue}", lambda one: "status" in one)
+        await self._until(self._job, lambda obj: not obj["spec"]["suspend"])
+        await self._until(shown, lambda obj: "Admitted" in str(obj.get("status")))
+        await self._until(f"{KUEUE}/cohorts/{self._queue}", lambda item: "status" in item)
         await self._try_beside(ref, key)
         await self._history.write(PodsReadyReported(at_us=AT_US, workload=key, ready=True))
-        await self._until(shown, lambda one: "Started" in str(one["status"]))
+        await self._until(shown, lambda obj: "Started" in str(obj["status"]))
         await self._help_its_controller(made)
         await self._stop(ref, key)
         template = made["spec"]["template"]
-        await self._until(self._job, lambda one: one["spec"]["template"] == template)
+        await self._until(self._job, lambda obj: obj["spec"]["template"] == template)
         await self._admit_again(key)
-        await self._until(shown, lambda one: "Previously: e" in str(one["status"]))
+        await self._until(shown, lambda obj: "Previously: e" in str(obj["status"]))
         await self._deactivate(key)
-        await self._until(shown, lambda one: not one["spec"]["active"])
+        await self._until(shown, lambda obj: not obj["spec"]["active"])
         await self._history.write(WorkloadFinished(at_us=AT_US, workload=key, message="done"))
-        await self._until(shown, lambda one: "Finished" in str(one["status"]))
+        await self._until(shown, lambda obj: "Finished" in str(obj["status"]))
         await self._history.write(WorkloadRemoved(at_us=AT_US, workload=key, uid=uid))
         await self._until_gone(shown)
         await self._history.write(WorkloadExpired(at_us=AT_US, workload=key, job=ref))
@@ -175,7 +175,7 @@ class Story:
         family: Any = {"parent": key, "flavor": "spot"}
         await self._history.write(VariantCreated(**about, **family, asked=asked))
         shown = f"{KUEUE}/namespaces/{self._namespace}/workloads/{key.partition('/')[2]}-spot"
-        await self._until(shown, lambda one: "ownerReferences" in one["metadata"])
+        await self._until(shown, lambda obj: "ownerReferences" in obj["metadata"])
         await self._history.write(VariantDeleted(**about, **family, last=True))
         await self._until_gone(shown)
 
@@ -248,7 +248,7 @@ class Story:
 
     async def _until(self, path: str, holds: Callable[[Object], bool]) -> None:
         async with asyncio.timeout(DEADLINE_S):
-            while (found := await self._read(path)) is None or not holds(found):
+            while (fields := await self._read(path)) is None or not holds(fields):
                 await asyncio.sleep(0.1)
 
     async def _until_gone(self, path: str) -> None:
@@ -260,14 +260,14 @@ class Story:
         answer = await self._admin.request("GET", path)
         return None if answer.status == 404 else msgspec.json.decode(answer.body)
 
-    async def _create(self, path: str, found: Object) -> Object:
-        return await self._send("POST", path, found, JSON)
+    async def _create(self, path: str, obj: Object) -> Object:
+        return await self._send("POST", path, obj, JSON)
 
     async def _patch(self, path: str, patch: Object) -> Object:
         return await self._send("PATCH", path, patch, MERGE_PATCH)
 
-    async def _send(self, method: str, path: str, found: Object, content: str) -> Object:
-        body = msgspec.json.encode(found)
+    async def _send(self, method: str, path: str, obj: Object, content: str) -> Object:
+        body = msgspec.json.encode(obj)
         answer = await self._admin.request(method, path, body=body, content_type=content)
         assert answer.status < 300, answer.body
         made: Object = msgspec.json.decode(answer.body)

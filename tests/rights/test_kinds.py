@@ -65,15 +65,15 @@ async def enabled(admin: KubernetesClient) -> AsyncIterator[dict[str, set[Right]
         await apply(admin, foreign_crd(name))
     declare((DECLARED,))
     roles = kind_roles(FRAMEWORKS, (DECLARED,))
-    for one in roles:
-        await apply(admin, one)
-    ours = [one for one in roles if one["metadata"]["name"].endswith("-kinds")]  # not people's
-    given = [one for one in ours if one["kind"] == "ClusterRole"]
-    for one in given:
-        await until(partial(is_allowed, admin, one), f"{one['metadata']['name']} is in force")
-    yield {one["metadata"]["name"]: rights(one["rules"]) for one in given}
-    for one in roles:
-        path = f"/apis/{one['apiVersion']}/{one['kind'].lower()}s/{one['metadata']['name']}"
+    for obj in roles:
+        await apply(admin, obj)
+    ours = [obj for obj in roles if obj["metadata"]["name"].endswith("-kinds")]  # not people's
+    given = [item for item in ours if item["kind"] == "ClusterRole"]
+    for obj in given:
+        await until(partial(is_allowed, admin, obj), f"{obj['metadata']['name']} is in force")
+    yield {obj["metadata"]["name"]: rights(obj["rules"]) for obj in given}
+    for obj in roles:
+        path = f"/apis/{obj['apiVersion']}/{obj['kind'].lower()}s/{obj['metadata']['name']}"
         await admin.request("DELETE", path)
     del JOB_KINDS[DECLARED.name]
 
@@ -110,8 +110,8 @@ async def test_the_actuator_asks_for_just_the_rights_of_the_enabled_kinds(
 ) -> None:
     async with account(real_api, "tidegate-actuator") as recorded:
         for kind, path, made in cases(namespace):
-            found = await create(admin, path, made)
-            for order in orders(kind, found):
+            fields = await create(admin, path, made)
+            for order in orders(kind, fields):
                 await applier(recorded).carry_out(order, lambda: False)
         lets_go = PodUngater(
             Calls(recorded, Metrics(CollectorRegistry())), Random(1), ElasticPods()
@@ -145,14 +145,14 @@ def waiting(name: str) -> Object:
     return {"metadata": {"name": name}, "spec": {**spec, "schedulingGates": gates}}
 
 
-def orders(kind: str, found: Object) -> list[JobOrder]:
+def orders(kind: str, obj: Object) -> list[JobOrder]:
     """Return a start, a stop and an expiry of an object."""
-    meta = found["metadata"]
+    meta = obj["metadata"]
     uid = f"{meta['uid']}.group" if kind == "pod-group" else meta["uid"]
     job = ObjectRef(kind=kind, namespace=meta["namespace"], name=meta["name"], uid=uid)
     head: dict[str, Any] = {"at_us": AT_US, "workload": "w", "job": job}
     names = ["leader", "worker", "captain", "night", "main"]
-    names += [role_of(read(found, Pod))] if kind == "pod-group" else []
+    names += [role_of(read(obj, Pod))] if kind == "pod-group" else []
     given = tuple(PodSetStart(name=name, count=1) for name in names)
     return [
         Start(order=StartOrdered(**head, podsets=given), ledger_id="L", seq=1),
@@ -168,10 +168,10 @@ def applier(api: Recorded) -> Applier:
     return Applier(Calls(api, metrics), reporter, random, metrics)
 
 
-async def create(api: KubernetesApi, path: str, found: Object) -> Object:
+async def create(api: KubernetesApi, path: str, obj: Object) -> Object:
     async with asyncio.timeout(60):
         while True:  # a kind is served a moment after its definition was taken
-            answer = await api.request("POST", path, body=msgspec.json.encode(found))
+            answer = await api.request("POST", path, body=msgspec.json.encode(obj))
             if answer.status not in {404, 503}:
                 break
             await asyncio.sleep(0.1)

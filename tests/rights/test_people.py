@@ -18,24 +18,24 @@ KUEUE = "kueue.x-k8s.io"
 
 
 def test_each_kind_has_a_viewer_and_an_editor_by_kueues_names() -> None:
-    found = {one["metadata"]["name"] for one in people(FRAMEWORKS)}
-    assert len(found) == len(people(FRAMEWORKS))
+    names = {obj["metadata"]["name"] for obj in people(FRAMEWORKS)}
+    assert len(names) == len(people(FRAMEWORKS))
     kinds = ("clusterqueue", "localqueue", "workload", "resourceflavor", "job", "rayjob", "mpijob")
     sorts = ("viewer", "editor")
-    assert {f"kueue-{kind}-{sort}-role" for kind in kinds for sort in sorts} <= found
-    assert {"kueue-batch-admin-role", "kueue-batch-user-role"} <= found
+    assert {f"kueue-{kind}-{sort}-role" for kind in kinds for sort in sorts} <= names
+    assert {"kueue-batch-admin-role", "kueue-batch-user-role"} <= names
 
 
 def test_who_only_looks_may_change_nothing() -> None:
-    for one in people(FRAMEWORKS):
-        if one["metadata"]["name"].endswith("-viewer-role"):
-            verbs = {verb for rule in one["rules"] for verb in rule["verbs"]}
+    for obj in people(FRAMEWORKS):
+        if obj["metadata"]["name"].endswith("-viewer-role"):
+            verbs = {verb for rule in obj["rules"] for verb in rule["verbs"]}
             assert verbs == {"get", "list", "watch"}
     assert all("/status" not in rule or verbs == ["get"] for rule, verbs in _written())
 
 
 def _written() -> list[tuple[str, list[str]]]:
-    rules = [rule for one in job_people(FRAMEWORKS) for rule in one["rules"]]
+    rules = [rule for person in job_people(FRAMEWORKS) for rule in person["rules"]]
     return [(rule["resources"][0], rule["verbs"]) for rule in rules]
 
 
@@ -57,13 +57,13 @@ async def rights(admin: KubernetesClient, role: str, wanted: Right) -> set[Right
         while True:
             answer = await admin.request("GET", f"{ROLES}/{role}")
             rules = msgspec.json.decode(answer.body).get("rules") or []
-            found = {
+            values = {
                 Right(group, resource, verb)
                 for rule in rules
                 for group in rule.get("apiGroups") or []
                 for resource in rule.get("resources") or []
                 for verb in rule["verbs"]
             }
-            if wanted in found:
-                return found
+            if wanted in values:
+                return values
             await asyncio.sleep(0.2)

@@ -60,8 +60,8 @@ def job(name: str) -> Object:
 async def read(api: KubernetesClient, path: str) -> Object:
     answer = await api.request("GET", path)
     assert answer.status == 200, answer.body
-    found: Object = msgspec.json.decode(answer.body)
-    return found
+    document: Object = msgspec.json.decode(answer.body)
+    return document
 
 
 async def test_a_job_at_home_shows_each_status_of_its_copies(

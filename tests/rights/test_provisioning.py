@@ -43,12 +43,12 @@ class Wanting:
     async def make(self) -> None:
         """Create all there is to be, and in a template's place one that was left over."""
         await apply(self.admin, foreign_crd("provisioningrequest"))
-        told = {
+        fields = {
             "apiGroup": "kueue.x-k8s.io",
             "kind": "ProvisioningRequestConfig",
             "name": self.name,
         }
-        check = {"controllerName": CONTROLLER, "parameters": told}
+        check = {"controllerName": CONTROLLER, "parameters": fields}
         await apply(self.admin, kueue("ResourceFlavor", self.name))
         await apply(self.admin, kueue("AdmissionCheck", self.name, **check))
         config = kueue("ProvisioningRequestConfig", self.name, provisioningClassName="queued")
@@ -64,10 +64,10 @@ class Wanting:
     async def stand(self, **conditions: str) -> None:
         """Show on the Workload that it holds quota, or not any more."""
         head = {"reason": "R", "message": "", "lastTransitionTime": AT}
-        told = [{**head, "type": kind, "status": value} for kind, value in conditions.items()]
+        documents = [{**head, "type": kind, "status": value} for kind, value in conditions.items()]
         assigned = {"name": "main", "count": 2, "flavors": {"cpu": self.name}}
         status = {
-            "conditions": told,
+            "conditions": documents,
             "admission": {"clusterQueue": "cq", "podSetAssignments": [assigned]},
             "admissionChecks": [
                 {"name": self.name, "state": "Pending", "message": "", "lastTransitionTime": AT}
@@ -77,8 +77,8 @@ class Wanting:
 
     async def provision(self) -> None:
         """Say that the nodes are there."""
-        told = {"type": "Provisioned", "status": "True", "reason": "R", "message": "here"}
-        status = {"status": {"conditions": [{**told, "lastTransitionTime": AT}]}}
+        condition = {"type": "Provisioned", "status": "True", "reason": "R", "message": "here"}
+        status = {"status": {"conditions": [{**condition, "lastTransitionTime": AT}]}}
         await self.send("PATCH", f"{self.request}/status", status)
 
     async def until(self, path: str, holds: Callable[[Object | None], bool]) -> None:
@@ -102,18 +102,18 @@ async def play(wanting: Wanting) -> None:
     await wanting.stand(QuotaReserved="True")
     await wanting.until(wanting.template, _is_a_requests)
     await wanting.provision()
-    await wanting.until(wanting.workload, lambda found: '"Ready"' in _text(found))
+    await wanting.until(wanting.workload, lambda item: '"Ready"' in _text(item))
     await wanting.stand(QuotaReserved="False", Evicted="True")
-    await wanting.until(wanting.request, lambda found: found is None)
+    await wanting.until(wanting.request, lambda item: item is None)
 
 
-def _text(found: Object | None) -> str:
-    return msgspec.json.encode(found).decode()
+def _text(obj: Object | None) -> str:
+    return msgspec.json.encode(obj).decode()
 
 
-def _is_a_requests(found: Object | None) -> bool:
-    owners = found["metadata"].get("ownerReferences", ()) if found is not None else ()
-    return [one["kind"] for one in owners] == ["ProvisioningRequest"]
+def _is_a_requests(obj: Object | None) -> bool:
+    owners = obj["metadata"].get("ownerReferences", ()) if obj is not None else ()
+    return [owner["kind"] for owner in owners] == ["ProvisioningRequest"]
 
 
 def provisioner(api: Recorded) -> Provisioner:

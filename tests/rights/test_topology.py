@@ -57,9 +57,9 @@ async def test_the_actuator_tells_pods_their_domains_by_the_rights_of_a_role_of_
     path = f"/apis/{KUEUE}/namespaces/{namespace}/workloads"
     assert (await post(admin, path, made)).status == 201
     for name, spec in (("waits", waits), ("stuck", stuck)):
-        found = {"metadata": {"name": name, **MARKS}, "spec": pods_template()["spec"] | spec}
+        manifest = {"metadata": {"name": name, **MARKS}, "spec": pods_template()["spec"] | spec}
         pods = f"/api/v1/namespaces/{namespace}/pods"
-        assert (await post(admin, pods, found)).status == 201
+        assert (await post(admin, pods, manifest)).status == 201
     besides = role("tidegate-actuator-topology")
     async with account(real_api, "tidegate-actuator") as recorded:
         calls = Calls(recorded, Metrics(CollectorRegistry()))

@@ -34,9 +34,11 @@ async def test_the_role_gives_a_look_at_each_known_kind_and_no_more(
         teller.work(working=True)
 
         async def all_are_asked_for() -> bool:
-            listed = {(one.group, one.resource) for one in recorded.asked if one.verb == "list"}
+            listed = {
+                (right.group, right.resource) for right in recorded.asked if right.verb == "list"
+            }
             created = Right("", "events", "create") in recorded.asked
-            return created and listed == {(one.group, one.resource) for one in kinds}
+            return created and listed == {(kind.group, kind.resource) for kind in kinds}
 
         async with alongside(teller.run()):
             await until(all_are_asked_for, "each kind is listed and somebody is told")
@@ -44,5 +46,5 @@ async def test_the_role_gives_a_look_at_each_known_kind_and_no_more(
     besides = role("tidegate-actuator-unqueued")
     assert recorded.asked <= besides | role("tidegate-actuator")
     assert besides == {
-        Right(one.group, one.resource, v) for one in kinds for v in ("list", "watch")
+        Right(kind.group, kind.resource, v) for kind in kinds for v in ("list", "watch")
     }

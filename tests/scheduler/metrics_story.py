@@ -41,14 +41,14 @@ def queues() -> list[Told]:
     flavors = (FlavorQuotas(flavor="any", quotas=quota),)
     group = ResourceGroup(resources=("cpu",), flavors=flavors)
     spec = ClusterQueueSpec(cohort="unit", groups=(group,), namespace_selector=LabelSelector())
-    told: list[Told] = [
+    events: list[Told] = [
         facts.FlavorDefined(at_us=at(0), name="any", spec=FlavorSpec()),
         facts.CohortDefined(at_us=at(0), name="unit", spec=CohortSpec(parent="all")),
         facts.CohortDefined(at_us=at(0), name="all", spec=CohortSpec()),
     ]
     for name in ("left", "right"):
         local = LocalQueueSpec(cluster_queue=name)
-        told += [
+        events += [
             facts.NamespaceDefined(at_us=at(0), name=name),
             facts.ClusterQueueDefined(at_us=at(0), name=name, spec=spec),
             facts.LocalQueueDefined(at_us=at(0), name="main", namespace=name, spec=local),
@@ -56,7 +56,7 @@ def queues() -> list[Told]:
                 at_us=at(0), cluster_queue=name, active=True, reason="Ready"
             ),
         ]
-    return told
+    return events
 
 
 def submitted(workload: str, when: float, cpu: str = "1") -> facts.WorkloadSubmitted:
@@ -93,10 +93,10 @@ def reserved(workload: str, when: float, *checks: str) -> decisions.QuotaReserve
 def about(kind: type[Kind], workload: str, when: float, **fields: Any) -> Kind:  # noqa: ANN401 - each kind has its own
     """Return an event about a workload of the story."""
     namespace, _, name = workload.partition("/")
-    told: dict[str, Any] = {"at_us": at(when), "workload": workload, "uid": f"uid-{name}"}
+    row: dict[str, Any] = {"at_us": at(when), "workload": workload, "uid": f"uid-{name}"}
     if issubclass(kind, decisions.WorkloadDecision):
-        told["cluster_queue"] = namespace
-    return kind(**told, **fields)
+        row["cluster_queue"] = namespace
+    return kind(**row, **fields)
 
 
 class World:

@@ -111,10 +111,10 @@ class Stage:
         await first_turn(leader)
         return leader
 
-    async def say(self, *told: Observation | bytes) -> None:
-        for one in told:
+    async def say(self, *values: Observation | bytes) -> None:
+        for item in values:
             self._said += 1
-            payload = one if isinstance(one, bytes) else encode(one)
+            payload = item if isinstance(item, bytes) else encode(item)
             subject = observed("local", QUEUES, "", "any")
             await self.outlet.publish(subject, payload, f"test:{self._said}")
 
@@ -170,11 +170,11 @@ def _loop_us() -> int:
 def play(story: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
     """Run a story in virtual time on a stage of its own."""
 
-    async def told(kept: FailingLedger, snapshots: SqlSnapshots) -> None:
+    async def run_story(kept: FailingLedger, snapshots: SqlSnapshots) -> None:
         await story(Stage(kept, snapshots))
 
     with ledger() as (kept, snapshots):
-        run_virtually(told(kept, snapshots))
+        run_virtually(run_story(kept, snapshots))
 
 
 async def until(holds: Callable[[], bool], every_s: float = 0.1) -> None:

@@ -1,7 +1,7 @@
 """Killed at every place of a turn, on a file and on PostgreSQL: nothing is lost, nothing doubled.
 
 Afterwards the chain holds and every decision is taken again alike, EVENTS holds each entry of the
-ledger once and in order, and every fact that was told stands in the ledger once.
+ledger once and in order, and every fact that was reported stands in the ledger once.
 """
 
 from __future__ import annotations
@@ -86,10 +86,10 @@ async def bus(
 
 
 def start(
-    command: tuple[str, ...], url: str, ledger: str, said: BinaryIO | int = subprocess.DEVNULL
+    command: tuple[str, ...], url: str, ledger: str, output: BinaryIO | int = subprocess.DEVNULL
 ) -> subprocess.Popen[bytes]:
     flags = ("--nats-url", url, "--ledger", ledger, "--messages-max", "2", "--forget-messages", "1")
-    return subprocess.Popen([*command, *flags], stderr=said)
+    return subprocess.Popen([*command, *flags], stderr=output)
 
 
 class Ingest:
@@ -102,8 +102,8 @@ class Ingest:
         """Tell one round."""
         self._round += 1
         queues = [replace(queue(name, n), round=self._round) for n, name in enumerate(NAMES, 5)]
-        present = tuple(one.uid for one in queues)
-        told: list[Observation] = [
+        present = tuple(observation.uid for observation in queues)
+        observations: list[Observation] = [
             beat(self._round),
             SyncStarted(resource=QUEUES, session="s", round=self._round),
             *queues,
@@ -112,7 +112,7 @@ class Ingest:
             ),
         ]
         subject = observed("local", QUEUES, "", "any")
-        for number, each in enumerate(told):
+        for number, each in enumerate(observations):
             name = f"test:{self._round}:{number}"
             await self._outlet.publish(subject, encode(each), name)
 
@@ -134,12 +134,12 @@ class Ingest:
 
 async def heard(bus: NatsBus, until: Callable[[Published], bool]) -> list[Published]:
     """Return what EVENTS holds, from its beginning up to the first that is waited for."""
-    told = list[Published]()
+    messages = list[Published]()
     async with aclosing(bus.feed().follow(0)) as following:
-        async for one in following:
-            told.append(one)
-            if until(one):
-                return told
+        async for message in following:
+            messages.append(message)
+            if until(message):
+                return messages
     raise AssertionError("EVENTS never ends")
 
 
@@ -150,8 +150,8 @@ async def die(command: tuple[str, ...], url: str, ledger: str) -> None:
     should, for its supervisor to start it again; for any other reason it must not.
     """
     for _ in range(3):
-        with tempfile.TemporaryFile() as said:
-            doomed = start(command, url, ledger, said)
+        with tempfile.TemporaryFile() as output:
+            doomed = start(command, url, ledger, output)
             try:
                 code = await asyncio.to_thread(doomed.wait)
             finally:
@@ -159,8 +159,8 @@ async def die(command: tuple[str, ...], url: str, ledger: str) -> None:
                 doomed.wait()
             if code == -signal.SIGKILL:
                 return
-            said.seek(0)
-            log = said.read().decode()
+            output.seek(0)
+            log = output.read().decode()
             assert any(kind in log for kind in OUT_OF_REACH), f"it ended with {code}: {log}"
     raise AssertionError("it never came to the place of its death")
 
@@ -169,7 +169,7 @@ async def go_on(url: str, ledger: str, bus: NatsBus) -> None:
     """Run the scheduler as it stands until it has told everything, and let it drain."""
     running = start(SCHEDULER, url, ledger)
     try:
-        await heard(bus, lambda one: ".event.SyncCompleted." in one.subject)
+        await heard(bus, lambda message: ".event.SyncCompleted." in message.subject)
         running.send_signal(signal.SIGTERM)
         assert await asyncio.to_thread(running.wait) == 0
     finally:
@@ -187,27 +187,29 @@ async def test_killed(place: str, count: int, ledger_url: str, bus: tuple[str, N
         await die((*DOOMED, place, str(count)), url, ledger_url)
         await go_on(url, ledger_url, made)
     engine = open_engine(ledger_url, read_only=True)
-    told = list(SqlLedger(engine).read())
-    nothing_is_lost_and_nothing_doubled(told)
-    reports_are_the_histories(engine, told)
+    entries = list(SqlLedger(engine).read())
+    nothing_is_lost_and_nothing_doubled(entries)
+    reports_are_the_histories(engine, entries)
     engine.dispose()
-    events = await heard(made, lambda one: one.seq >= told[-1].seq)
-    assert [(one.seq, one.hash) for one in events] == [(one.seq, one.hash) for one in told]
+    events = await heard(made, lambda message: message.seq >= entries[-1].seq)
+    assert [(event.seq, event.hash) for event in events] == [
+        (entry.seq, entry.hash) for entry in entries
+    ]
 
 
-def nothing_is_lost_and_nothing_doubled(told: list[Entry]) -> None:
-    assert verify(told).head_seq == len(told)
-    assert told[-1].epoch > 1, "a term after the one that was killed"
+def nothing_is_lost_and_nothing_doubled(entries: list[Entry]) -> None:
+    assert verify(entries).head_seq == len(entries)
+    assert entries[-1].epoch > 1, "a term after the one that was killed"
     defined = Counter(
         event.name
-        for entry in told
+        for entry in entries
         if isinstance(event := decode(entry.payload), ClusterQueueDefined)
     )
     assert defined == Counter(NAMES)
-    assert Counter(entry.type for entry in told)["LedgerOpened"] == 1
+    assert Counter(entry.type for entry in entries)["LedgerOpened"] == 1
 
 
-def reports_are_the_histories(engine: Engine, told: list[Entry]) -> None:
-    with past(told) as then:
+def reports_are_the_histories(engine: Engine, entries: list[Entry]) -> None:
+    with past(entries) as then:
         for name in VIEWS:
             assert rows(engine, name) == rows(then, name)

@@ -1,4 +1,4 @@
-"""How far EVENTS reaches back is told in numbers, and in the log once when it is too little."""
+"""How far EVENTS reaches back is reported in numbers, and in the log once when it is too little."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROOMY = Reach(span_s=2 * DAY_S, held_bytes=9 * MIB, bytes_max=100 * MIB, age_s=7
 
 def figures(answers: Sequence[Reach | Exception | None]) -> list[tuple[float | None, ...]]:
     """Return the two figures after each answer."""
-    registry, found = CollectorRegistry(), list[tuple[float | None, ...]]()
+    registry, values = CollectorRegistry(), list[tuple[float | None, ...]]()
     left = list(answers)
 
     async def ask() -> Reach | None:
@@ -35,16 +35,16 @@ def figures(answers: Sequence[Reach | Exception | None]) -> list[tuple[float | N
         async with measured(ask, registry):
             for _ in answers:
                 await asyncio.sleep(EVERY_S / 2)
-                names = [f"tidegate_scheduler_events_{one}" for one in SERIES]
-                found.append(tuple(registry.get_sample_value(one) for one in names))
+                names = [f"tidegate_scheduler_events_{text}" for text in SERIES]
+                values.append(tuple(registry.get_sample_value(text) for text in names))
                 await asyncio.sleep(EVERY_S / 2)
 
     left.append(None)
     run_virtually(run())
-    return found
+    return values
 
 
-def test_figures_follow_what_is_measured_and_stand_while_nobody_answers() -> None:
+def test_figures_follow_what_is_measured_and_stand_while_no_answer_comes() -> None:
     away = BusUnreachableError("away")
     assert figures([None, ROOMY, FULL, away, ROOMY]) == [
         (0, 0),
@@ -57,7 +57,9 @@ def test_figures_follow_what_is_measured_and_stand_while_nobody_answers() -> Non
 
 def test_the_log_says_it_once_as_long_as_it_is_so() -> None:
     structlog.reset_defaults()  # a simulation in this process may have made loggers quiet
-    with capture_logs() as told:
+    with capture_logs() as documents:
         figures([FULL, FULL, ROOMY, FULL])
-    said = [one for one in told if one["event"] == "EVENTS holds less than its days"]
-    assert [one["bytes"] for one in said] == [434 * MIB] * 2
+    items = [
+        log_line for log_line in documents if log_line["event"] == "EVENTS holds less than its days"
+    ]
+    assert [item["bytes"] for item in items] == [434 * MIB] * 2

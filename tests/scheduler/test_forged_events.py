@@ -32,16 +32,16 @@ def lies(leader: LeaderState) -> list[Entry]:
 
 
 async def followed(stage: Stage, count: int) -> list[bytes]:
-    told = list[bytes]()
-    async for one in stage.bus.feed().follow(0):
-        told.append(one.payload)
-        if len(told) == count:
+    chunks = list[bytes]()
+    async for message in stage.bus.feed().follow(0):
+        chunks.append(message.payload)
+        if len(chunks) == count:
             break
-    return told
+    return chunks
 
 
-async def all_is_told(stage: Stage) -> bool:
-    wanted = [one.payload.encode() for one in stage.entries()]
+async def all_is_published(stage: Stage) -> bool:
+    wanted = [entry.payload.encode() for entry in stage.entries()]
     return await followed(stage, len(wanted)) == wanted
 
 
@@ -60,7 +60,7 @@ def test_a_leader_publishes_behind_what_is_forged() -> None:
         await turn(leader)
         assert leader.counts.seq == 3
         assert stage.bus.events.count == len(stage.entries()) + 3
-        assert await all_is_told(stage)
+        assert await all_is_published(stage)
 
     play(story)
 
@@ -74,25 +74,25 @@ def test_what_was_committed_and_not_published_is_no_less_published() -> None:
         stage.bus.events.roll_back(published)
         put(stage, leader, lies(leader)[:1])
         await open_leader_state(stage.deps(), stage.lead())
-        assert await all_is_told(stage)
+        assert await all_is_published(stage)
 
     play(story)
 
 
-def test_what_is_forged_between_two_terms_keeps_nobody_from_leading() -> None:
+def test_what_is_forged_between_two_terms_keeps_no_replica_from_leading() -> None:
     async def story(stage: Stage) -> None:
         leader = await led(stage)
         put(stage, leader, lies(leader))
         successor = await stage.leader("two")
         await stage.say(queue("team-b", 9))
         await turn(successor)
-        assert await all_is_told(stage)
+        assert await all_is_published(stage)
         assert (await stage.leader("three")).counts == successor.counts
 
     play(story)
 
 
-def test_a_lie_that_follows_from_the_ledger_is_published_over_by_whoever_leads() -> None:
+def test_a_lie_that_follows_from_the_ledger_is_published_over_by_the_leader() -> None:
     async def story(stage: Stage) -> None:
         leader = await led(stage)
         clever = seal(leader.head, leader.epoch, "local", [TimePassed(at_us=1)])

@@ -50,9 +50,9 @@ class Cluster:
 
     async def list(self) -> None:
         self.rounds += 1
-        told = ((QUEUES, self.queue), (LOCAL_QUEUES, lead("zero", "first")), (JOBS, self.job))
+        row = ((QUEUES, self.queue), (LOCAL_QUEUES, lead("zero", "first")), (JOBS, self.job))
         await self.site.say("probes", beat(self.rounds, QUEUES, LOCAL_QUEUES, JOBS))
-        for resource, each in told:
+        for resource, each in row:
             await self.site.say(resource, started(resource, self.rounds))
             await self.site.say(resource, replace(each, round=self.rounds))
             end = completed(30, each.uid, resource=resource, number=self.rounds)

@@ -65,8 +65,8 @@ def test_a_commit_that_hangs_is_not_applied_behind_its_successor_s_back() -> Non
         await until(lambda: stage.types().count("ClusterQueueDefined") == 2)
         before = stage.entries()
         late = [work() for work in wedged.let_go()]
-        assert any(isinstance(told, FencedError) for told in late)
-        assert not any(isinstance(told, Term) for told in late)
+        assert any(isinstance(item, FencedError) for item in late)
+        assert not any(isinstance(item, Term) for item in late)
         assert stage.entries() == before
         elder.task.cancel()
         await younger.stop()

@@ -34,7 +34,7 @@ def test_a_ledger_opens_with_its_name_and_the_policy_at_the_buss_time() -> None:
     play(story)
 
 
-def test_a_term_asks_to_be_told_everything_until_one_has_read_something() -> None:
+def test_a_term_asks_for_a_full_resync_until_one_has_read_something() -> None:
     async def story(stage: Stage) -> None:
         await stage.leader()
         leader = await stage.leader()
@@ -140,7 +140,7 @@ def test_a_new_ledger_begins_behind_what_a_lost_one_published() -> None:
             await first_turn(leader)
             assert leader.counts == Position(first.counts.incarnation, lost)
             assert stage.types() == ["LedgerOpened", "PolicyConfigured"]
-            assert stage.published()[lost:] == [one.payload.encode() for one in stage.entries()]
+            assert stage.published()[lost:] == [entry.payload.encode() for entry in stage.entries()]
 
     play(story)
 

@@ -22,7 +22,7 @@ NOW_US = 10**15
 DAY_US = 24 * 3600 * 1_000_000
 
 
-async def told(stage: Stage) -> LeaderState:
+async def leader_of(stage: Stage) -> LeaderState:
     """Return the leader state of a ledger that has something to tell."""
     leader = await stage.leader()
     await stage.say(*first_round())
@@ -39,7 +39,7 @@ async def until_looked(leader: LeaderState) -> None:
 
 def test_a_stream_made_anew_gets_the_whole_ledger_again_at_a_start() -> None:
     async def story(stage: Stage) -> None:
-        await told(stage)
+        await leader_of(stage)
         stage.bus.events.recreate()
         await stage.leader()
         assert stage.all_is_published()
@@ -49,7 +49,7 @@ def test_a_stream_made_anew_gets_the_whole_ledger_again_at_a_start() -> None:
 
 def test_a_stream_made_anew_under_a_leader_is_filled_by_the_next_turn_that_writes() -> None:
     async def story(stage: Stage) -> None:
-        leader = await told(stage)
+        leader = await leader_of(stage)
         stage.bus.events.recreate()
         await stage.say(queue("team-b", 9))
         await turn(leader)
@@ -65,7 +65,7 @@ def test_what_a_stream_made_anew_was_given_unknowingly_is_not_given_again() -> N
     """A batch for the former stream is stored in the new one if that is where it belongs there."""
 
     async def story(stage: Stage) -> None:
-        leader = await told(stage)
+        leader = await leader_of(stage)
         stage.bus.events.recreate()
         entries = list(stage.ledger.read())
         now = (await leader.deps.event_publisher.last(Position()))[1]
@@ -81,7 +81,7 @@ def test_what_a_stream_made_anew_was_given_unknowingly_is_not_given_again() -> N
 
 def test_a_loss_is_noticed_where_nothing_happens() -> None:
     async def story(stage: Stage) -> None:
-        leader = await told(stage)
+        leader = await leader_of(stage)
         stage.bus.events.recreate()
         await turn(leader)
         assert stage.published() == []
@@ -93,7 +93,7 @@ def test_a_loss_is_noticed_where_nothing_happens() -> None:
 
 def test_a_stream_that_was_emptied_is_filled_behind_its_end() -> None:
     async def story(stage: Stage) -> None:
-        leader = await told(stage)
+        leader = await leader_of(stage)
         end = stage.bus.events.last_seq
         stage.bus.events.purge(end)
         await until_looked(leader)
@@ -109,7 +109,7 @@ def test_a_stream_that_was_emptied_is_noticed_though_more_was_published_since(
     looked: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
     async def story(stage: Stage) -> None:
-        leader = await told(stage)
+        leader = await leader_of(stage)
         if looked:
             await until_looked(leader)
         stage.bus.events.purge(stage.bus.events.last_seq)
@@ -117,25 +117,29 @@ def test_a_stream_that_was_emptied_is_noticed_though_more_was_published_since(
         written = await turn(leader)
         assert len(stage.published()) == written
         await until_looked(leader)
-        assert stage.published()[written:] == [one.payload.encode() for one in stage.entries()]
+        assert stage.published()[written:] == [
+            candidate_entry.payload.encode() for candidate_entry in stage.entries()
+        ]
 
     play(story)
 
 
 def test_a_stream_that_lost_a_part_is_not_filled() -> None:
     async def story(stage: Stage) -> None:
-        leader = await told(stage)
+        leader = await leader_of(stage)
         await until_looked(leader)
         stage.bus.events.lose(1)
         await until_looked(leader)
-        assert stage.published() == [one.payload.encode() for one in stage.entries()[1:]]
+        assert stage.published() == [
+            candidate_entry.payload.encode() for candidate_entry in stage.entries()[1:]
+        ]
 
     play(story)
 
 
 def test_a_window_that_is_narrow_is_filled_no_further_and_once() -> None:
     async def story(stage: Stage) -> None:
-        await told(stage)
+        await leader_of(stage)
         newest = stage.entries()[-2:]
         narrow = Window(bytes_max=sum(map(size, newest)))
         leader = await open_leader_state(
@@ -144,14 +148,16 @@ def test_a_window_that_is_narrow_is_filled_no_further_and_once() -> None:
         stage.bus.events.purge(stage.bus.events.last_seq)
         for _ in range(3):
             await until_looked(leader)
-            assert stage.published() == [one.payload.encode() for one in newest]
+            assert stage.published() == [
+                candidate_entry.payload.encode() for candidate_entry in newest
+            ]
 
     play(story)
 
 
 def test_what_is_too_old_for_events_is_not_missed() -> None:
     async def story(stage: Stage) -> None:
-        await told(stage)
+        await leader_of(stage)
         young = dataclasses.replace(stage.deps(), window=Window(age_us=0))
         leader = await open_leader_state(young, stage.lead())
         counts, reads = leader.counts, len(stage.ledger.read_after)
@@ -165,7 +171,7 @@ def test_what_is_too_old_for_events_is_not_missed() -> None:
 
 def test_a_term_that_ends_while_it_fills_is_gone_on_from() -> None:
     async def story(stage: Stage) -> None:
-        leader = await told(stage)
+        leader = await leader_of(stage)
         stage.bus.events.recreate()
         deps = dataclasses.replace(stage.deps(), event_publisher=Silent(stage))
         with pytest.raises(BusUnreachableError):
@@ -193,7 +199,7 @@ def test_a_window_holds_what_is_younger_than_its_age(age_us: int, first: int) ->
 @pytest.mark.parametrize("many", [CHUNK_ENTRIES - 1, CHUNK_ENTRIES, 2 * CHUNK_ENTRIES + 1])
 def test_a_window_holds_as_many_bytes_as_the_stream(many: int) -> None:
     entries = [entry(seq) for seq in range(1, 3 * CHUNK_ENTRIES)]
-    cq = sum(size(one) for one in entries[-many:])
+    cq = sum(size(candidate_entry) for candidate_entry in entries[-many:])
     assert begun(entries, Window(bytes_max=cq)) == len(entries) - many
     assert begun(entries, Window(bytes_max=cq - 1)) == len(entries) - many + 1
 
@@ -215,8 +221,8 @@ def entry(seq: int, kind: str = "TimePassed") -> Entry:
     return Entry(0, seq, 1, 1, NOW_US, "local", kind, f"subject.{seq}", "{}" * (seq % 7), b"")
 
 
-def size(one: Entry) -> int:
-    return len(one.payload) + len(one.subject) + ENVELOPE_BYTES
+def size(actual_entry: Entry) -> int:
+    return len(actual_entry.payload) + len(actual_entry.subject) + ENVELOPE_BYTES
 
 
 def begun(entries: list[Entry], window: Window, gone: int = 0) -> int:

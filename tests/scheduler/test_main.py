@@ -37,13 +37,13 @@ class Running:
         command += ["--holder-file", str(folder / "holder")]
         self.process = subprocess.Popen([*command, *flags], stderr=subprocess.PIPE, text=True)
 
-    async def told(self, event: str) -> dict[str, object]:
+    async def log_line(self, event: str) -> dict[str, object]:
         """Return the next line of its log that says this."""
         assert self.process.stderr is not None
         while line := await asyncio.to_thread(self.process.stderr.readline):
-            said: dict[str, object] = json.loads(line)
-            if said["event"] == event:
-                return said
+            log_line: dict[str, object] = json.loads(line)
+            if log_line["event"] == event:
+                return log_line
         raise AssertionError(f"it ended without saying {event}")
 
     async def end(self, number: signal.Signals) -> int:
@@ -82,16 +82,16 @@ FIRST_ENTRIES = 7
 
 async def say_first_round(bus: NatsBus) -> None:
     port, subject = bus.observation_publisher(), observed("local", QUEUES, "", "any")
-    for number, told in enumerate(first_round()):
-        await port.publish(subject, encode(told), f"test:{number}")
+    for number, observation in enumerate(first_round()):
+        await port.publish(subject, encode(observation), f"test:{number}")
 
 
 async def until_published(bus: NatsBus, count: int) -> None:
     """Follow EVENTS until so many entries came, each the next."""
     expected = 0
-    async for told in bus.feed().follow(0):
+    async for message in bus.feed().follow(0):
         expected += 1
-        assert told.seq == expected
+        assert message.seq == expected
         if expected >= count:
             return
 
@@ -100,7 +100,7 @@ async def test_a_drain_leaves_nothing_undone(tmp_path: Path, bus: tuple[str, Nat
     url, made = bus
     running = Running(url, tmp_path)
     try:
-        await running.told("leads")
+        await running.log_line("leads")
         await say_first_round(made)
         await until_published(made, 5)
         assert await running.end(signal.SIGTERM) == 0
@@ -115,7 +115,7 @@ async def test_a_kill_loses_nothing(tmp_path: Path, bus: tuple[str, NatsBus]) ->
     url, made = bus
     first = Running(url, tmp_path)
     try:
-        await first.told("leads")
+        await first.log_line("leads")
         await say_first_round(made)
         await until_published(made, 3)  # it has begun to read
         await first.end(signal.SIGKILL)
@@ -123,7 +123,7 @@ async def test_a_kill_loses_nothing(tmp_path: Path, bus: tuple[str, NatsBus]) ->
         first.close()
     second = Running(url, tmp_path)
     try:
-        assert (await second.told("leads"))["epoch"] == 3  # 2 gave up the lease of the dead
+        assert (await second.log_line("leads"))["epoch"] == 3  # 2 gave up the lease of the dead
         await until_published(made, 5)
         assert await second.end(signal.SIGTERM) == 0
     finally:
@@ -138,12 +138,12 @@ async def test_events_that_are_lost_are_filled_again_though_nothing_happens(
     url, made = bus
     running = Running(url, tmp_path)
     try:
-        await running.told("leads")
+        await running.log_line("leads")
         await say_first_round(made)
         await until_published(made, FIRST_ENTRIES)
         await lose_events(url, verb)
-        said = await running.told("EVENTS was lost: it is filled again")
-        assert said["first"] == 1
+        fields = await running.log_line("EVENTS was lost: it is filled again")
+        assert fields["first"] == 1
         await until_published(made, FIRST_ENTRIES)
         assert await running.end(signal.SIGTERM) == 0
     finally:
@@ -167,12 +167,12 @@ async def test_another_configuration_is_in_the_ledger(
     )
     running = Running(bus[0], tmp_path, "--config", str(path))
     try:
-        warning = await running.told(
+        warning = await running.log_line(
             "leaderElection is not used: the ledger's lease decides which scheduler leads; "
             "see --lease-s."
         )
         assert warning["level"] == "warning"
-        await running.told("leads")
+        await running.log_line("leads")
         assert await running.end(signal.SIGTERM) == 0
     finally:
         running.close()
@@ -196,7 +196,7 @@ async def test_a_ledger_says_which_cluster_and_which_bus_it_belongs_to(
     url, made = bus
     running = Running(url, tmp_path)
     try:
-        await running.told("leads")
+        await running.log_line("leads")
         assert await running.end(signal.SIGTERM) == 0
     finally:
         running.close()
@@ -223,7 +223,7 @@ async def test_a_bus_of_another_cluster_or_ledger_is_refused_with_a_sentence(
         running = Running(url, tmp_path)
         try:
             if standing:
-                assert why in str((await running.told("does not lead"))["why"])
+                assert why in str((await running.log_line("does not lead"))["why"])
             else:
                 await until_published(made, 2)
                 await say_first_round(made)

@@ -56,10 +56,10 @@ class Member:
     bus: MemoryBus = field(default_factory=MemoryBus)
     said: int = 0
 
-    async def say(self, *told: Observation | bytes) -> None:
-        for one in told:
+    async def say(self, *values: Observation | bytes) -> None:
+        for item in values:
             self.said += 1
-            payload = one if isinstance(one, bytes) else encode(one)
+            payload = item if isinstance(item, bytes) else encode(item)
             subject = observed(self.name, "jobs.batch", "team", "any")
             await self.bus.observation_publisher().publish(
                 subject, payload, f"{self.name}:{self.said}"
@@ -103,7 +103,7 @@ def test_one_turn_takes_what_each_stream_gave_and_commits_each_position() -> Non
         assert expected[-1][1:] == ("jobs.batch@east", "jobs.batch@west")
         term = stage.lead("two")
         assert term.observations == stage.bus.observations.end
-        ends = {one.name: one.bus.observations.end for one in (east, west)}
+        ends = {member.name: member.bus.observations.end for member in (east, west)}
         assert term.members == ends
         assert list(east.bus.observations.after(0)) == [], "what is in the ledger is forgotten"
 
@@ -133,7 +133,7 @@ def test_a_loss_in_one_stream_is_asked_for_of_that_cluster_alone() -> None:
         await stage.say(*first_round())
         await east.say(Probe(), Probe(), Probe())
         await turns(leader)
-        asked = [len(list(one.bus.resyncs.after(0))) for one in (east, west)]
+        asked = [len(list(member.bus.resyncs.after(0))) for member in (east, west)]
         await east.say(Probe(), Probe())
         east.bus.observations.purge(east.bus.observations.end.seq - 1)
         await turns(leader)
@@ -143,7 +143,7 @@ def test_a_loss_in_one_stream_is_asked_for_of_that_cluster_alone() -> None:
             if isinstance(event := decode(entry.payload), GapObserved)
         ]
         assert [gap.cluster for gap in gaps] == ["east"]
-        after = [len(list(one.bus.resyncs.after(0))) for one in (east, west)]
+        after = [len(list(member.bus.resyncs.after(0))) for member in (east, west)]
         assert after == [asked[0] + 1, asked[1]]
 
     play(story)
@@ -152,7 +152,7 @@ def test_a_loss_in_one_stream_is_asked_for_of_that_cluster_alone() -> None:
 @pytest.mark.parametrize(
     "error", [BusUnreachableError("no answer"), BusRefusedError(10_008, "no right")]
 )
-def test_a_stream_that_cannot_be_read_delays_nobody(error: TidegateError) -> None:
+def test_a_stream_that_cannot_be_read_delays_no_other(error: TidegateError) -> None:
     async def story(stage: Stage) -> None:
         west = Member("west")
         deps = with_members(stage, west)
@@ -171,7 +171,7 @@ def test_a_stream_that_cannot_be_read_delays_nobody(error: TidegateError) -> Non
 
 
 def _is_read(leader: LeaderState, *members: Member) -> bool:
-    ends = [(one.name, one.bus.observations.end) for one in members]
+    ends = [(member.name, member.bus.observations.end) for member in members]
     return all(leader.members.by_name[name].committed == end for name, end in ends)
 
 
@@ -193,6 +193,6 @@ def test_what_makes_a_turn_fail_is_found_though_several_streams_gave_something()
         await leading
         assert len(refused(stage)) == 1
         positions = stage.lead("two").members
-        assert positions == {one.name: one.bus.observations.end for one in (east, west)}
+        assert positions == {member.name: member.bus.observations.end for member in (east, west)}
 
     play(story)

@@ -27,7 +27,7 @@ def world() -> World:
     return world
 
 
-def test_who_waits_and_who_runs_is_told_by_queue(world: World) -> None:
+def test_waiting_and_running_workloads_are_shown_by_queue(world: World) -> None:
     assert world.value("pending_workloads", cluster_queue="right", status="active") == 1
     assert world.value("pending_workloads", **CQ, status="active") == 0
     assert world.value("local_queue_pending_workloads", **LQ, status="inadmissible") == 0
@@ -50,7 +50,7 @@ def test_quota_and_usage_are_in_cores(world: World) -> None:
     assert world.value("cluster_queue_resource_pending", **pending) == 2
 
 
-def test_cohorts_are_told_with_all_below_them(world: World) -> None:
+def test_cohorts_are_reported_with_all_below_them(world: World) -> None:
     for cohort in ("unit", "all"):
         assert world.value("cohort_subtree_quota", cohort=cohort, **FLAVOR) == 8
         held = world.value("cohort_subtree_resource_reservations", cohort=cohort, **FLAVOR)
@@ -66,16 +66,16 @@ def test_cohorts_are_told_with_all_below_them(world: World) -> None:
 
 
 def test_a_status_is_one_of_all(world: World) -> None:
-    told = [
+    values = [
         world.value("cluster_queue_status", **CQ, status=status)
         for status in ("pending", "active", "terminating")
     ]
-    assert told == [0, 1, 0]
-    told = [
+    assert values == [0, 1, 0]
+    values = [
         world.value("local_queue_status", **LQ, active=active)
         for active in ("True", "False", "Unknown")
     ]
-    assert told == [1, 0, 0]
+    assert values == [1, 0, 0]
 
 
 def test_an_admission_is_counted_with_its_waits(world: World) -> None:
@@ -89,7 +89,7 @@ def test_an_admission_is_counted_with_its_waits(world: World) -> None:
     assert world.value("admission_checks_wait_time_seconds_count", **CQ, **HIGH) is None
 
 
-def test_a_wait_for_checks_is_told_apart() -> None:
+def test_a_wait_for_checks_is_distinguished() -> None:
     world = World()
     world.happen(*queues(), submitted(ONE, 0), reserved(ONE, 4, "budget"))
     labels = {"reason": "UnsatisfiedAdmissionChecks", "underlying_cause": ""}
@@ -99,7 +99,7 @@ def test_a_wait_for_checks_is_told_apart() -> None:
     assert world.value("admission_checks_wait_time_seconds_sum", **CQ, **HIGH) == 6
 
 
-def test_a_preemption_is_told_from_both_sides_until_the_quota_is_free(world: World) -> None:
+def test_a_preemption_is_reported_from_both_sides_until_the_quota_is_free(world: World) -> None:
     world.happen(about(facts.PodsReadyReported, ONE, 15, ready=True))
     assert world.value("ready_wait_time_seconds_sum", **CQ, **HIGH) == 15
     assert world.value("admitted_until_ready_wait_time_seconds_sum", **CQ, **HIGH) == 5
@@ -173,7 +173,7 @@ def test_what_the_configuration_leaves_out_is_left_out() -> None:
     assert world.value("reserving_active_workloads", **CQ) == 1
 
 
-def test_a_turn_is_an_attempt_if_it_tried_anybody(world: World) -> None:
+def test_a_turn_is_an_attempt_if_it_tried_a_workload(world: World) -> None:
     held = about(decisions.WorkloadPending, TWO, 11, reason="WaitingForQuota")
     world.status.meter.attempted([held], 0.25)
     world.status.meter.attempted([held, reserved(TWO, 12)], 0.5)

@@ -47,7 +47,7 @@ class Site:
 
     bus: MemoryBus
     engine: Engine
-    told: int = 0
+    published: int = 0
 
     def __post_init__(self) -> None:
         self.events = [MemoryStream(self.bus.now_us, 1_000, discard_new=False) for _ in range(2)]
@@ -84,14 +84,14 @@ class Site:
         await self.bus.observation_publisher().publish(subject, payload, message_id)
         return 0
 
-    async def say(self, resource: str, *told: Observation) -> None:
+    async def say(self, resource: str, *observations: Observation) -> None:
         """Publish what ingest observes of one resource."""
         outlet = self.bus.observation_publisher()
-        for observation in told:
-            self.told += 1
+        for observation in observations:
+            self.published += 1
             name = observation.name if isinstance(observation, Observed) else ""
             subject = observed("local", resource, "team", name)
-            await outlet.publish(subject, encode(observation), f"test:{self.told}")
+            await outlet.publish(subject, encode(observation), f"test:{self.published}")
 
     def entries(self, partition: int) -> list[Entry]:
         return list(verify(self.ledgers[partition].read()))
@@ -124,10 +124,10 @@ async def listed(site: Site, number: int = 1) -> None:
     locals_ = lead("zero", "first"), lead("one", "second")
     jobs = job("a", queue="zero"), job("b", queue="one")
     await site.say("probes", beat(number, QUEUES, LOCAL_QUEUES, JOBS))
-    for resource, told in ((QUEUES, queues), (LOCAL_QUEUES, locals_), (JOBS, jobs)):
+    for resource, observations in ((QUEUES, queues), (LOCAL_QUEUES, locals_), (JOBS, jobs)):
         await site.say(resource, started(resource, number))
-        await site.say(resource, *(replace(each, round=number) for each in told))
-        present = [each.uid for each in told]
+        await site.say(resource, *(replace(each, round=number) for each in observations))
+        present = [each.uid for each in observations]
         await site.say(resource, completed(10, *present, resource=resource, number=number))
 
 
@@ -141,13 +141,13 @@ async def both(site: Site) -> list[LeaderState]:
 
 
 def play(story: Callable[[Site], Coroutine[Any, Any, None]]) -> None:
-    async def told() -> None:
+    async def run_story() -> None:
         await story(Site(MemoryBus(), engine))
 
     engine = open_engine("sqlite://")
     try:
         upgrade(engine)
-        run_virtually(told())
+        run_virtually(run_story())
     finally:
         engine.dispose()
 
@@ -185,7 +185,7 @@ def test_what_a_led_partition_has_not_read_is_not_purged(*, away: bool) -> None:
             site.ledgers[1].renew(second.epoch, 0)
         await turn(first)
         await turn(first)  # it reads nothing: now it purges
-        assert site.bus.observations.count == (0 if away else site.told)
+        assert site.bus.observations.count == (0 if away else site.published)
         await site.say("probes", beat(2, QUEUES, LOCAL_QUEUES, JOBS))
         for leader in (first, second, first, second):
             await turn(leader)

@@ -16,19 +16,19 @@ BLOCKS = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nwaitFo
 
 
 @pytest.mark.parametrize(
-    ("settings", "words", "told"),
+    ("settings", "words", "text"),
     [
         (Settings, ["--member-clusters", "east"], "partition 0 alone decides for member clusters"),
         (ActuatorSettings, ["--hub", "east"], "partition 0 alone decides for member clusters"),
     ],
 )
 def test_member_clusters_are_partition_0_s(
-    settings: type[ServiceSettings], words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    settings: type[ServiceSettings], words: list[str], text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     read_settings(settings, "it", "", words, {})
     with pytest.raises(SystemExit):
         read_settings(settings, "it", "", words, {"TIDEGATE_PARTITION": "2"})
-    assert told in capsys.readouterr().err
+    assert text in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", ["-1", "1000", "one", ""])

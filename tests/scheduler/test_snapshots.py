@@ -51,7 +51,7 @@ def test_bytes_that_cannot_be_read_are_passed_over() -> None:
     play(story)
 
 
-def test_a_state_that_cannot_be_written_stops_nobody() -> None:
+def test_a_state_that_cannot_be_written_stops_no_decision() -> None:
     """Three jobs of 9,000,000,000,000,000 CPUs in a queue without a limit, and a budget."""
 
     async def story(stage: Stage) -> None:

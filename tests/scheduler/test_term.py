@@ -95,7 +95,7 @@ def test_a_stop_in_the_middle_of_a_turn_lets_it_end() -> None:
         assert len(stage.entries()) > 2
         assert stage.all_is_published()
         unread = stage.lead().observations.seq + 1
-        assert unread in [one.at.seq for one in stage.bus.observations.after(0)]
+        assert unread in [record.at.seq for record in stage.bus.observations.after(0)]
         assert running.deps.status.role == "stopped"
 
     play(story)
@@ -118,7 +118,7 @@ def test_trouble_that_passes_is_waited_out() -> None:
     play(story)
 
 
-def test_a_lost_tail_is_told_and_nobody_leads_until_it_is_mended() -> None:
+def test_a_lost_tail_is_reported_and_no_replica_leads_until_it_is_mended() -> None:
     async def story(stage: Stage) -> None:
         leader = await stage.leader()
         lost = seal(leader.head, 1, "local", [TimePassed(at_us=1)])
@@ -242,6 +242,6 @@ class Repeating:
         self.pulls += 1
         if self.repeats and self._last:
             return self._last
-        found = await self._reader.pull(after, count_max=count_max, wait_s=wait_s)
-        self._last = [*found] or self._last
-        return found
+        messages = await self._reader.pull(after, count_max=count_max, wait_s=wait_s)
+        self._last = [*messages] or self._last
+        return messages

@@ -23,12 +23,12 @@ def resyncs(stage: Stage) -> int:
 
 
 async def all_turns(leader: LeaderState, stage: Stage) -> None:
-    """Run turns until everything that was told is committed."""
+    """Run turns until everything that was reported is committed."""
     while leader.committed.seq < stage.bus.observations.end.seq:
         await turn(leader)
 
 
-def test_what_is_told_becomes_entries_in_one_turn_and_is_forgotten() -> None:
+def test_observations_become_entries_in_one_turn_and_are_forgotten() -> None:
     async def story(stage: Stage) -> None:
         leader = await stage.leader()
         await stage.say(*first_round())
@@ -82,15 +82,15 @@ def test_a_full_bus_that_holds_only_what_is_known_is_emptied() -> None:
     async def story(stage: Stage) -> None:
         leader = await stage.leader()
         await stage.say(*first_round())
-        said = asyncio.ensure_future(stage.say(*120 * [queue("team-a", 5)]))
-        while not said.done():
+        task = asyncio.ensure_future(stage.say(*120 * [queue("team-a", 5)]))
+        while not task.done():
             await turn(leader)
         assert stage.types().count("ClusterQueueDefined") == 1
 
     play(story)
 
 
-def test_nothing_told_writes_nothing() -> None:
+def test_no_observations_write_nothing() -> None:
     async def story(stage: Stage) -> None:
         leader = await stage.leader()
         assert await turn(leader) == 0

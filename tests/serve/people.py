@@ -31,7 +31,7 @@ class ReviewingApi:
     """Answers TokenReviews and SubjectAccessReviews; a token is its owner's name."""
 
     def __init__(self) -> None:
-        self.rights = {name: set(found) for name, found in RIGHTS.items()}
+        self.rights = {name: set(names) for name, names in RIGHTS.items()}
         self.asked = Counter[str]()
         self.answers = True
 

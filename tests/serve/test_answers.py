@@ -64,8 +64,8 @@ def job(cpu: str, namespace: str = "", queue: str = "main") -> dict[str, Any]:
 
 def parallel(pods: int) -> dict[str, Any]:
     """Return a Job of so many pods at once, which may be no number of pods."""
-    one = job("1")
-    return {**one, "spec": {**one["spec"], "parallelism": pods}}
+    obj = job("1")
+    return {**obj, "spec": {**obj["spec"], "parallelism": pods}}
 
 
 def printed(ledger: str, words: str) -> str:
@@ -74,12 +74,12 @@ def printed(ledger: str, words: str) -> str:
     return result.stdout
 
 
-def told(value: object) -> object:
+def without_ours(value: object) -> object:
     """Return an answer without what the other one leaves out."""
     if isinstance(value, dict):
-        kept = {name: told(one) for name, one in value.items() if name not in OURS}
-        return {name: one for name, one in kept.items() if one not in (None, 0, "", [], {})}
-    return [told(one) for one in value] if isinstance(value, list) else value
+        kept = {name: without_ours(value) for name, value in value.items() if name not in OURS}
+        return {name: value for name, value in kept.items() if value not in (None, 0, "", [], {})}
+    return [without_ours(item) for item in value] if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize(("words", "path"), SAME)
@@ -88,10 +88,12 @@ def test_the_server_answers_what_the_command_prints(
 ) -> None:
     answer = local.get(f"/v1/{path}")
     assert answer.status_code == 200, answer.text
-    found = answer.json()
+    value = answer.json()
     expected = json.loads(printed(ledger, f"{words} -o json"))
     assert expected
-    assert told(found.get("items", found) if isinstance(found, dict) else found) == told(expected)
+    assert without_ours(
+        value.get("items", value) if isinstance(value, dict) else value
+    ) == without_ours(expected)
 
 
 @pytest.mark.parametrize(("words", "form"), TEXTS)
@@ -105,7 +107,7 @@ def test_a_story_as_text_is_what_the_command_prints(
 
 
 @pytest.mark.parametrize("cpu", ["1", "500"])
-def test_a_job_that_is_only_tried_is_told_of_as_by_the_command(
+def test_a_job_that_is_only_tried_is_reported_as_by_the_command(
     local: TestClient, ledger: str, tmp_path: Path, cpu: str
 ) -> None:
     manifest = job(cpu)
@@ -116,12 +118,12 @@ def test_a_job_that_is_only_tried_is_told_of_as_by_the_command(
     words = ["what-if", "submit", str(path), "-n", "a", "-o", "json"]
     result = CliRunner().invoke(build(), words, env={"TIDEGATE_LEDGER": ledger})
     assert result.exit_code == (cpu != "1"), result.output
-    assert told(answer.json()) == told(json.loads(result.stdout))
+    assert without_ours(answer.json()) == without_ours(json.loads(result.stdout))
     assert bool(answer.json()["assignment"]) == answer.json()["startsNow"] == (cpu == "1")
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "said"),
+    ("body", "status", "text"),
     [
         (b"{", 400, "no JSON object"),
         (b"[]", 400, "no JSON object"),
@@ -135,13 +137,13 @@ def test_a_job_that_is_only_tried_is_told_of_as_by_the_command(
         (json.dumps(parallel(-5)).encode(), 422, "parallelism"),
     ],
 )
-def test_what_is_no_job_is_refused(local: TestClient, body: bytes, status: int, said: str) -> None:
+def test_what_is_no_job_is_refused(local: TestClient, body: bytes, status: int, text: str) -> None:
     answer = local.post("/v1/namespaces/a/dry-run", content=body)
-    assert (answer.status_code, said in answer.text) == (status, True), answer.text
+    assert (answer.status_code, text in answer.text) == (status, True), answer.text
 
 
 @pytest.mark.parametrize(
-    ("query", "status", "said"),
+    ("query", "status", "text"),
     [
         ("", 400, "otherwise"),
         ("?set=clusterqueue/nosuch.cpu=1", 422, "nosuch"),
@@ -150,10 +152,10 @@ def test_what_is_no_job_is_refused(local: TestClient, body: bytes, status: int, 
     ],
 )
 def test_what_cannot_be_otherwise_is_refused(
-    local: TestClient, query: str, status: int, said: str
+    local: TestClient, query: str, status: int, text: str
 ) -> None:
     answer = local.get(f"/v1/what-if{query}")
-    assert (answer.status_code, said in answer.text) == (status, True), answer.text
+    assert (answer.status_code, text in answer.text) == (status, True), answer.text
 
 
 def test_one_history_is_played_at_a_time_and_of_a_bounded_length(

@@ -68,11 +68,11 @@ def test_a_page_of_another_site_cannot_ask_the_server_of_this_machine(
     assert local.get("/v1/me", headers={"Host": host}).status_code == 403
 
 
-@pytest.mark.parametrize(("words", "told"), REFUSED)
-def test_the_command_refuses_what_would_be_open(ledger: str, words: list[str], told: str) -> None:
+@pytest.mark.parametrize(("words", "text"), REFUSED)
+def test_the_command_refuses_what_would_be_open(ledger: str, words: list[str], text: str) -> None:
     result = CliRunner().invoke(build(), ["serve", "--ledger", ledger, *words])
     assert result.exit_code == 2
-    assert told in result.stderr
+    assert text in result.stderr
 
 
 def test_an_archive_is_not_served(ledger: str, tmp_path: object) -> None:
@@ -85,11 +85,13 @@ def test_an_archive_is_not_served(ledger: str, tmp_path: object) -> None:
 
 
 def test_reports_by_namespace_are_those_with_such_a_column(local: TestClient) -> None:
-    names = {one["name"] for one in local.get("/v1/reports").json()["items"]}
-    found = {name: local.get(f"/v1/reports/{name}").json()["items"] for name in names}
+    names = {item["name"] for item in local.get("/v1/reports").json()["items"]}
+    mapping = {name: local.get(f"/v1/reports/{name}").json()["items"] for name in names}
     sums = {"quota_hourly", "wait_summary"}  # they tell of namespaces, and sum what others have
-    told = {name for name, rows in found.items() if rows and "namespace" in rows[0]} - sums
-    assert {name for name in BY_NAMESPACE if found[name]} == told
+    current_names = {
+        name for name, rows in mapping.items() if rows and "namespace" in rows[0]
+    } - sums
+    assert {name for name in BY_NAMESPACE if mapping[name]} == current_names
 
 
 def test_the_document_has_every_endpoint_and_every_form(local: TestClient) -> None:

@@ -23,5 +23,5 @@ TRIED = PlacementTried(
 def test_a_story_may_say_that_pods_found_no_nodes() -> None:
     line = Line(seq=3, at_us=0, what="WorkloadPending", text="no place", placements=(TRIED,))
     story = Story(workload="a/b", lines=[line])
-    told = msgspec.convert(msgspec.to_builtins(record(story, {})), Why)
-    assert told.lines[0].placements == [TRIED]
+    why = msgspec.convert(msgspec.to_builtins(record(story, {})), Why)
+    assert why.lines[0].placements == [TRIED]

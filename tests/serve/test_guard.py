@@ -14,7 +14,7 @@ from tidegate.kube.ports import JSON, Response
 from tidegate.serve.visibility.guard import AGAIN_S, MISSES_MAX, SERVICES, Guard, trusted
 
 LISTED = registered()
-NAMES = {one["metadata"]["name"] for one in LISTED}
+NAMES = {obj["metadata"]["name"] for obj in LISTED}
 
 
 class Registry:
@@ -40,9 +40,9 @@ class Registry:
         match method:
             case "POST":
                 self.posts += 1
-                one = msgspec.json.decode(body or b"")
-                known = self.held.setdefault(one["metadata"]["name"], one)
-                return Response(201 if known is one else 409, b"{}")
+                obj = msgspec.json.decode(body or b"")
+                known = self.held.setdefault(obj["metadata"]["name"], obj)
+                return Response(201 if known is obj else 409, b"{}")
             case "DELETE":
                 return Response(200 if self.held.pop(name, None) else 404, b"{}")
             case _:
@@ -96,7 +96,7 @@ async def test_what_the_api_server_cannot_reach_is_taken_off_though_it_answers_h
     assert await world.look(MISSES_MAX) == set()
 
 
-async def test_one_that_somebody_else_takes_off_comes_back() -> None:
+async def test_one_that_another_client_takes_off_comes_back() -> None:
     world = World()
     await world.look()
     world.api.held.clear()
@@ -117,5 +117,5 @@ async def test_what_the_guard_may_not_do_is_said() -> None:
 
 
 def test_the_servers_authority_is_believed() -> None:
-    assert {one["spec"]["caBundle"] for one in trusted(LISTED, "pem")} == {"cGVt"}
-    assert not any("caBundle" in one["spec"] for one in LISTED)
+    assert {obj["spec"]["caBundle"] for obj in trusted(LISTED, "pem")} == {"cGVt"}
+    assert not any("caBundle" in obj["spec"] for obj in LISTED)

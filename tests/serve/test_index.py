@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from tests.parts.sample import TOLD
+from tests.parts.sample import ENTRIES
 from tidegate.cli.ledger.name_lookup import naming
 from tidegate.cli.ledger.reading import open_reader
 from tidegate.serve.ledger.noted.index import Index, IndexedLedger, IndexedReader
 
 KEYS = sorted(
-    {event.split('"')[0] for entry in TOLD for event in entry.payload.split('"workload":"')[1:]}
+    {event.split('"')[0] for entry in ENTRIES for event in entry.payload.split('"workload":"')[1:]}
 )
 
 
 @pytest.mark.parametrize("key", KEYS)
 def test_the_index_finds_what_a_search_finds(ledger: str, key: str) -> None:
     index = Index()
-    for entry in TOLD:
+    for entry in ENTRIES:
         index.add(entry)
     with open_reader(ledger, reports=False) as reader:
         fields = reader._replace(ledger=IndexedLedger(reader.ledger, index))

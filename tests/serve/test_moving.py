@@ -1,4 +1,4 @@
-"""What changes though no event was written is told anew: waits go on, and the index grows."""
+"""What changes though no event was written is reported anew: waits go on, and the index grows."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_of_a_time_of_the_past_waits_last_until_then(
     local: TestClient, path: str, field: str
 ) -> None:
     at = "2026-03-02T08:50:00Z"
-    begun_us = parse_utc("2026-03-02T08:40:01Z")  # nothing is told of sweep from then to 09:15
+    begun_us = parse_utc("2026-03-02T08:40:01Z")  # nothing is reported of sweep from then to 09:15
     answer = local.get(f"{path}?asOf={at}")
     (waited_s,) = {row[field] for row in answer.json()["items"] if row[field]}
     assert waited_s == (parse_utc(at) - begun_us) // SECOND_US
@@ -72,7 +72,7 @@ def test_of_a_time_of_the_past_waits_last_until_then(
     assert {row[field] for row in later.json()["items"] if row[field]} == {waited_s + 60}
 
 
-def test_how_far_the_chain_was_followed_is_told_as_it_is(
+def test_how_far_the_chain_was_followed_is_reported_as_it_is(
     ledger: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with running(ledger, *ANYBODY) as client:

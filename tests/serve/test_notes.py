@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from store.archive.archive_format import Archive
-from tests.parts.sample import TOLD
+from tests.parts.sample import ENTRIES
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.core.folding import snapshot
@@ -42,15 +42,15 @@ def test_notes_of_all_are_those_of_each(busy: list[Entry]) -> None:
     notes, owners = noted(busy), dict[str, list[int]]()
     for entry in busy:
         owners.setdefault(getattr(decode(entry.payload), "workload", ""), []).append(entry.seq)
-    preempted = [one.seq for one in busy if one.type == "WorkloadPreempted"]
+    preempted = [entry.seq for entry in busy if entry.type == "WorkloadPreempted"]
     keys = {key for key, seqs in owners.items() if {*seqs} & {*preempted}}
     assert len(keys) > 5
     for key in sorted(keys):
         expected = {
             seq: note for seq, note in around(busy, key, busy[-1].seq).items() if note != Around()
         }
-        found = {seq: note for seq in owners[key] if (note := notes.get(seq)) is not None}
-        assert found == expected
+        mapping = {seq: note for seq in owners[key] if (note := notes.get(seq)) is not None}
+        assert mapping == expected
 
 
 def test_what_a_turn_freed_is_kept_once() -> None:
@@ -74,12 +74,12 @@ def test_a_server_ends_with_one_state_and_nothing_that_only_deciding_takes_away(
         pass
     try:
         with live.state() as state:
-            assert state.seq == live.index.seq == live.verified_seq == len(TOLD)
+            assert state.seq == live.index.seq == live.verified_seq == len(ENTRIES)
             assert not state.forest.to_reconcile
             assert not state.forest.unready
             queues = state.forest.cluster_queues.values()
             assert not any(queue.heap for queue in queues)
-            assert {one.shape for one in state.workloads.values()} - {None} == {
+            assert {workload.shape for workload in state.workloads.values()} - {None} == {
                 shape for queue in queues for shape in queue.shapes.values()
             }
         assert live.fault == ""
@@ -89,7 +89,7 @@ def test_a_server_ends_with_one_state_and_nothing_that_only_deciding_takes_away(
 
 def test_a_state_that_is_taken_apart_leaves_nothing_to_collect() -> None:
     state = State()
-    for entry in TOLD:
+    for entry in ENTRIES:
         apply_recorded(state, decode(entry.payload))
     forest(state)
     gc.collect()
@@ -108,4 +108,4 @@ def test_a_state_that_is_taken_apart_leaves_nothing_to_collect() -> None:
 
 def held() -> int:
     """Return how many parts of states there are, of this test's and of others'."""
-    return sum(isinstance(one, Node | Tree | Workload) for one in gc.get_objects())
+    return sum(isinstance(obj, Node | Tree | Workload) for obj in gc.get_objects())

@@ -36,11 +36,11 @@ def test_the_proxy_says_who_asks() -> None:
         ("gate", [*ANN, ("x-forwarded-user", "root")]),
     ],
 )
-def test_nobody_else_does(peer: str | None, headers: list[tuple[str, str]]) -> None:
+def test_no_other_account_does(peer: str | None, headers: list[tuple[str, str]]) -> None:
     assert PROXY.person(peer, headers) is None
 
 
-def test_an_identity_provider_makes_nobody_one_of_kubernetes_own() -> None:
+def test_an_identity_provider_makes_no_user_one_of_kubernetes_own() -> None:
     bare = OidcProxy(authority="", names=("gate",))
     assert bare.person("gate", [("x-forwarded-user", "system:admin")]) is None
     headers = [("x-forwarded-user", "eve"), ("x-forwarded-groups", "system:masters,a")]

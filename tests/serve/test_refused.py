@@ -143,7 +143,7 @@ def test_who_may_not_is_refused(served: Client, who: str, path: str, status: int
     assert not re.search(r"\bjob-(urgent|report)", answer.text)
 
 
-def test_who_may_see_one_namespace_is_told_no_name_of_another(served: Client) -> None:
+def test_a_user_of_one_namespace_is_shown_no_name_of_another(served: Client) -> None:
     hidden = 0
     for paths in OF_ANN.values():
         for path in paths:
@@ -151,10 +151,10 @@ def test_who_may_see_one_namespace_is_told_no_name_of_another(served: Client) ->
             assert answer.status_code == 200, (path, answer.text)
             assert NAMED.findall(answer.text) == [], path
             hidden += answer.text.count(HIDDEN)
-    assert hidden > 0  # others' workloads had their part in what was told
+    assert hidden > 0  # others' workloads had their part in what was reported
 
 
-def test_who_may_see_all_is_told_all(served: Client) -> None:
+def test_a_user_that_may_see_all_is_shown_all(served: Client) -> None:
     text = served("root").get("/v1/workloads/a/sweep/why?detail=whole").text
     assert "b/job-urgent" in text
     assert HIDDEN not in text
@@ -162,20 +162,20 @@ def test_who_may_see_all_is_told_all(served: Client) -> None:
 
 def test_who_may_list_queues_alone_sees_no_name_in_them(served: Client) -> None:
     answer = served("queues").get("/v1/queues")
-    heads = {one["head"] for one in answer.json()["items"]} - {None}
+    heads = {item["head"] for item in answer.json()["items"]} - {None}
     assert heads == {HIDDEN}
     usage = served("queues").get("/v1/usage").json()["items"]
-    assert [one["usedBy"] for one in usage] == [[]] * len(usage)
+    assert [item["usedBy"] for item in usage] == [[]] * len(usage)
     assert served("root").get("/v1/usage").json()["items"][0]["usedBy"]
 
 
-def test_who_may_get_jobs_is_told_of_such_jobs(served: Client) -> None:
+def test_a_user_that_may_get_jobs_is_shown_such_jobs(served: Client) -> None:
     answer = served("jobs").get("/v1/workloads/a/huge/why")
     assert answer.status_code == 200
     assert answer.json()["job"]["kind"] == "batch/job"
 
 
-def test_without_an_answer_of_the_api_server_nobody_is_told(ledger: str) -> None:
+def test_without_an_answer_of_the_api_server_nothing_is_shown(ledger: str) -> None:
     api = ReviewingApi()
     api.answers = False
     with running(ledger, *judged(api)) as client:
@@ -187,12 +187,12 @@ def test_without_an_answer_of_the_api_server_nobody_is_told(ledger: str) -> None
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("path", sorted(OF_ANN))
 def test_nothing_can_be_changed(served: Client, method: str, path: str) -> None:
-    (row,) = (one for one in ENDPOINTS if one.path == path)
+    (row,) = (endpoint for endpoint in ENDPOINTS if endpoint.path == path)
     status = 400 if method == row.method else 405  # what is tried alone takes something
     assert served("root").request(method, path).status_code == status
 
 
-def test_who_tries_a_job_is_told_no_name_of_another_namespace(served: Client) -> None:
+def test_a_user_that_tries_a_job_is_shown_no_name_of_another_namespace(served: Client) -> None:
     body = job("500")
     assert served("ann").post("/v1/namespaces/b/dry-run", json=body).status_code == 403
     assert served("nobody").post("/v1/namespaces/a/dry-run", json=body).status_code == 403

@@ -72,14 +72,14 @@ async def test_what_one_may_is_not_what_another_of_the_name_may() -> None:
 def test_headers_count_from_the_api_server_alone(
     peer: str | None, headers: list[tuple[str, str]], who: str
 ) -> None:
-    found = PROXY.person(peer, headers)
-    assert ("" if found is None else found.name) == who
-    if found is not None:
-        assert found.extra == {"a/b": ("c",)}
-        assert not found.local
+    person = PROXY.person(peer, headers)
+    assert ("" if person is None else person.name) == who
+    if person is not None:
+        assert person.extra == {"a/b": ("c",)}
+        assert not person.local
 
 
-def test_who_asks_too_often_waits_and_nobody_else_does() -> None:
+def test_a_user_that_asks_too_often_waits_and_no_other_does() -> None:
     clock = Clock()
     pace = Pace(2, clock)
     for _ in range(2 * BURST_S):

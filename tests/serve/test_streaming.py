@@ -11,7 +11,7 @@ import httpx2
 import msgspec
 import pytest
 
-from tests.parts.sample import TOLD, TURNS, append, filled
+from tests.parts.sample import ENTRIES, TURNS, append, filled
 from tests.serve.conftest import judged
 from tests.serve.people import ReviewingApi
 from tidegate.ports import free_ports
@@ -46,10 +46,10 @@ async def opened(
     given = {"Authorization": f"Bearer {who}", "Accept": streaming.STREAM, **headers}
     async with client.stream("GET", f"{EVENTS}?{query}", headers=given) as answer:
         assert answer.status_code == 200, await answer.aread()
-        yield told(answer)
+        yield server_events(answer)
 
 
-async def told(answer: httpx2.Response) -> AsyncIterator[tuple[str, str]]:
+async def server_events(answer: httpx2.Response) -> AsyncIterator[tuple[str, str]]:
     """Yield each event's name and data."""
     event = ""
     async for line in answer.aiter_lines():
@@ -70,16 +70,16 @@ async def test_a_stream_goes_on_as_events_are_written(tmp_path: Path) -> None:
         before = TURNS[-1][0].seq - 1
         async with served(path, ReviewingApi()) as client:
             async with opened(client, "root", f"after={before - 3}") as stream:
-                found = await taken(stream, 3)
+                pairs = await taken(stream, 3)
                 append(ledger, TURNS[-1])
-                found += await taken(stream, len(TURNS[-1]))
-            seqs = [msgspec.json.decode(data)["seq"] for _, data in found]
-            assert seqs == list(range(before - 2, len(TOLD) + 1))
+                pairs += await taken(stream, len(TURNS[-1]))
+            seqs = [msgspec.json.decode(data)["seq"] for _, data in pairs]
+            assert seqs == list(range(before - 2, len(ENTRIES) + 1))
             async with opened(client, "root", "", **{"Last-Event-ID": str(before)}) as stream:
-                assert await taken(stream, len(TURNS[-1])) == found[3:]
+                assert await taken(stream, len(TURNS[-1])) == pairs[3:]
 
 
-async def test_who_sees_one_namespace_is_told_of_it_alone(ledger: str) -> None:
+async def test_a_user_of_one_namespace_is_shown_it_alone(ledger: str) -> None:
     async with served(Path(ledger), ReviewingApi()) as client:
         async with opened(client, "ann", "namespace=a&after=0&type=WorkloadPreempted") as stream:
             ((kind, data),) = await taken(stream, 1)
@@ -111,8 +111,8 @@ async def test_who_loses_the_right_loses_the_stream(
 async def test_one_person_has_so_many_streams_and_no_more() -> None:
     streams = streaming.Streams()
     opened_now = [streams.opened("ann") for _ in range(streaming.STREAMS_OF_ONE_MAX)]
-    for one in opened_now:
-        one.__enter__()
+    for manager in opened_now:
+        manager.__enter__()
     with pytest.raises(Exception, match="At most"), streams.opened("ann"):
         pass
     with streams.opened("bob"):

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from store.archive.archive_format import Archive
 from store.reading.as_of import past
 from tests.parts.reports import rows as rows_of
-from tests.parts.sample import TOLD
+from tests.parts.sample import ENTRIES
 from tidegate.cli.commands.show.positions import placed_rows
 from tidegate.cli.commands.show.queue import counted_queues, queue_records
 from tidegate.cli.commands.show.usage import place_of, usage_record, usage_records
@@ -32,14 +32,14 @@ from tidegate.serve.ledger.queueing import holding_counts, queue_rows, waiting_r
 from tidegate.serve.ledger.usage import setters, usage_rows
 
 PRICES = (("", "", 1.0), ("", "borrowed", 2.0), ("urgent", "", 3.0))
-SEQS = [entry.seq for entry in TOLD]
+SEQS = [entry.seq for entry in ENTRIES]
 BUSY = Path(__file__).parent.parent / "ledgers" / "kept" / "0.1.0-busy.jsonl.gz"
 
 
 @pytest.fixture(scope="module")
 def index() -> Index:
     made = Index()
-    for entry in TOLD:
+    for entry in ENTRIES:
         made.add(entry)
     return made
 
@@ -47,7 +47,7 @@ def index() -> Index:
 @pytest.mark.parametrize("seq", SEQS[::3])
 def test_a_state_gives_the_rows_of_the_reports(ledger: str, index: Index, seq: int) -> None:
     state = State()
-    for entry in TOLD[:seq]:
+    for entry in ENTRIES[:seq]:
         apply_recorded(state, decode(entry.payload))
 
     def since(workload: Workload) -> int:
@@ -64,7 +64,7 @@ def test_a_state_gives_the_rows_of_the_reports(ledger: str, index: Index, seq: i
 @pytest.mark.parametrize("seq", SEQS[::3])
 def test_a_state_gives_what_becomes_of_quota_as_the_report_does(ledger: str, seq: int) -> None:
     state = State()
-    for entry in TOLD[:seq]:
+    for entry in ENTRIES[:seq]:
         apply_recorded(state, decode(entry.payload))
     with open_reader(ledger, str(seq)) as reader:
         expected = usage_records(reader)
@@ -85,16 +85,16 @@ def test_the_states_of_a_longer_history_give_it_too() -> None:
             with past(entries[: entry.seq]) as engine:
                 expected = rows_of(engine, "quota_now")
             names = [name for name in expected[0] if name != "partition"]  # a state is of one
-            found = [{name: row[name] for name in names} for row in usage_rows(state)]
-            assert found == [{name: row[name] for name in names} for row in expected]
+            documents = [{name: row[name] for name in names} for row in usage_rows(state)]
+            assert documents == [{name: row[name] for name in names} for row in expected]
             lent = lent or any(row["lent"] for row in expected)
     assert lent
 
 
 def test_some_wait_for_each_reason_in_what_is_compared(index: Index) -> None:
-    assert len({one.type for one in TOLD}) > 10
+    assert len({entry.type for entry in ENTRIES}) > 10
     assert index.rare(["WorkloadPreempted"], SEQS[-1]) == [
-        entry.seq for entry in reversed(TOLD) if entry.type == "WorkloadPreempted"
+        entry.seq for entry in reversed(ENTRIES) if entry.type == "WorkloadPreempted"
     ]
     assert index.rare(["WorkloadAdmitted"], SEQS[-1]) is None
     assert "WorkloadPreempted" in RARE
@@ -106,17 +106,17 @@ def test_the_past_is_the_same_by_whichever_way_it_is_reached(ledger: str) -> Non
         for seq in (40, 46, 12, 79, 35, 36, 7, 79, 1):
             then = reader._replace(end=seq)
             with past.state(then) as state:
-                assert (state.seq, state.now_us) == (seq, TOLD[seq - 1].at_us)
-                kept = {key: one.phase for key, one in state.workloads.items()}
+                assert (state.seq, state.now_us) == (seq, ENTRIES[seq - 1].at_us)
+                kept = {key: workload.phase for key, workload in state.workloads.items()}
             folded = then.state()
-            assert kept == {key: one.phase for key, one in folded.workloads.items()}
+            assert kept == {key: workload.phase for key, workload in folded.workloads.items()}
 
 
 def test_memory_for_passed_states_is_bounded(ledger: str) -> None:
     moments = Moments(apart=1, bytes_max=5_000)
     with open_reader(ledger, reports=False) as reader, Past(moments).state(reader):
         assert 0 < moments.bytes <= 5_000
-    newest = moments.nearest(TOLD[-1].seq)
+    newest = moments.nearest(ENTRIES[-1].seq)
     kept = moments.state(newest)
     assert kept is not None
     assert kept.seq == newest > 0
@@ -127,18 +127,18 @@ def test_large_states_are_kept_farther_apart(ledger: str) -> None:
     with open_reader(ledger, reports=False) as reader:
         state = reader._replace(end=40).state()
         moments = Moments(apart=1)
-        for entry in reader.ledger.read(40, TOLD[-1].seq):
+        for entry in reader.ledger.read(40, ENTRIES[-1].seq):
             apply_recorded(state, decode(entry.payload))
             moments.keep(state)
         size = len(write(state))
-    seqs = {moments.nearest(seq) for seq in range(41, TOLD[-1].seq + 1)} - {0}
+    seqs = {moments.nearest(seq) for seq in range(41, ENTRIES[-1].seq + 1)} - {0}
     assert min(b - a for a, b in pairwise(sorted(seqs)[1:])) >= size // (2 * APART_BYTES)
     assert len(seqs) > 3
 
 
 def test_a_month_is_summed_as_the_reports_sum_it(ledger: str) -> None:
     with open_reader(ledger) as reader:
-        span = span_of("", TOLD[-1].at_us)
+        span = span_of("", ENTRIES[-1].at_us)
         assert (span.month, span.until_us % HOUR_US) == ("2026-03", 0)
         costs = cost_rows(reader, span)
         expected = {
@@ -161,39 +161,39 @@ def test_a_month_is_summed_as_the_reports_sum_it(ledger: str) -> None:
 
 def test_quota_is_split_as_the_hourly_report_splits_it(ledger: str) -> None:
     with open_reader(ledger) as reader:
-        found = quota_rows(reader, span_of("2026-03", TOLD[-1].at_us))
+        current_quota_rows = quota_rows(reader, span_of("2026-03", ENTRIES[-1].at_us))
         hourly = [
             row for row in reader.report("quota_hourly") if row["hour"] < "2026-03-02T10:00:00Z"
         ]
-        for row in found:
+        for row in current_quota_rows:
             place = row["cluster_queue"], row["flavor"], row["resource"]
             mine = [
-                one
-                for one in hourly
-                if (one["cluster_queue"], one["flavor"], one["resource"]) == place
+                row
+                for row in hourly
+                if (row["cluster_queue"], row["flavor"], row["resource"]) == place
             ]
             for name in ("nominal", "used", "borrowed"):
-                total = sum(one[f"{name}_seconds"] for one in mine) / 3_600
+                total = sum(item[f"{name}_seconds"] for item in mine) / 3_600
                 assert row[f"{name}_hours"] == pytest.approx(total), (place, name)
             left = row["nominal_hours"] + row["borrowed_hours"] - row["used_hours"]
             assert row["unused_hours"] == pytest.approx(left)
-        assert any(row["borrowed_hours"] for row in found)
+        assert any(row["borrowed_hours"] for row in current_quota_rows)
 
 
 def test_a_moment_of_the_past_cuts_its_month_off(ledger: str) -> None:
-    at_us = next(entry.at_us for entry in TOLD if entry.at_us % HOUR_US)
+    at_us = next(entry.at_us for entry in ENTRIES if entry.at_us % HOUR_US)
     with open_reader(ledger) as reader:
-        early, late = span_of("", at_us), span_of("", TOLD[-1].at_us)
+        early, late = span_of("", at_us), span_of("", ENTRIES[-1].at_us)
         before = sum(row["unit_hours"] for row in cost_rows(reader, early))
         assert before < sum(row["unit_hours"] for row in cost_rows(reader, late))
-        assert cost_rows(reader, span_of("2026-04", TOLD[-1].at_us)) == []
+        assert cost_rows(reader, span_of("2026-04", ENTRIES[-1].at_us)) == []
 
 
 def test_what_is_called_so_is_found(local: TestClient) -> None:
     items = local.get("/v1/search?text=TEAM").json()["items"]
-    assert {(one["kind"], one["name"]) for one in items} >= {("ClusterQueue", "team-a")}
+    assert {(item["kind"], item["name"]) for item in items} >= {("ClusterQueue", "team-a")}
     items = local.get("/v1/search?text=huge&asOf=75").json()["items"]
-    assert [(one["kind"], one["name"], one["namespace"]) for one in items] == [
+    assert [(item["kind"], item["name"], item["namespace"]) for item in items] == [
         ("Workload", "job-huge-d526e", "a")
     ]
 
@@ -201,13 +201,13 @@ def test_what_is_called_so_is_found(local: TestClient) -> None:
 def test_who_has_quota_is_listed_with_it(local: TestClient) -> None:
     items = local.get("/v1/running?queue=team-a&asOf=46").json()["items"]
     assert items
-    assert {one["clusterQueue"] for one in items} == {"team-a"}
-    assert all(one["amounts"]["on-demand"]["cpu"] for one in items)
+    assert {item["clusterQueue"] for item in items} == {"team-a"}
+    assert all(item["amounts"]["on-demand"]["cpu"] for item in items)
 
 
 @pytest.mark.parametrize(("month", "until"), [("9999-12", "9999-12"), ("2025-12", "2026-01")])
 def test_a_month_ends_where_the_next_begins(month: str, until: str) -> None:
-    span = span_of(month, TOLD[-1].at_us)
+    span = span_of(month, ENTRIES[-1].at_us)
     assert (span.month, utc_text(span.until_us)[:7]) == (month, until)
 
 
@@ -223,13 +223,13 @@ def test_the_months_costs_are_those_of_the_report(ledger: str, tmp_path: Path) -
                 values,
             )
     with open_reader(str(copy)) as reader:
-        costs = cost_rows(reader, span_of("2026-03", TOLD[-1].at_us))
+        costs = cost_rows(reader, span_of("2026-03", ENTRIES[-1].at_us))
         by = ("namespace", "cluster_queue", "resource", "per_unit_hour")
         report = reader.report("chargeback", by=by)
-    found = {tuple(row[name] for name in by): row["unit_hours"] for row in costs}
+    mapping = {tuple(row[name] for name in by): row["unit_hours"] for row in costs}
     expected = {tuple(row[name] for name in by): row["unit_hours"] for row in report}
     assert {cost for *_, cost in expected} == {0.04, *(cost for *_, cost in PRICES)}
-    assert found == {
+    assert mapping == {
         key: pytest.approx(hours, rel=1e-2)  # costs end with the last full hour
         for key, hours in expected.items()
     }

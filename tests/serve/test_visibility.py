@@ -30,7 +30,7 @@ HUGE: dict[str, Any] = {
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
 @pytest.mark.parametrize(("who", "path"), [("queues", OF_QUEUE), ("local", OF_DOOR)])
-def test_who_waits_is_told_in_the_form_of_kueue(
+def test_waiting_workloads_are_shown_in_the_form_of_kueue(
     served: Client, version: str, who: str, path: str
 ) -> None:
     answer = served(who).get(f"{ROOT}/{version}/{path}")
@@ -46,7 +46,7 @@ def test_who_waits_is_told_in_the_form_of_kueue(
     ("query", "count", "status"),
     [("limit=0", 0, 200), ("offset=1", 0, 200), ("limit=x", 0, 400), ("limit=-1", 0, 400)],
 )
-def test_parts_are_told(served: Client, query: str, count: int, status: int) -> None:
+def test_parts_are_reported(served: Client, query: str, count: int, status: int) -> None:
     answer = served("queues").get(f"{ROOT}/v1beta2/{OF_QUEUE}?{query}")
     assert answer.status_code == status
     assert len(answer.json().get("items", [])) == count
@@ -65,14 +65,14 @@ def test_a_queue_that_is_unknown_is_not_found(served: Client, who: str, path: st
 
 
 def test_the_documents_are_open_and_name_what_is_there(served: Client) -> None:
-    groups = {one["name"]: one for one in served("").get("/apis").json()["groups"]}
+    groups = {item["name"]: item for item in served("").get("/apis").json()["groups"]}
     assert groups.keys() == VERSIONS.keys()
     for group, versions in VERSIONS.items():
         assert served("").get(f"/apis/{group}").json() == groups[group]
         for version in versions:
-            found = served("").get(f"/apis/{group}/{version}").json()
-            assert found["groupVersion"] == f"{group}/{version}"
-            assert [one["name"] for one in found["resources"] if one["verbs"]]
+            answer = served("").get(f"/apis/{group}/{version}").json()
+            assert answer["groupVersion"] == f"{group}/{version}"
+            assert [resource["name"] for resource in answer["resources"] if resource["verbs"]]
             # What could be listed and deleted would be looked for in every namespace that goes.
-            verbs = {verb for one in found["resources"] for verb in one["verbs"]}
+            verbs = {verb for resource in answer["resources"] for verb in resource["verbs"]}
             assert verbs == {"get"}

@@ -25,9 +25,9 @@ def policy(text: str, version: str = V1BETA2) -> Policy:
 
 
 def test_no_file_means_kueues_defaults() -> None:
-    found = read_configuration("")
-    assert found.policy == Policy(pods_ready=PodsReady())
-    assert (found.frameworks, found.warnings) == (("batch/job",), ())
+    configuration = read_configuration("")
+    assert configuration.policy == Policy(pods_ready=PodsReady())
+    assert (configuration.frameworks, configuration.warnings) == (("batch/job",), ())
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_the_older_version_enables_by_a_field() -> None:
 
 
 def test_waiting_for_pods_is_read_to_its_last_field() -> None:
-    found = policy(
+    actual_policy = policy(
         "waitForPodsReady: {timeout: 5m, recoveryTimeout: 0s, blockAdmission: true, "
         "requeuingStrategy: {timestamp: Creation, backoffLimitCount: 3, backoffBaseSeconds: 1, "
         "backoffMaxSeconds: 9}}"
     )
-    assert found.pods_ready == PodsReady(
+    assert actual_policy.pods_ready == PodsReady(
         timeout_us=300_000_000,
         recovery_timeout_us=0,
         block_admission=True,
@@ -67,47 +67,55 @@ def test_waiting_for_pods_is_read_to_its_last_field() -> None:
 
 
 def test_sharing_between_queues_and_resources_are_read() -> None:
-    found = policy(
+    actual_policy = policy(
         "admissionFairSharing: {usageHalfLifeTime: 10m30.5s, resourceWeights: {cpu: 2.5}}\n"
         "resources: {excludeResourcePrefixes: [a.b/], quotaCheckStrategy: IgnoreUndeclared, "
         "transformations: [{input: gpu, strategy: Replace, outputs: {credits: 3}}]}\n"
         "objectRetentionPolicies: {workloads: {afterFinished: 1h}}\n"
         "featureGates: {PriorityBoost: true, PartialAdmission: true}"
     )
-    assert found.admission_fair_sharing == AdmissionFairSharing(
+    assert actual_policy.admission_fair_sharing == AdmissionFairSharing(
         half_life_us=630_500_000, resource_weights={"cpu": "2.5"}
     )
-    assert (found.exclude_resource_prefixes, found.ignore_undeclared) == (("a.b/",), True)
-    assert found.transformations[0].outputs == {"credits": "3"}
-    assert found.retain_finished_us == 3_600_000_000
-    assert found.gates == {"PriorityBoost": True}
+    assert (actual_policy.exclude_resource_prefixes, actual_policy.ignore_undeclared) == (
+        ("a.b/",),
+        True,
+    )
+    assert actual_policy.transformations[0].outputs == {"credits": "3"}
+    assert actual_policy.retain_finished_us == 3_600_000_000
+    assert actual_policy.gates == {"PriorityBoost": True}
 
 
 def test_kinds_and_labels_to_copy_are_read() -> None:
     text = "integrations: {frameworks: [pod], labelKeysToCopy: [team, cost]}"
-    found = parse_configuration(V1BETA2 + text)
-    assert (found.frameworks, found.label_keys_to_copy) == (("pod",), ("team", "cost"))
+    configuration = parse_configuration(V1BETA2 + text)
+    assert (configuration.frameworks, configuration.label_keys_to_copy) == (
+        ("pod",),
+        ("team", "cost"),
+    )
 
 
 def test_the_namespaces_that_are_managed_are_a_selector() -> None:
-    found = parse_configuration(
+    configuration = parse_configuration(
         V1BETA2 + "managedJobsNamespaceSelector: {matchLabels: {a: b}, "
         "matchExpressions: [{key: c, operator: NotIn, values: [d]}]}"
     )
     not_d = Requirement(key="c", operator="NotIn", values=("d",))
-    assert found.namespaces == LabelSelector(labels={"a": "b"}, expressions=(not_d,))
+    assert configuration.namespaces == LabelSelector(labels={"a": "b"}, expressions=(not_d,))
 
 
-def test_what_has_no_use_here_is_told_with_what_stands_in_its_place() -> None:
-    found = parse_configuration(V1BETA2 + "leaderElection: {leaderElect: true}\nwebhook: {port: 1}")
-    assert [warning.partition(" ")[0] for warning in found.warnings] == [
+def test_what_has_no_use_here_is_reported_with_what_stands_in_its_place() -> None:
+    configuration = parse_configuration(
+        V1BETA2 + "leaderElection: {leaderElect: true}\nwebhook: {port: 1}"
+    )
+    assert [warning.partition(" ")[0] for warning in configuration.warnings] == [
         "webhook",
         "leaderElection",
     ]
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("waitForPodsReady: {timeut: 3s}", "unknown field `timeut` - at `waitForPodsReady`"),
         ("waitForPodsReady: {timeout: 0s}", "too short"),
@@ -131,8 +139,8 @@ def test_what_has_no_use_here_is_told_with_what_stands_in_its_place() -> None:
         ("{", "could not find expected"),
     ],
 )
-def test_what_cannot_be_followed_is_refused_with_its_place(text: str, said: str) -> None:
-    with pytest.raises(SettingsError, match=said):
+def test_what_cannot_be_followed_is_refused_with_its_place(text: str, message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
         policy(text)
 
 

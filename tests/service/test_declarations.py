@@ -29,8 +29,11 @@ def declared(**changed: str) -> str:
 
 
 def test_what_is_listed_and_declared_is_enabled() -> None:
-    found = read_configuration(str(CONFIGURATION)).declared
-    assert [(one.kind, one.version, one.group, one.resource) for one in found] == [
+    declarations = read_configuration(str(CONFIGURATION)).declared
+    assert [
+        (declaration.kind, declaration.version, declaration.group, declaration.resource)
+        for declaration in declarations
+    ] == [
         ("Voyage", "v1", "ships.example.com", "voyages"),
         ("MiniCluster", "v1alpha2", "flux-framework.org", "miniclusters"),
     ]
@@ -42,7 +45,7 @@ def test_what_is_declared_and_not_listed_is_not_enabled() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "text"),
     [
         ({"suspend": "status.suspend"}, "no field of the spec"),
         ({"suspend": "spec.0.suspend"}, "no field of the spec"),
@@ -59,6 +62,6 @@ def test_what_is_declared_and_not_listed_is_not_enabled() -> None:
         ({"priorityClass": "spec"}, "does not lead into"),
     ],
 )
-def test_a_declaration_that_makes_no_sense_is_refused(changed: dict[str, str], said: str) -> None:
-    with pytest.raises(SettingsError, match=said):
+def test_a_declaration_that_makes_no_sense_is_refused(changed: dict[str, str], text: str) -> None:
+    with pytest.raises(SettingsError, match=text):
         parse_configuration(declared(**changed))

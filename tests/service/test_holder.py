@@ -40,6 +40,6 @@ def test_a_process_that_was_killed_is_dead_and_one_that_lives_is_not(tmp_path: P
         assert successor == Holder("successor", "killed")
 
 
-def test_without_a_file_nobody_is_known_to_be_dead() -> None:
+def test_without_a_file_no_process_is_known_to_be_dead() -> None:
     with take_place("", "alone") as holder:
         assert holder == Holder("alone")

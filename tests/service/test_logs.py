@@ -39,10 +39,10 @@ def test_a_traceback_shows_the_place_and_no_variable(
         fail("".join(HELD))
     except ConnectionError:
         get_log("part").exception("cannot reach it")
-    told = capsys.readouterr().err
-    assert "ConnectionError: refused" in told
-    assert "in fail" in told
-    assert HELD not in told
+    err = capsys.readouterr().err
+    assert "ConnectionError: refused" in err
+    assert "in fail" in err
+    assert HELD not in err
 
 
 def test_what_a_dependency_logs_shows_no_variable_either(
@@ -53,6 +53,6 @@ def test_what_a_dependency_logs_shows_no_variable_either(
         fail("".join(HELD))
     except ConnectionError:
         logging.getLogger("kubernetes").exception("watch broke")
-    told = capsys.readouterr().err
-    assert "ConnectionError: refused" in told
-    assert HELD not in told
+    err = capsys.readouterr().err
+    assert "ConnectionError: refused" in err
+    assert HELD not in err

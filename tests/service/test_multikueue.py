@@ -20,15 +20,17 @@ def test_without_the_section_nothing_is_sent_anywhere() -> None:
 
 
 def test_an_empty_section_means_kueues_defaults() -> None:
-    found = parse_configuration(HEAD + "multiKueue: {}\n")
-    assert found.policy.multikueue == MultiKueuePolicy(kinds=("batch/job",))
-    assert found.multikueue == Transport(origin="multikueue", gc_interval_s=60.0)
-    assert found.warnings == ()
+    configuration = parse_configuration(HEAD + "multiKueue: {}\n")
+    assert configuration.policy.multikueue == MultiKueuePolicy(kinds=("batch/job",))
+    assert configuration.multikueue == Transport(origin="multikueue", gc_interval_s=60.0)
+    assert configuration.warnings == ()
 
 
 def test_another_name_means_an_external_dispatcher() -> None:
-    found = parse_configuration(HEAD + "multiKueue: {dispatcherName: example.com/mine}\n")
-    assert found.policy.multikueue == MultiKueuePolicy(dispatcher="External", kinds=("batch/job",))
+    configuration = parse_configuration(HEAD + "multiKueue: {dispatcherName: example.com/mine}\n")
+    assert configuration.policy.multikueue == MultiKueuePolicy(
+        dispatcher="External", kinds=("batch/job",)
+    )
 
 
 def test_everything_that_may_be_said() -> None:
@@ -42,14 +44,14 @@ multiKueue:
   dispatcherName: {INCREMENTAL}
   incrementalDispatcherConfig: {{stepSize: 2}}
 """
-    found = parse_configuration(HEAD + text)
-    assert found.policy.multikueue == MultiKueuePolicy(
+    configuration = parse_configuration(HEAD + text)
+    assert configuration.policy.multikueue == MultiKueuePolicy(
         dispatcher="Incremental",
         step=2,
         worker_lost_us=3_000_000,
         kinds=("batch/job", "pod", "pod-group"),
     )
-    assert found.multikueue == Transport(origin="here", gc_interval_s=0.0)
+    assert configuration.multikueue == Transport(origin="here", gc_interval_s=0.0)
 
 
 OTHERS = (
@@ -93,7 +95,7 @@ def test_plugins_for_cluster_profiles_count_with_their_gate(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("section", "said"),
+    ("section", "text"),
     [
         ("externalFrameworks: [{name: a.b.c}]", "a.b.c is not among integrations.external"),
         ("externalFrameworks: [{name: a.b.c, more: 1}]", "unknown field `more`"),
@@ -114,6 +116,6 @@ def test_plugins_for_cluster_profiles_count_with_their_gate(key: str) -> None:
         ("other: 1", "unknown field `other`"),
     ],
 )
-def test_what_cannot_be_done_is_refused(section: str, said: str) -> None:
-    with pytest.raises(SettingsError, match=said):
+def test_what_cannot_be_done_is_refused(section: str, text: str) -> None:
+    with pytest.raises(SettingsError, match=text):
         parse_configuration(f"{HEAD}multiKueue:\n  {section}\n")

@@ -79,12 +79,12 @@ def test_a_service_answers_and_drains() -> None:
 @pytest.mark.parametrize(
     ("argument", "event"), [("fail", "failed"), ("stop", "stopped")], ids=["bug", "error"]
 )
-def test_a_failure_is_told_once_and_ends_with_one(argument: str, event: str) -> None:
+def test_a_failure_is_reported_once_and_ends_with_one(argument: str, event: str) -> None:
     with start(argument) as process:
         assert said(process)["event"] == "started"
-        told = said(process)
+        log_line = said(process)
         assert process.wait(PATIENCE_S) == 1
-        assert told["event"] == event
+        assert log_line["event"] == event
         assert process.stderr is not None
         assert process.stderr.read() == ""
 

@@ -31,7 +31,7 @@ GIVEN = {
     "TIDEGATE_API_TOKEN": SECRETS["api"],
     "TIDEGATE_DRAIN_S": "1",
 }
-TOLD = {name.removeprefix("TIDEGATE_").lower(): value for name, value in GIVEN.items()} | {
+VALUES = {name.removeprefix("TIDEGATE_").lower(): value for name, value in GIVEN.items()} | {
     "drain_s": 1.0
 }
 SETTINGS: dict[str, type[ServiceSettings]] = {
@@ -94,14 +94,14 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> Tried:
         for name, form in TRIED
     }
     ended: Tried = {}
-    for which, one in running.items():
-        told, _ = one.communicate(timeout=300)
-        ended[which] = subprocess.CompletedProcess(one.args, one.returncode, told)
+    for which, process in running.items():
+        text, _ = process.communicate(timeout=300)
+        ended[which] = subprocess.CompletedProcess(process.args, process.returncode, text)
     return ended
 
 
 @pytest.mark.parametrize(("name", "log_format"), TRIED)
-def test_whoever_cannot_reach_anything_says_so_without_a_secret(
+def test_a_service_that_cannot_reach_anything_says_so_without_a_secret(
     tried: Tried, name: str, log_format: str
 ) -> None:
     done = tried[name, log_format]
@@ -113,8 +113,8 @@ def test_whoever_cannot_reach_anything_says_so_without_a_secret(
 @pytest.mark.parametrize("name", SETTINGS)
 def test_settings_as_a_text_hold_no_secret(name: str) -> None:
     fields = SETTINGS[name].__struct_fields__
-    told = {field: value for field, value in TOLD.items() if field in fields}
-    text = repr(msgspec.convert(told, SETTINGS[name]))
+    mapping = {field: value for field, value in VALUES.items() if field in fields}
+    text = repr(msgspec.convert(mapping, SETTINGS[name]))
     assert "cluster='local'" in text
     assert [which for which, secret in SECRETS.items() if secret in text] == []
 
@@ -134,9 +134,9 @@ def test_a_flag_that_is_wrong_is_quoted_without_a_secret(
     kind = SETTINGS[service]
     with pytest.raises(SystemExit):
         read_settings(kind, service, "", ["--bus", GIVEN["TIDEGATE_NATS_URL"]], {})
-    said = capsys.readouterr().err
-    assert "nats://user:***@127.0.0.1:1" in said
-    assert SECRETS["bus"] not in said
+    err = capsys.readouterr().err
+    assert "nats://user:***@127.0.0.1:1" in err
+    assert SECRETS["bus"] not in err
 
 
 async def test_a_password_in_a_file_is_in_no_error(
@@ -144,15 +144,15 @@ async def test_a_password_in_a_file_is_in_no_error(
 ) -> None:
     file = tmp_path / "password"
     file.write_text(f"{SECRETS['bus']}\n")
-    told = {
+    fields = {
         "TIDEGATE_NATS_URL": "nats://user@127.0.0.1:1",
         "TIDEGATE_NATS_PASSWORD_FILE": str(file),
     }
-    settings = read_settings(IngestSettings, "ingest", "", [], told)
+    settings = read_settings(IngestSettings, "ingest", "", [], fields)
     assert SECRETS["bus"] in settings.bus_url()
     with pytest.raises(BusUnreachableError) as refused:
         async with open_bus(settings.bus_url(), cluster="local", name="ingest", patience_s=1):
             pass
-    said = f"{settings!r}{refused.value}{refused.value.__cause__!r}{capfd.readouterr()}"
-    assert "127.0.0.1:1" in said
-    assert SECRETS["bus"] not in said
+    text = f"{settings!r}{refused.value}{refused.value.__cause__!r}{capfd.readouterr()}"
+    assert "127.0.0.1:1" in text
+    assert SECRETS["bus"] not in text

@@ -50,7 +50,7 @@ def _hold(seeds: range, until_s: float, *, go_on: bool) -> int:
     for seed in _in_time(seeds, until_s):
         began_s, lived = time.monotonic(), lived + 1
         try:
-            found = _bounded(seed)
+            outcome = _bounded(seed)
         except Exception:  # noqa: BLE001 - whatever a world ends with
             traceback.print_exc()
             _say(f"seed {seed} does not hold; see it again: --first {seed} --seeds 1\n")
@@ -58,12 +58,12 @@ def _hold(seeds: range, until_s: float, *, go_on: bool) -> int:
                 return 1
             continue
         held += 1
-        struck += found.struck
+        struck += outcome.struck
         _say(
-            f"seed {seed}: {found.entries} entries in {found.ledgers} ledger(s), "
-            f"{found.starts} starts, {found.deaths} deaths, {found.faults} faults, "
-            f"{found.lasted_s:.0f} s lived in {time.monotonic() - began_s:.1f} s, "
-            f"head {found.hash[:16]}\n"
+            f"seed {seed}: {outcome.entries} entries in {outcome.ledgers} ledger(s), "
+            f"{outcome.starts} starts, {outcome.deaths} deaths, {outcome.faults} faults, "
+            f"{outcome.lasted_s:.0f} s lived in {time.monotonic() - began_s:.1f} s, "
+            f"head {outcome.hash[:16]}\n"
         )
     _say(f"{lived} of {len(seeds)} worlds lived, and {held} held\n")
     _say("".join(f"{count:8} {fault}\n" for fault, count in struck.most_common()))
@@ -93,7 +93,7 @@ def _bounded(seed: int) -> Outcome:
 
 
 def _go_round_in_circles(_number: int, _frame: object) -> None:
-    demand(holds=False, rule="rest", found="the world goes round in circles")
+    demand(holds=False, rule="rest", text="the world goes round in circles")
 
 
 def _in_time(seeds: range, until_s: float) -> Iterator[int]:

@@ -27,7 +27,7 @@ class Bus:
         self._loop = asyncio.get_running_loop()
         self.keeps_events = False  # they show what a ledger has lost, until somebody looks
         self.ahead_us = 0  # of the true time: clocks are stepped
-        self.latest_us = 0  # that was told and is believed
+        self.latest_us = 0  # that was reported and is believed
         self.taken, self.post = Taken(), Post()
         self.server = WatchedServer(self.now_us, self.taken, self.post)
         self.taken.told = self._told
@@ -44,7 +44,7 @@ class Bus:
             self.latest_us = max(self.latest_us, told_us)
         return told_us
 
-    def told_ahead(self) -> bool:
+    def is_ahead(self) -> bool:
         """Tell whether somebody was told a time that has not come yet, and believes it."""
         return self.latest_us > self.true_us()
 
@@ -71,7 +71,9 @@ class Bus:
         if life is not None:
             life.ends.append(connection.end)
             self._of[life.name] = connection
-        self._connections = [one for one in self._connections if not one.is_closed]
+        self._connections = [
+            connection for connection in self._connections if not connection.is_closed
+        ]
         self._connections.append(connection)
         return bus
 
@@ -82,8 +84,8 @@ class Bus:
                 stream.roll_back(lost)
         self.server.rolled_back_s = self._loop.time() if lost else self.server.rolled_back_s
         self.server.restart()
-        for one in self._connections:
-            one.cut()
+        for connection in self._connections:
+            connection.cut()
 
     def part(self, process: str, lasting_s: float) -> None:
         """Let a process not reach the server for a while."""
@@ -110,9 +112,9 @@ class Bus:
     def end_late_leases(self) -> None:
         """Delete leases that a clock has made last for longer than is believed."""
         if leases := self.server.streams.get(NAMES.leases):
-            for one in list(leases.after(0)):
-                if one.until_us > self.true_us() + BELIEVED_US:
-                    leases.delete(one.seq)
+            for record in list(leases.after(0)):
+                if record.until_us > self.true_us() + BELIEVED_US:
+                    leases.delete(record.seq)
 
     def empty_observations(self) -> None:
         """Purge the stream of observations, read or not."""

@@ -91,7 +91,7 @@ def scheduler(  # noqa: PLR0913, PLR0917 - what differs by world
             snapshots=ledger().snapshots,
             partition=partition,
             tell=nats.store,
-            members={one: _inbox(bus, nats, life, one) for one in members},
+            members={member: _inbox(bus, nats, life, member) for member in members},
         )
         await schedule(deps, asyncio.Event(), _random(life))
 

@@ -72,7 +72,7 @@ class Shore(ABC):
         """Tell what is still going on; empty: nothing."""
 
     def stirs(self, news: int) -> str:
-        """Tell whether anything was told lately, by how much was told in all; empty: no."""
+        """Tell whether anything was reported lately, by how much was reported in all; empty: no."""
         now_s = asyncio.get_running_loop().time()
         if news != self._news:
             self._news, self._news_at_s = news, now_s

@@ -39,7 +39,7 @@ class Broken(Pods):
         self.change(name, {"metadata": {"annotations": marks}})
 
     def phases(self) -> dict[str, str]:
-        return {one["metadata"]["name"]: one["status"].get("phase", "") for one in self.pods()}
+        return {pod["metadata"]["name"]: pod["status"].get("phase", "") for pod in self.pods()}
 
     async def people(self) -> None:
         for number in range(SIZE):

@@ -12,7 +12,7 @@ from tests.simulation.bugs.page import PAGE, table
 from tests.simulation.bugs.patches import ROOT, Bug, every_bug, put_in
 
 BUGS = every_bug()
-SAMPLE = [one for one in BUGS if one.name == "adopted-without-charge"]
+SAMPLE = [bug for bug in BUGS if bug.name == "adopted-without-charge"]
 """What costs one world, to see that bugs are found; the others are tried by `make test-all`."""
 SEEDS = range(30)
 """Which seed finds a bug changes with whatever else the worlds do: the known one may not still."""

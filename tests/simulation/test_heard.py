@@ -35,13 +35,13 @@ def written(event: GapObserved | RoundCompleted) -> Entry:
 
 
 def begin(heard: Heard, at: Position) -> None:
-    told = SyncStarted(resource="jobs.batch", session="a", round=1)
-    heard.take_in([Message(at, 1, "", encode(told))])
+    observation = SyncStarted(resource="jobs.batch", session="a", round=1)
+    heard.take_in([Message(at, 1, "", encode(observation))])
 
 
 def end(heard: Heard, after: Position) -> None:
-    told = RoundCompleted(at_us=1, resource="jobs.batch", session="a", round=1, list_version=1)
-    heard.commit(Position(after.incarnation, after.seq - 1), after, [written(told)])
+    event = RoundCompleted(at_us=1, resource="jobs.batch", session="a", round=1, list_version=1)
+    heard.commit(Position(after.incarnation, after.seq - 1), after, [written(event)])
 
 
 def test_a_round_of_a_stream_that_came_in_anothers_term_counts(heard: Heard) -> None:

@@ -69,7 +69,11 @@ class OneJob(Shore):
         await asyncio.Event().wait()
 
     def unrest(self) -> str:
-        return "" if all(finished(one) for one in self.cluster.jobs()) else "a Job runs"
+        return (
+            ""
+            if all(finished(candidate_job) for candidate_job in self.cluster.jobs())
+            else "a Job runs"
+        )
 
     def mend(self) -> None:
         """Do nothing: nothing fails here."""
@@ -84,8 +88,8 @@ async def live() -> list[str]:
 
 
 def purpose(name: str) -> str:
-    told = ast.get_docstring(ast.parse((ROOT / name).read_text())) or ""
-    return told.partition("\n")[0].replace("|", "\\|")
+    text = ast.get_docstring(ast.parse((ROOT / name).read_text())) or ""
+    return text.partition("\n")[0].replace("|", "\\|")
 
 
 def room(name: str) -> str:

@@ -30,7 +30,7 @@ ADOPTED = WorkloadAdopted(at_us=1, workload=KEY, uid="j", cluster_queue="q", ass
 Event = ClusterQueueDefined | QuotaReserved | WorkloadEvicted | StartOrdered | WorkloadAdopted
 
 
-def told(*events: Event) -> LedgerWatch:
+def watch_of(*events: Event) -> LedgerWatch:
     watch = LedgerWatch()
     for seq, event in enumerate(events, 1):
         payload = encode(event).decode()
@@ -39,19 +39,19 @@ def told(*events: Event) -> LedgerWatch:
 
 
 def test_who_was_sent_back_by_a_check_before_it_got_quota_does_not_leave() -> None:
-    assert told(EVICTED).evicting == set()
+    assert watch_of(EVICTED).evicting == set()
 
 
-def test_who_holds_quota_and_was_told_to_leave_does() -> None:
-    assert told(DEFINED, RESERVED, EVICTED).evicting == {KEY}
+def test_a_workload_that_holds_quota_and_has_to_leave_does() -> None:
+    assert watch_of(DEFINED, RESERVED, EVICTED).evicting == {KEY}
 
 
-def test_quota_that_nobody_was_started_with_is_given_back_without_a_stop() -> None:
-    assert not told(DEFINED, RESERVED).was_started("j")
+def test_quota_of_a_job_that_never_started_is_given_back_without_a_stop() -> None:
+    assert not watch_of(DEFINED, RESERVED).was_started("j")
 
 
 @pytest.mark.parametrize("events", [(DEFINED, RESERVED, STARTED), (DEFINED, ADOPTED)])
 def test_who_was_started_or_ran_before_the_ledger_has_to_be_stopped(
     events: tuple[Event, ...],
 ) -> None:
-    assert told(*events).was_started("j")
+    assert watch_of(*events).was_started("j")

@@ -29,14 +29,14 @@ def removed(uid: str, version: int) -> WorkloadRemoved:
     return WorkloadRemoved(at_us=1, workload=KEY, uid=uid, version=version)
 
 
-def told(*events: WorkloadSubmitted | WorkloadRemoved) -> None:
+def fold(*events: WorkloadSubmitted | WorkloadRemoved) -> None:
     past = Past()
     for seq, event in enumerate(events, 1):
         past.take_in(event, seq, 1)
 
 
 def test_a_workload_that_stood_for_a_job_comes_back_as_it_was_once_the_job_is_gone() -> None:
-    told(
+    fold(
         submitted("w", 151, workload.NAME),
         removed("w", 152),
         submitted("j", 152, "batch/job", prebuilt="made"),
@@ -48,7 +48,7 @@ def test_a_workload_that_stood_for_a_job_comes_back_as_it_was_once_the_job_is_go
 @pytest.mark.parametrize("prebuilt", ["", "made"])
 def test_a_job_whose_namesake_came_is_gone_for_good(prebuilt: str) -> None:
     with pytest.raises(BrokenRuleError, match="gone since 152"):
-        told(
+        fold(
             submitted("one", 151, "batch/job"),
             removed("one", 152),
             submitted("two", 152, "batch/job", prebuilt=prebuilt),

@@ -22,7 +22,7 @@ KINDS = ("batch/job", "pod", "pod-group")
 DECISION, GROUP = "tidegate.dev/decision", "kueue.x-k8s.io/pod-group-name"
 SINGLES, GROUPS = 6, 3
 DEATH = 0.006
-SEEDS = [*range(2), *(pytest.param(one, marks=pytest.mark.slow) for one in range(2, 10))]
+SEEDS = [*range(2), *(pytest.param(number, marks=pytest.mark.slow) for number in range(2, 10))]
 
 
 class Pods(Shore):
@@ -66,28 +66,28 @@ class Pods(Shore):
         """Make a pod anew for each that a group has lost."""
         for number in range(GROUPS):
             name = f"group-{number}"
-            there = [one for one in self.pods() if one["metadata"]["labels"].get(GROUP) == name]
-            if len([one for one in there if not _is_kept(one)]) < 2:
+            there = [pod for pod in self.pods() if pod["metadata"]["labels"].get(GROUP) == name]
+            if len([item for item in there if not _is_kept(item)]) < 2:
                 self.made += 1
                 self.make(f"again-{self.made}", group=name)
 
     async def watch(self) -> None:
         """Demand at every moment that nothing runs without a decision or beyond its quota."""
         while True:
-            running = [one for one in self.pods() if one["status"].get("phase") == "Running"]
-            for one in running:
-                assert DECISION in one["metadata"]["annotations"], one["metadata"]["name"]
-            used = sum(_milli(one) for one in running)
+            running = [pod for pod in self.pods() if pod["status"].get("phase") == "Running"]
+            for obj in running:
+                assert DECISION in obj["metadata"]["annotations"], obj["metadata"]["name"]
+            used = sum(_milli(item) for item in running)
             self.most_milli = max(self.most_milli, used)
             assert used <= NOMINAL_MILLI[TEAM]
             await asyncio.sleep(0.2)
 
     def unrest(self) -> str:
-        for one in self.pods():
-            if one["status"].get("phase") not in ("Succeeded", "Failed"):
-                return f"{one['metadata']['name']} is not done"
-            if _is_kept(one):
-                return f"{one['metadata']['name']} is kept"
+        for pod in self.pods():
+            if pod["status"].get("phase") not in ("Succeeded", "Failed"):
+                return f"{pod['metadata']['name']} is not done"
+            if _is_kept(pod):
+                return f"{pod['metadata']['name']} is kept"
         holding = self.ledger.watch.holding
         return f"{next(iter(holding))} holds quota" if holding else ""
 
@@ -99,7 +99,8 @@ def _is_kept(pod: Object) -> bool:
 
 def _milli(pod: Object) -> int:
     return sum(
-        amount("cpu", one["resources"]["requests"]["cpu"]) for one in pod["spec"]["containers"]
+        amount("cpu", container["resources"]["requests"]["cpu"])
+        for container in pod["spec"]["containers"]
     )
 
 
@@ -121,8 +122,8 @@ def test_services_do_die_in_it() -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_pods_run_within_their_quota_whoever_dies(seed: int) -> None:
+def test_pods_run_within_their_quota_whichever_service_dies(seed: int) -> None:
     shore = lived(seed)
     assert shore.most_milli > 0
-    done = [one for one in shore.pods() if one["status"]["phase"] == "Succeeded"]
+    done = [pod for pod in shore.pods() if pod["status"]["phase"] == "Succeeded"]
     assert done

@@ -42,5 +42,5 @@ async def _read_on_and_again() -> list[int]:
         _Inbox(), Life("reader", Random(0), Weather({"repeat": 1.0})), lambda: None
     )
     await reader.pull(Position(1, 0), count_max=10, wait_s=1)
-    told = await reader.pull(Position(1, 1), count_max=1, wait_s=1)
-    return [one.at.seq for one in told]
+    messages = await reader.pull(Position(1, 1), count_max=1, wait_s=1)
+    return [message.at.seq for message in messages]

@@ -23,7 +23,7 @@ REQUESTS = f"/apis/autoscaling.x-k8s.io/v1/namespaces/{TEAM}/provisioningrequest
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 ENDS = ("Failed", "BookingExpired", "CapacityRevoked")
 AT = "2026-01-01T00:00:00Z"
-SEEDS = [*range(2), *(pytest.param(one, marks=pytest.mark.slow) for one in range(2, 10))]
+SEEDS = [*range(2), *(pytest.param(number, marks=pytest.mark.slow) for number in range(2, 10))]
 
 
 class Site(Shore):
@@ -37,8 +37,8 @@ class Site(Shore):
         config = (CRDS / "provisioningrequestconfigs.kueue.x-k8s.io.yaml").read_bytes()
         for crd in (foreign_crd("provisioningrequest"), msgspec.yaml.decode(config)):
             self.do("POST", DEFINITIONS, crd)
-        told = {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": CHECK}
-        spec = {"controllerName": CONTROLLER, "parameters": told}
+        fields = {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": CHECK}
+        spec = {"controllerName": CONTROLLER, "parameters": fields}
         self.do("POST", f"{KUEUE}/admissionchecks", named("AdmissionCheck", CHECK, spec=spec))
         again = {"backoffLimitCount": 1, "backoffBaseSeconds": 2, "backoffMaxSeconds": 8}
         spec = {"provisioningClassName": "queued", "retryStrategy": again}
@@ -57,11 +57,11 @@ class Site(Shore):
     def items(self, resource: str) -> list[Object]:
         return list(self.cluster.api.registry.state.items(resource))
 
-    def answer(self, one: Object, kind: str) -> None:
+    def answer(self, obj: Object, kind: str) -> None:
         """Set a condition of a request."""
-        meta, told = one["metadata"], one.get("status", {}).get("conditions", [])
+        meta, value = obj["metadata"], obj.get("status", {}).get("conditions", [])
         condition = {"type": kind, "status": "True", "reason": "R", "message": kind}
-        status = {"conditions": [*told, {**condition, "lastTransitionTime": AT}]}
+        status = {"conditions": [*value, {**condition, "lastTransitionTime": AT}]}
         self.answered.add(kind)
         if kind == "Provisioned":
             self.provided.add(meta["name"])
@@ -69,18 +69,22 @@ class Site(Shore):
 
     def scale(self, *, kindly: bool) -> None:
         """Answer some of the requests, or none."""
-        for one in self.requests():
-            told = {found["type"] for found in one.get("status", {}).get("conditions", ())}
+        for request in self.requests():
+            current_types = {
+                condition["type"] for condition in request.get("status", {}).get("conditions", ())
+            }
             chosen = 0.5 if kindly else self.random.random()
-            if told & set(ENDS):
+            if current_types & set(ENDS):
                 continue
-            if "Provisioned" in told:
+            if "Provisioned" in current_types:
                 if chosen < 0.2:
-                    self.answer(one, ENDS[1 + (chosen < 0.1)])
+                    self.answer(request, ENDS[1 + (chosen < 0.1)])
             elif 0.3 < chosen < 0.7:
-                self.answer(one, "Provisioned")
+                self.answer(request, "Provisioned")
             elif chosen >= 0.7:
-                self.answer(one, "Failed" if chosen > 0.8 or "Accepted" in told else "Accepted")
+                self.answer(
+                    request, "Failed" if chosen > 0.8 or "Accepted" in current_types else "Accepted"
+                )
 
     async def people(self) -> None:
         for number in range(JOBS):
@@ -94,30 +98,30 @@ class Site(Shore):
     async def watch(self) -> None:
         """Demand that nothing runs but on nodes that were given, and within its quota."""
         while True:
-            running = [one for one in self.cluster.jobs() if one.get("status", {}).get("active")]
-            for one in running:
-                template = one["spec"]["template"]["metadata"]["annotations"]
-                if not one["spec"]["suspend"]:
-                    assert template[CONSUMES] in self.provided, one["metadata"]["name"]
-            pods = sum(one["status"]["active"] for one in running)
+            running = [obj for obj in self.cluster.jobs() if obj.get("status", {}).get("active")]
+            for obj in running:
+                template = obj["spec"]["template"]["metadata"]["annotations"]
+                if not obj["spec"]["suspend"]:
+                    assert template[CONSUMES] in self.provided, obj["metadata"]["name"]
+            pods = sum(item["status"]["active"] for item in running)
             assert pods * 800 <= NOMINAL_MILLI[TEAM] + NOMINAL_MILLI["team-a"]
             await asyncio.sleep(0.2)
 
     def unrest(self) -> str:
-        for one in self.cluster.jobs():
-            if not finished(one):
-                return f"{one['metadata']['name']} is not finished"
-        for one in self.requests():
-            return f"{one['metadata']['name']} is still there"
+        for obj in self.cluster.jobs():
+            if not finished(obj):
+                return f"{obj['metadata']['name']} is not finished"
+        for obj in self.requests():
+            return f"{obj['metadata']['name']} is still there"
         holding = self.ledger.watch.holding
         return f"{next(iter(holding))} holds quota" if holding else ""
 
     def mend(self) -> None:
         """Give what is asked for, and let those try again that were turned away."""
         self.scale(kindly=True)
-        for one in self.items("workloads.kueue.x-k8s.io"):
-            if not one["spec"].get("active", True):
-                name = one["metadata"]["name"]
+        for obj in self.items("workloads.kueue.x-k8s.io"):
+            if not obj["spec"].get("active", True):
+                name = obj["metadata"]["name"]
                 path = f"{KUEUE}/namespaces/{TEAM}/workloads/{name}"
                 self.do("PATCH", path, {"spec": {"active": True}})
 
@@ -144,7 +148,7 @@ def test_the_autoscaler_answers_in_every_way_and_services_die() -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_jobs_run_on_the_nodes_given_to_them_whoever_dies(seed: int) -> None:
+def test_jobs_run_on_the_nodes_given_to_them_whichever_service_dies(seed: int) -> None:
     site = lived(seed)
     assert site.provided
     assert check_nobody_is_stuck(site.ledger.entries)

@@ -25,7 +25,7 @@ def test_events_are_kept_while_they_alone_show_what_a_ledger_has_lost(
                 stream.store(Incoming("subject", b"", {}))
         bus.keeps_events = keeps
         bus.crash(lost=2)
-        held = {name: one.count for name, one in bus.server.streams.items()}
+        held = {name: stream.count for name, stream in bus.server.streams.items()}
         assert (held[NAMES.events], held[NAMES.observations]) == (left, 1)
 
     run_virtually(story())

@@ -25,22 +25,22 @@ def lived(seed: int) -> Outcome:
 
 @pytest.mark.parametrize("seed", range(4))  # `make test-all` lives through hundreds
 def test_a_world_holds(seed: int) -> None:
-    found = lived(seed)
-    assert found.starts > 0, "a world in which nothing starts proves nothing"
+    outcome = lived(seed)
+    assert outcome.starts > 0, "a world in which nothing starts proves nothing"
 
 
 def test_worlds_are_not_quiet() -> None:
-    found = [lived(seed) for seed in range(4)]
-    assert sum(one.deaths for one in found) > 0
-    assert sum(one.faults for one in found) > 0
+    outcomes = [lived(seed) for seed in range(4)]
+    assert sum(outcome.deaths for outcome in outcomes) > 0
+    assert sum(outcome.faults for outcome in outcomes) > 0
 
 
 def test_a_seed_gives_the_same_ledger_in_every_process() -> None:
     command = [sys.executable, "-m", "tests.simulation", "--seeds", "1", "--first", "3"]
     # An unordered set anywhere in the services or the core would show here.
     number = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
-    said = subprocess.check_output(
+    output = subprocess.check_output(
         command, cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": number}, text=True
     )
-    [head] = [line.partition("head ")[2] for line in said.splitlines() if "head " in line]
+    [head] = [line.partition("head ")[2] for line in output.splitlines() if "head " in line]
     assert lived(3).hash.startswith(head)

@@ -141,8 +141,8 @@ class World:
             around = [tasks.create_task(work) for work in self._surroundings()]
             await self.people.work()
             self.storms.end()
-            for one in self._settling():
-                one.settle()
+            for settling in self._settling():
+                settling.settle()
             await self.come_to_rest()
             await self.disasters.strike_at_rest()
             for task in around:
@@ -225,8 +225,8 @@ class World:
     async def _subscribe(self) -> None:
         nats = self.bus.connect(Random(0))
         await nats.ensure(self.bus.streams)
-        async for told in nats.feed().follow(0):
-            self.seen.append(told)
+        async for message in nats.feed().follow(0):
+            self.seen.append(message)
 
     async def _tick(self) -> None:
         loop = asyncio.get_running_loop()
@@ -251,7 +251,7 @@ class World:
         blind = now_s < max(until_s)
         blind = blind or self.storms.without_nodes or weather.is_away(now_s)
         quiet = not (self.storms.raging or self.switchers.off or self.bus.server.stalled)
-        return steady and quiet and not (blind or self.bus.told_ahead())
+        return steady and quiet and not (blind or self.bus.is_ahead())
 
     def _hand_over(self, order: StartOrdered | StopOrdered) -> None:
         """End the actuator that acts, or cut it off, while somebody is to be started or stopped."""
@@ -276,7 +276,7 @@ class World:
         self.calm_since_s = asyncio.get_running_loop().time()
 
     async def come_to_rest(self) -> None:
-        """Wait until every Job is done and everything is told, written and published."""
+        """Wait until every Job is done and everything is reported, written and published."""
         loop = asyncio.get_running_loop()
         self.rest.begin(loop.time())
         while why := unrest(self):

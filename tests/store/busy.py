@@ -56,39 +56,39 @@ class Busy:
     def open(self) -> list[Entry]:
         """Define the queues."""
         at_us = self._now_us
-        told: list[facts.FactEvent] = [
+        events: list[facts.FactEvent] = [
             facts.LedgerOpened(at_us=at_us, ledger_id="busy"),
             facts.WatchesExpected(at_us=at_us, resources=()),
             facts.FlavorDefined(at_us=at_us, name="default", spec=FlavorSpec()),
             *(cluster_queue(at_us, name, 8) for name in QUEUES),
         ]
         for name in QUEUES:
-            told.append(facts.NamespaceDefined(at_us=at_us, name=name))
+            events.append(facts.NamespaceDefined(at_us=at_us, name=name))
             spec = LocalQueueSpec(cluster_queue=name)
-            told.append(
+            events.append(
                 facts.LocalQueueDefined(at_us=at_us, name="main", namespace=name, spec=spec)
             )
         for name, value in CLASSES.items():
-            told.append(facts.WorkloadPriorityClassDefined(at_us=at_us, name=name, value=value))
-        return self.turn(told)
+            events.append(facts.WorkloadPriorityClassDefined(at_us=at_us, name=name, value=value))
+        return self.turn(events)
 
     def turns(self, count: int) -> Iterator[list[Entry]]:
         """Yield so many turns of whatever comes to pass."""
         for _ in range(count):
             self._now_us += self._random.choice([0, 1_000_000, MINUTE_US, 40 * MINUTE_US])
-            told, self._due = self._due, []
+            events, self._due = self._due, []
             for _ in range(self._random.randrange(1, 4)):
-                told += self._something()
-            yield self.turn(told)
+                events += self._something()
+            yield self.turn(events)
 
-    def turn(self, told: list[facts.FactEvent]) -> list[Entry]:
+    def turn(self, events: list[facts.FactEvent]) -> list[Entry]:
         """Fold facts, decide, seal; what was ordered is done in the next turn."""
-        for fact in told:
+        for fact in events:
             apply(self.state, fact)
         decided = decide(self.state)
         for event in decided:
             self._obey(event)
-        entries = seal(self._head, 1, "local", [*told, *decided])
+        entries = seal(self._head, 1, "local", [*events, *decided])
         self._head = entries[-1] if entries else self._head
         return entries
 
@@ -138,7 +138,7 @@ class Busy:
         )
 
     def _pick(self, phase: str) -> str:
-        known = [key for key, one in self.state.workloads.items() if one.phase == phase]
+        known = [key for key, workload in self.state.workloads.items() if workload.phase == phase]
         return self._random.choice(known) if known else ""
 
     def _obey(self, event: decisions.DecisionEvent) -> None:

@@ -25,8 +25,8 @@ def ticks(count: int) -> list[Entry]:
 
 def sealed(*turns: Sequence[FactEvent | DecisionEvent]) -> list[list[Entry]]:
     """Seal turns of events, one after the other."""
-    told, head = list[list[Entry]](), GENESIS
+    entries, head = list[list[Entry]](), GENESIS
     for turn in turns:
-        told.append(seal(head, 1, "local", turn))
-        head = told[-1][-1]
-    return told
+        entries.append(seal(head, 1, "local", turn))
+        head = entries[-1][-1]
+    return entries

@@ -95,7 +95,7 @@ class Books:
         for name in list(self._charged):
             self._let_go(name, None, self.now_us)
         self.waits += [Wait(name, from_us, None, "") for name, from_us in self._waiting.items()]
-        self.losses += [one for told in self._leaving.values() for one in told]
+        self.losses += [loss for losses in self._leaving.values() for loss in losses]
         return self
 
     def _read(self, kind: str, seq: int, at_us: int, event: dict[str, Any]) -> None:
@@ -125,7 +125,7 @@ class Books:
 
     def _submit(self, name: str, event: dict[str, Any]) -> None:
         self._pods[name] = {
-            one.get("name", "main"): one.get("count", 1) for one in event["podsets"]
+            podset.get("name", "main"): podset.get("count", 1) for podset in event["podsets"]
         }
         self._done[name] = {}
 
@@ -160,8 +160,8 @@ class Books:
         ran_us = at_us - self._admitted[name]
         for part in self._charged[name].values():
             planned = part.each * part.pods
-            told = (seq, name, event["by"], event["reason"], part.resource, ran_us, planned, None)
-            self._leaving[name].append(Loss(*told))
+            row = (seq, name, event["by"], event["reason"], part.resource, ran_us, planned, None)
+            self._leaving[name].append(Loss(*row))
 
     def _let_go(self, name: str, seq: int | None, at_us: int) -> None:
         freed = defaultdict[str, int](int)
@@ -170,7 +170,7 @@ class Books:
             freed[part.resource] += part.each * part.pods
         if seq is not None:
             left = self._leaving.pop(name, [])
-            self.losses += [one._replace(freed=freed[one.resource]) for one in left]
+            self.losses += [loss._replace(freed=freed[loss.resource]) for loss in left]
 
     def _write(self, name: str, part: Charged, seq: int | None, at_us: int) -> None:
         amount = part.each * part.pods

@@ -40,9 +40,9 @@ def test_a_period_has_what_the_raw_events_give(engine: Engine, seed: int) -> Non
     ledger.lead("a", LEASE_US)
     compared = 0
     for number, (_, turn) in enumerate(groupby(entries, key=lambda entry: entry.turn)):
-        told = list(turn)
-        ledger.append(1, told[0].seq - 1, told, AT)
-        judge.follow(told)
+        items = list(turn)
+        ledger.append(1, items[0].seq - 1, items, AT)
+        judge.follow(items)
         if number % 30 == 0:
             compared += compare(engine, judge)
     assert compared + compare(engine, judge) > 5

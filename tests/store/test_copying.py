@@ -47,10 +47,10 @@ def test_what_is_written_meanwhile_is_in_the_copy_whole_or_not_at_all(
         wait_until(lambda: (head := ledger.newest()) is not None and head.seq > 30, "stuck")
         count = copy(engine, target)
         writing.result()
-    told = list(SqlLedger(target).read())
-    assert told == list(ledger.read(until=count))
-    assert verify(told).events == count
-    assert told[-1].seq in {entries[-1].seq for entries in turns}
+    entries = list(SqlLedger(target).read())
+    assert entries == list(ledger.read(until=count))
+    assert verify(entries).events == count
+    assert entries[-1].seq in {entries[-1].seq for entries in turns}
     kept = tables(target)
     migrate.rebuild_reports(target)
     assert tables(target) == kept

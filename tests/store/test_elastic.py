@@ -20,7 +20,7 @@ QUEUES = STORY[0]
 def cpu(engine: Engine) -> dict[str, float]:
     """Return the cores that each workload holds now."""
     held = rows(engine, "admitted_now")
-    return {one["workload"]: one["amount"] for one in held if one["resource"] == "cpu"}
+    return {row["workload"]: row["amount"] for row in held if row["resource"] == "cpu"}
 
 
 def test_an_elastic_job_that_shrinks_holds_less_and_another_does_not(engine: Engine) -> None:

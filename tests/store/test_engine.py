@@ -71,7 +71,7 @@ def test_a_file_that_is_not_there_is_not_made_by_a_reader(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_reported(tmp_path: Path) -> None:
     (tmp_path / "x.db").write_text("This is a letter. " * 100)
     engine = open_engine(str(tmp_path / "x.db"), read_only=True)
     with pytest.raises(LedgerUnreachableError, match="not a database"):
@@ -139,7 +139,7 @@ def test_a_synchronous_commit_that_was_switched_off_is_switched_on(
 
 @pytest.mark.real
 @pytest.mark.parametrize("when", ["before_cursor_execute", "commit"])
-def test_a_lost_connection_is_told_by_what_is_known(
+def test_a_lost_connection_is_reported_by_what_is_known(
     remote: Engine, postgresql: Server, when: str
 ) -> None:
     ledger = SqlLedger(remote)

@@ -54,10 +54,10 @@ class Writer:
         term = self.ledger.lead("a", LEASE_US)
         assert term is not None, "nobody else leads"
         self.epochs.append(term.epoch)
-        found = list(self.ledger.read())
-        assert found == list(rows[: len(found)]), "the ledger is a beginning of the history"
-        assert len(found) >= self.answered, "what was answered is there"
-        for row in rows[len(found) :]:
+        entries = list(self.ledger.read())
+        assert entries == list(rows[: len(entries)]), "the ledger is a beginning of the history"
+        assert len(entries) >= self.answered, "what was answered is there"
+        for row in rows[len(entries) :]:
             self.ledger.append(term.epoch, row.seq - 1, [row], AT)
             self.answered = row.seq
 

@@ -62,9 +62,13 @@ def test_each_of_a_family_stands_in_the_reports_as_it_is(engine: Engine) -> None
     stage.lived()
     written(engine, [seal(GENESIS, 1, "local", stage.events)])
     state = stage.bus.state
-    assert shown(engine) == {key: one.phase for key, one in state.workloads.items()}
-    assert {one.phase for one in state.workloads.values()} >= {"parent", "inactive", "admitted"}
-    pending = {key for key, one in state.workloads.items() if one.phase == "pending"}
+    assert shown(engine) == {key: workload.phase for key, workload in state.workloads.items()}
+    assert {workload.phase for workload in state.workloads.values()} >= {
+        "parent",
+        "inactive",
+        "admitted",
+    }
+    pending = {key for key, workload in state.workloads.items() if workload.phase == "pending"}
     assert waiting(engine) == pending
 
 
@@ -75,6 +79,6 @@ def test_a_job_that_is_tried_by_variants_no_more_waits_itself(engine: Engine) ->
     stage.turn(stage.cluster_queue("cq", {"cpu": {"best": 1, "good": 1}}))
     written(engine, [seal(GENESIS, 1, "local", stage.events)])
     phases = shown(engine)
-    assert phases == {key: one.phase for key, one in stage.bus.state.workloads.items()}
+    assert phases == {key: workload.phase for key, workload in stage.bus.state.workloads.items()}
     assert phases["team/fifth"] == "pending"
     assert "team/fifth" in waiting(engine)

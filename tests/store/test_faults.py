@@ -41,10 +41,10 @@ def go_on(engine: Engine, turns: list[list[Entry]]) -> None:
     for entries in turns:
         if entries[0].seq > end:
             ledger.append(term.epoch, entries[0].seq - 1, entries, Positions())
-    told = list(ledger.read())
-    assert told == [entry for entries in turns for entry in entries]
-    assert verify(told).head_seq == len(told)
-    with past(told) as then:
+    items = list(ledger.read())
+    assert items == [entry for entries in turns for entry in entries]
+    assert verify(items).head_seq == len(items)
+    with past(items) as then:
         assert {name: rows(engine, name) for name in VIEWS} == {
             name: rows(then, name) for name in VIEWS
         }
@@ -90,20 +90,24 @@ def test_a_file_that_cannot_grow_loses_nothing_that_was_confirmed(
     engine.dispose()
 
 
-def test_a_clock_that_goes_backwards_lets_nobody_in_beside_the_leader(engine: Engine) -> None:
+def test_a_clock_that_goes_backwards_lets_no_replica_in_beside_the_leader(engine: Engine) -> None:
     now_us = 1_000
     clock: Callable[[], int] = lambda: now_us  # noqa: E731 - it reads a variable of the test
-    one, two, told = SqlLedger(engine, clock_us=clock), SqlLedger(engine, clock_us=clock), ticks(4)
-    assert one.lead("one", 100) is not None
-    one.append(1, 0, told[:1], Positions())
+    sql_ledger, two, entries = (
+        SqlLedger(engine, clock_us=clock),
+        SqlLedger(engine, clock_us=clock),
+        ticks(4),
+    )
+    assert sql_ledger.lead("one", 100) is not None
+    sql_ledger.append(1, 0, entries[:1], Positions())
     now_us = 500
     assert two.lead("two", 100) is None
-    one.append(1, 1, told[1:2], Positions())
-    one.renew(1, 100)
+    sql_ledger.append(1, 1, entries[1:2], Positions())
+    sql_ledger.renew(1, 100)
     now_us = 601  # past the lease as it was renewed, before it as it first was
     assert two.lead("two", 100) is not None
     with pytest.raises(FencedError):
-        one.append(1, 2, told[2:3], Positions())
+        sql_ledger.append(1, 2, entries[2:3], Positions())
     now_us = 100
-    two.append(2, 2, told[2:], Positions())
-    assert list(two.read()) == told
+    two.append(2, 2, entries[2:], Positions())
+    assert list(two.read()) == entries

@@ -58,7 +58,7 @@ def test_a_reader_halfway_does_not_hinder_the_writer(begun: SqlLedger) -> None:
     assert next(reader) == ROWS[1]
 
 
-def test_the_newest_entry_is_told(ledger: SqlLedger) -> None:
+def test_the_newest_entry_is_reported(ledger: SqlLedger) -> None:
     assert ledger.newest() is None
     ledger.lead("a", LEASE_US)
     ledger.append(1, 0, ROWS, AT)

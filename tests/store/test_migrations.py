@@ -37,25 +37,27 @@ def empty(url: str) -> Iterator[Engine]:
 
 def where_of(index: ReflectedIndex) -> list[str]:
     """Return the condition of a partial index, as the database tells it."""
-    return [str(told) for name, told in index["dialect_options"].items() if name.endswith("where")]
+    return [
+        str(value) for name, value in index["dialect_options"].items() if name.endswith("where")
+    ]
 
 
 def shape(engine: Engine) -> dict[str, Any]:
     """Return all that the database knows of its tables, but for Alembic's own."""
-    found = inspect(engine)
+    inspector = inspect(engine)
     return {
         table: (
             [
-                (told["name"], str(told["type"]), told["nullable"])
-                for told in found.get_columns(table)
+                (column["name"], str(column["type"]), column["nullable"])
+                for column in inspector.get_columns(table)
             ],
-            found.get_pk_constraint(table),
+            inspector.get_pk_constraint(table),
             sorted(
-                (told["name"], told["column_names"], told["unique"], where_of(told))
-                for told in found.get_indexes(table)
+                (index["name"], index["column_names"], index["unique"], where_of(index))
+                for index in inspector.get_indexes(table)
             ),
         )
-        for table in found.get_table_names()
+        for table in inspector.get_table_names()
         if table != "alembic_version"
     }
 
@@ -151,7 +153,7 @@ def test_a_ledger_of_a_newer_version_is_refused(empty: Engine) -> None:
     assert "report_usage" in inspect(empty).get_table_names()
 
 
-def test_a_database_without_a_ledger_is_told_apart(empty: Engine) -> None:
+def test_a_database_without_a_ledger_is_distinguished(empty: Engine) -> None:
     with pytest.raises(LedgerUnreachableError, match="There is no ledger"):
         check(empty)
     with pytest.raises(LedgerUnreachableError, match="lacks its tables"):

@@ -71,14 +71,14 @@ def file_of(engine: Engine, table: str) -> int:
 
 
 def test_a_whole_partition_is_always_ahead(engine: Engine) -> None:
-    ledger, told = led(engine), ticks(25)
-    append(ledger, told)
+    ledger, entries = led(engine), ticks(25)
+    append(ledger, entries)
     made = bounds(engine)
     assert list(made) == [f"ledger_event_{lower}" for lower in (0, 10, 20, 30)]
     assert all(map(is_partition, made))
     assert made["ledger_event_30"] == "FOR VALUES FROM ('30') TO ('40')"
-    assert list(ledger.read()) == told
-    assert ledger.newest() == told[-1]
+    assert list(ledger.read()) == entries
+    assert ledger.newest() == entries[-1]
 
 
 def test_another_size_goes_on_behind_the_last(engine: Engine) -> None:
@@ -94,23 +94,23 @@ def test_another_size_goes_on_behind_the_last(engine: Engine) -> None:
 def test_a_ledger_s_partition_that_begins_late_has_room_where_tables_have_left(
     engine: Engine,
 ) -> None:
-    first, told = led(engine), ticks(45)
-    append(first, told)
+    first, entries = led(engine), ticks(45)
+    append(first, entries)
     for table in attached(engine)[:3]:
         detach(engine, table)
         drop(engine, table.name)
     second = SqlLedger(engine, 1, reports=False, partition_events=7)
     assert second.lead("b", LEASE_US) is not None
-    others = seal(replace(GENESIS, partition=1), 1, "local", [decode(e.payload) for e in told])
+    others = seal(replace(GENESIS, partition=1), 1, "local", [decode(e.payload) for e in entries])
     append(second, others)
     assert list(second.read()) == others
-    assert list(first.read(30)) == told[30:]
+    assert list(first.read(30)) == entries[30:]
     append(first, ticks(60)[45:])
     edges = [int(bound.split("'")[n]) for bound in bounds(engine).values() for n in (1, 3)]
     assert sorted(edges) == sorted([*{*edges} - {0, max(edges)}] * 2 + [0, max(edges)]), "no hole"
 
 
-def test_room_is_made_beside_whoever_reads(engine: Engine) -> None:
+def test_room_is_made_beside_readers(engine: Engine) -> None:
     ledger = led(engine)
     append(ledger, ticks(5))
     with engine.connect() as reader:
@@ -121,22 +121,22 @@ def test_room_is_made_beside_whoever_reads(engine: Engine) -> None:
 
 
 def test_without_rights_the_writer_goes_on_to_the_end_of_its_room(engine: Engine) -> None:
-    ledger, told = led(engine), ticks(40)
-    append(ledger, told[:4])  # room to 20
+    ledger, entries = led(engine), ticks(40)
+    append(ledger, entries[:4])  # room to 20
     with engine.begin() as conn:
         conn.execute(text(f"DROP FUNCTION {SIGNATURE}"))
-    append(ledger, told[4:16])
+    append(ledger, entries[4:16])
     with pytest.raises(LedgerUnreachableError, match="ledger_make_partitions"):
-        append(ledger, told[16:])
-    assert list(ledger.read()) == told[:16]
+        append(ledger, entries[16:])
+    assert list(ledger.read()) == entries[:16]
 
 
 @pytest.mark.parametrize("rows", [5, 35])
 def test_a_plain_table_becomes_the_first_partition_without_being_rewritten(
     engine: Engine, rows: int
 ) -> None:
-    told = ticks(rows + 5)
-    append(led(engine), told[:rows])
+    entries = ticks(rows + 5)
+    append(led(engine), entries[:rows])
     migrate.downgrade(engine, "0006")
     assert not any(is_partition(name) for name in tables(engine))
     with engine.begin() as conn:
@@ -149,12 +149,12 @@ def test_a_plain_table_becomes_the_first_partition_without_being_rewritten(
         assert file_of(engine, "ledger_event_0") == before
         assert bounds(engine) == {"ledger_event_0": "FOR VALUES FROM (MINVALUE) TO ('5000000')"}
         ledger = SqlLedger(engine, reports=False, partition_events=SIZE)
-        append(ledger, told[rows:])
-        assert list(ledger.read()) == told
+        append(ledger, entries[rows:])
+        assert list(ledger.read()) == entries
         with engine.connect() as conn:
             may = "SELECT has_table_privilege('appending', :table, 'INSERT')"
             asked = [{"table": "ledger_event"}, {"table": "ledger_event_0"}]
-            assert [conn.scalar(text(may), one) for one in asked] == [True, False]
+            assert [conn.scalar(text(may), item) for item in asked] == [True, False]
             makes = "SELECT has_function_privilege('appending', :function, 'EXECUTE')"
             assert conn.scalar(text(makes), {"function": SIGNATURE})
     finally:
@@ -164,24 +164,26 @@ def test_a_plain_table_becomes_the_first_partition_without_being_rewritten(
 
 def tables(engine: Engine) -> list[str]:
     with engine.connect() as conn:
-        found = "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p')"
-        return list(conn.scalars(text(found)))
+        message = "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p')"
+        return list(conn.scalars(text(message)))
 
 
 def test_what_is_prepared_holds_while_the_writer_goes_on(engine: Engine) -> None:
-    told = ticks(30)
-    append(led(engine), told[:10])
+    entries = ticks(30)
+    append(led(engine), entries[:10])
     migrate.downgrade(engine, "0006")
     with engine.connect() as reader:
         assert reader.scalar(text("SELECT count(*) FROM ledger_event")) == 10
         reader.commit()
     prepare_only(engine)
     with engine.begin() as conn:  # as the writer of the version before does
-        values = [{name: getattr(one, name) for name in Entry.__struct_fields__} for one in told]
+        values = [
+            {name: getattr(entry, name) for name in Entry.__struct_fields__} for entry in entries
+        ]
         conn.execute(insert(ledger_event), values[10:])
     prepare_only(engine)  # again, as after a kill
     migrate.upgrade(engine)
-    assert list(SqlLedger(engine).read()) == told
+    assert list(SqlLedger(engine).read()) == entries
 
 
 def prepare_only(engine: Engine) -> None:
@@ -207,5 +209,5 @@ def test_an_audit_finds_that_the_function_is_another(engine: Engine, damage: str
 
 def functions(engine: Engine) -> list[Finding]:
     """Return what an audit says of functions."""
-    found = audit(engine, {0: SqlLedger(engine, reports=False).read()})
-    return [one for one in found if one.where.startswith("function")]
+    findings = audit(engine, {0: SqlLedger(engine, reports=False).read()})
+    return [finding for finding in findings if finding.where.startswith("function")]

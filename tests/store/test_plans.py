@@ -69,8 +69,8 @@ def test_a_turn_finds_what_lasts_by_its_name(
     asked = asked_by(engine, monkeypatch)
     with engine.connect() as conn:
         plans = "".join(
-            "\n".join(conn.exec_driver_sql(f"EXPLAIN {statement}", told).scalars())
-            for statement, told in asked.items()
+            "\n".join(conn.exec_driver_sql(f"EXPLAIN {statement}", values).scalars())
+            for statement, values in asked.items()
             if "json_array_elements_text" in statement
         )
     for table in BY_NAME:
@@ -87,9 +87,9 @@ def test_a_turn_on_sqlite_finds_what_lasts_by_its_name(
     with engine.connect() as conn:
         plans = "".join(
             f"{row[-1]}\n"
-            for statement, told in asked.items()
+            for statement, values in asked.items()
             if "json_each" in statement
-            for row in conn.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", told)
+            for row in conn.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)
         )
     engine.dispose()
     for table in BY_NAME:

@@ -87,11 +87,11 @@ def write(engine: Engine, *turns: Sequence[FactEvent | DecisionEvent]) -> None:
         ledger.append(1, entries[0].seq - 1, entries, AT)
 
 
-def told(engine: Engine, *later: FactEvent, workloads: tuple[tuple[str, int, str], ...]) -> None:
+def hold(engine: Engine, *later: FactEvent, workloads: tuple[tuple[str, int, str], ...]) -> None:
     """Write workloads that hold for four days, with facts in between, a turn each."""
-    begun = [event for one in workloads for event in held(*one)]
+    begun = [event for workload in workloads for event in held(*workload)]
     ended = [released(name) for name, *_ in workloads]
-    write(engine, [queue(MARCH_30_US, 1_000), *begun], *([one] for one in later), list(ended))
+    write(engine, [queue(MARCH_30_US, 1_000), *begun], *([event] for event in later), list(ended))
 
 
 ONE = (("j", 1_000, ""),)
@@ -103,7 +103,7 @@ def costs(engine: Engine) -> dict[str, float | None]:
 
 def test_changing_april_changes_no_day_of_march(engine: Engine) -> None:
     april_us = MARCH_30_US + 2 * DAY_US + HOUR_US
-    told(
+    hold(
         engine,
         priced(MARCH_30_US, "cpu=0.5 EUR"),
         priced(april_us, "cpu=2 EUR from 2026-01-01", "lee"),
@@ -125,32 +125,32 @@ def test_changing_april_changes_no_day_of_march(engine: Engine) -> None:
 
 def test_days_without_a_price_are_given_one_by_the_day_from_which_it_holds(engine: Engine) -> None:
     april_us = MARCH_30_US + 2 * DAY_US
-    told(engine, priced(april_us, "cpu=2 EUR from 2026-03-31"), workloads=ONE)
+    hold(engine, priced(april_us, "cpu=2 EUR from 2026-03-31"), workloads=ONE)
     assert list(costs(engine).values()) == [None, 48.0, 48.0, 48.0]
 
 
 def test_a_price_that_says_no_day_begins_on_the_day_on_which_it_is_set(engine: Engine) -> None:
-    told(engine, priced(MARCH_30_US + DAY_US + HOUR_US, "cpu=2 EUR"), workloads=ONE)
+    hold(engine, priced(MARCH_30_US + DAY_US + HOUR_US, "cpu=2 EUR"), workloads=ONE)
     assert list(costs(engine).values()) == [None, 48.0, 48.0, 48.0]
 
 
 def test_an_ended_price_does_not_bring_back_the_one_before_it(engine: Engine) -> None:
     text_ = "cpu=0.5 EUR from 2026-03-30, cpu=2 EUR from 2026-03-31 until 2026-04-01"
-    told(engine, priced(MARCH_30_US, text_), workloads=ONE)
+    hold(engine, priced(MARCH_30_US, text_), workloads=ONE)
     assert list(costs(engine).values()) == [12.0, 48.0, None, None]
 
 
 def test_the_most_special_price_counts(engine: Engine) -> None:
     text_ = "cpu=4 EUR, cpu=3 EUR borrowed, cpu=2 EUR class low, cpu=1 EUR borrowed class low"
     work = (("j", 1_500, ""), ("k", 500, "low"))
-    told(engine, priced(MARCH_30_US, text_), workloads=work)
+    hold(engine, priced(MARCH_30_US, text_), workloads=work)
     # Two cores are held where one is nominal: half of what each holds is borrowed.
-    found = {
+    mapping = {
         (row["priority_class"], row["quota"]): (row["unit_hours"], row["per_unit_hour"])
         for row in rows(engine, "chargeback")
         if row["day"] == DAYS[1]
     }
-    assert found == {
+    assert mapping == {
         ("", "own"): (18.0, 4.0),
         ("", "borrowed"): (18.0, 3.0),
         ("low", "own"): (6.0, 2.0),
@@ -158,9 +158,9 @@ def test_the_most_special_price_counts(engine: Engine) -> None:
     }
 
 
-def test_own_and_borrowed_are_told_apart_by_the_hour(engine: Engine) -> None:
+def test_own_and_borrowed_are_distinguished_by_the_hour(engine: Engine) -> None:
     more_us = MARCH_30_US + DAY_US // 2
-    told(
+    hold(
         engine,
         priced(MARCH_30_US, "cpu=1 EUR, cpu=3 EUR borrowed"),
         queue(more_us, 2_000),
@@ -174,7 +174,7 @@ def test_own_and_borrowed_are_told_apart_by_the_hour(engine: Engine) -> None:
 
 def test_a_removed_flavor_costs_nothing_from_that_day_on(engine: Engine) -> None:
     gone = FlavorRemoved(at_us=MARCH_30_US + 2 * DAY_US, name="spot")
-    told(engine, priced(MARCH_30_US, "cpu=0.5 EUR"), gone, workloads=ONE)
+    hold(engine, priced(MARCH_30_US, "cpu=0.5 EUR"), gone, workloads=ONE)
     assert list(costs(engine).values()) == [12.0, 12.0, None, None]
 
 
@@ -216,7 +216,7 @@ PRICES = st.builds(
 )
 ANNOTATIONS = st.lists(
     st.tuples(st.integers(0, 9), st.lists(PRICES, max_size=4)), min_size=1, max_size=6
-).map(lambda told: sorted(told, key=lambda one: one[0]))
+).map(lambda pairs: sorted(pairs, key=lambda row: row[0]))
 
 
 def judged(changes: list[tuple[int, tuple[Price, ...]]]) -> dict[str, dict[str, float]]:
@@ -237,13 +237,13 @@ def in_force(prices: tuple[Price, ...], day: str, *, backwards: bool) -> dict[st
     of = dict[str, list[Price]]()
     for price in prices:
         of.setdefault(f"{price.priority_class}/{price.quota}", []).append(price)
-    found = dict[str, float]()
+    mapping = dict[str, float]()
     for key, several in of.items():
-        begun = [one for one in several if one.begin <= day and (one.begin or not backwards)]
-        newest = max(begun, key=lambda one: one.begin, default=None)
+        begun = [rate for rate in several if rate.begin <= day and (rate.begin or not backwards)]
+        newest = max(begun, key=lambda price: price.begin, default=None)
         if newest is not None and not (newest.end and newest.end <= day):
-            found[key] = float(newest.cost)
-    return found
+            mapping[key] = float(newest.cost)
+    return mapping
 
 
 def readable(texts: list[str]) -> tuple[Price, ...] | None:
@@ -271,12 +271,12 @@ def test_each_day_has_the_price_that_a_slow_judge_finds(
         with past(entries) as engine:
             spans = rows(engine, "prices")
         for day, expected in judged(changes).items():
-            found = {
+            fields = {
                 f"{row['priority_class']}/{row['quota']}": row["per_unit_hour"]
                 for row in spans
                 if row["day_from"] <= day < (row["day_until"] or "9")
             }
-            assert found == expected, day
+            assert fields == expected, day
 
 
 @pytest.mark.parametrize(

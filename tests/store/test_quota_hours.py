@@ -78,16 +78,16 @@ def story(seed: int) -> list[Event]:
     later += [define(START_US + 100 * MINUTE_US, "b", random.randrange(1, 9))]
     later += [define(START_US + HOURS * HOUR_US, "late", 1, cohort="")]
     begun: list[Event] = [define(START_US, name, 4) for name in QUEUES]
-    return [*begun, *map(submit, range(12)), *sorted(later, key=lambda one: one.at_us)]
+    return [*begun, *map(submit, range(12)), *sorted(later, key=lambda event: event.at_us)]
 
 
 def recomputed(events: list[Event]) -> Sums:
     """Integrate from change to change, each piece cut at the full hours."""
     sums: Sums = defaultdict(lambda: defaultdict(float))
     nominal, held = dict[str, int](), dict[str, tuple[str, int]]()
-    for one, after in pairwise([*events, events[-1]]):
-        _apply(one, nominal, held)
-        for hour_us, lasted_s in _pieces(one.at_us, after.at_us):
+    for event, after in pairwise([*events, events[-1]]):
+        _apply(event, nominal, held)
+        for hour_us, lasted_s in _pieces(event.at_us, after.at_us):
             for queue, cores in nominal.items():
                 used = sum(units for where, units in held.values() if where == queue)
                 line = sums[hour_us, queue]
@@ -128,7 +128,7 @@ def test_what_an_hour_comes_to_is_the_integral_of_its_moments(
     events = story(seed)
     ledger = SqlLedger(engine)
     ledger.lead("a", LEASE_US)
-    for entries in sealed(*([one] for one in events)):
+    for entries in sealed(*([event] for event in events)):
         ledger.append(1, entries[0].seq - 1, entries, AT)
     expected, lent = recomputed(events), defaultdict[int, float](float)
     first = sorted({row["hour"] for row in rows(engine, "quota_hourly")})
@@ -150,7 +150,7 @@ def test_levels_are_the_same_however_the_events_came(
     monkeypatch.setattr(projection, "PART_EVENTS", 5)
     ledger = SqlLedger(engine)
     ledger.lead("a", LEASE_US)
-    for entries in sealed(*([one] for one in story(3))):
+    for entries in sealed(*([event] for event in story(3))):
         ledger.append(1, entries[0].seq - 1, entries, AT)
     tables, history = (quota_hour, quota_level, quota_position), [list(ledger.read())]
     with engine.begin() as conn:
@@ -169,8 +169,8 @@ def test_a_queue_lends_in_the_cohort_that_it_was_in_then(engine: Engine) -> None
     ledger.lead("a", LEASE_US)
     for entries in sealed(events):
         ledger.append(1, 0, entries, AT)
-    told = {
+    mapping = {
         (row["hour"][11:13], row["cluster_queue"]): (row["cohort"], row["lent_seconds"])
         for row in rows(engine, "quota_hourly")
     }
-    assert (told["07", "b"], told["08", "b"]) == (("all", 7_200), ("elsewhere", 0))
+    assert (mapping["07", "b"], mapping["08", "b"]) == (("all", 7_200), ("elsewhere", 0))

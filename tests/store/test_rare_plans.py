@@ -27,8 +27,8 @@ def asked(narrow: Narrow) -> tuple[str, dict[str, object]]:
         return []
 
     page_before(select, 0, 1_000_000, 1_000, narrow)
-    [found] = caught
-    return found
+    [row] = caught
+    return row
 
 
 @pytest.fixture
@@ -54,18 +54,18 @@ def plan(engine: Engine, narrow: Narrow) -> str:
 
 @pytest.mark.parametrize("narrow", [Narrow(DEFINING, text='"team-a"'), Narrow(DEFINING, after=9)])
 def test_definitions_are_looked_for_by_their_type(sample: Engine, narrow: Narrow) -> None:
-    found = plan(sample, narrow)
+    message = plan(sample, narrow)
     if sample.dialect.name == "sqlite":
-        assert "USING INDEX ledger_event_rare (partition=? AND type=?" in found
+        assert "USING INDEX ledger_event_rare (partition=? AND type=?" in message
     else:
-        assert "Index Scan using ledger_event_0_partition_type_seq_idx" in found  # of rare types
+        assert "Index Scan using ledger_event_0_partition_type_seq_idx" in message  # of rare types
 
 
 def test_other_events_are_walked_backwards_by_their_seq(sample: Engine) -> None:
-    found = plan(sample, Narrow(subject="%.team-a.%.%", after=9))
-    assert "ledger_event_rare" not in found
-    assert "USE TEMP B-TREE" not in found
-    assert "Sort" not in found, found
+    message = plan(sample, Narrow(subject="%.team-a.%.%", after=9))
+    assert "ledger_event_rare" not in message
+    assert "USE TEMP B-TREE" not in message
+    assert "Sort" not in message, message
 
 
 def test_sqlite_writes_an_event_without_a_table_of_frequent_types(migrated_file: Path) -> None:

@@ -31,11 +31,13 @@ US = 1_000_000
 def kept(request: pytest.FixtureRequest, fresh_engine: Fresh) -> Iterator[tuple[Engine, Books]]:
     """A ledger, and the books that its raw events make."""
     busy = Busy(request.param) if isinstance(request.param, int) else None
-    told = turns() if busy is None else iter([busy.open(), *filter(None, busy.turns(150))])
+    actual_entries = (
+        turns() if busy is None else iter([busy.open(), *filter(None, busy.turns(150))])
+    )
     with fresh_engine() as engine:
         ledger = SqlLedger(engine)
         ledger.lead("a", LEASE_US)
-        for entries in told:
+        for entries in actual_entries:
             ledger.append(1, entries[0].seq - 1, entries, AT)
         with engine.connect() as conn:
             raw = [tuple(row) for row in conn.execute(text(RAW))]
@@ -48,18 +50,18 @@ def natural(resource: str, units: float) -> float:
 
 def test_usage_of_each_hour(kept: tuple[Engine, Books]) -> None:
     engine, books = kept
-    told = defaultdict[tuple[int, str, str], float](float)
+    mapping = defaultdict[tuple[int, str, str], float](float)
     for row in rows(engine, "usage_hourly"):
         key = (parse_utc(row["hour"]), row["cluster_queue"], row["resource"])
-        told[key] += row["resource_seconds"]
+        mapping[key] += row["resource_seconds"]
     raw = {key: natural(key[2], units / US) for key, units in books.usage.items() if units}
     assert len(raw) > 3
-    assert {key: value for key, value in told.items() if value} == pytest.approx(raw)
+    assert {key: value for key, value in mapping.items() if value} == pytest.approx(raw)
 
 
 def test_every_holding(kept: tuple[Engine, Books]) -> None:
     engine, books = kept
-    told = [
+    result = [
         (
             row["workload"],
             row["cluster_queue"],
@@ -70,38 +72,41 @@ def test_every_holding(kept: tuple[Engine, Books]) -> None:
         )
         for row in rows(engine, "holdings")
     ]
-    raw = [one._replace(amount=natural(one.resource, one.amount)) for one in books.holdings]
-    assert sorted(told, key=repr) == sorted(map(tuple, raw), key=repr)
+    raw = [
+        holding._replace(amount=natural(holding.resource, holding.amount))
+        for holding in books.holdings
+    ]
+    assert sorted(result, key=repr) == sorted(map(tuple, raw), key=repr)
 
 
 def test_every_wait(kept: tuple[Engine, Books]) -> None:
     engine, books = kept
-    told = sorted(
+    result = sorted(
         (row["workload"], parse_utc(row["from_at"]), row["waited_s"], row["outcome"])
         for row in rows(engine, "waits")
     )
     until = books.now_us
-    assert told == sorted(
-        (one.workload, one.from_us, ((one.to_us or until) - one.from_us) / US, one.outcome)
-        for one in books.waits
+    assert result == sorted(
+        (item.workload, item.from_us, ((item.to_us or until) - item.from_us) / US, item.outcome)
+        for item in books.waits
     )
 
 
 def test_every_preemption(kept: tuple[Engine, Books]) -> None:
     engine, books = kept
-    told = {(row["seq"], row["resource"]): _loss(row) for row in rows(engine, "preemptions")}
-    assert told == {
-        (one.seq, one.resource): (
-            one.workload,
-            one.by,
-            one.reason,
-            one.ran_us / US,
-            natural(one.resource, one.planned),
-            None if one.freed is None else natural(one.resource, one.freed),
+    mapping = {(row["seq"], row["resource"]): _loss(row) for row in rows(engine, "preemptions")}
+    assert mapping == {
+        (loss.seq, loss.resource): (
+            loss.workload,
+            loss.by,
+            loss.reason,
+            loss.ran_us / US,
+            natural(loss.resource, loss.planned),
+            None if loss.freed is None else natural(loss.resource, loss.freed),
         )
-        for one in books.losses
+        for loss in books.losses
     }
-    assert told
+    assert mapping
 
 
 def _loss(row: dict[str, Any]) -> tuple[Any, ...]:

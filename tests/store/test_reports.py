@@ -133,11 +133,12 @@ def filled(request: pytest.FixtureRequest, fresh_engine: Fresh) -> Iterator[tupl
 def test_the_present_is_the_drafts(filled: tuple[Engine, int]) -> None:
     engine, seed = filled
     state = history(seed)[1]
+    workloads = state.workloads.items()
     charged = {
         (key, fr.flavor, fr.resource): units / (1_000 if fr.resource == "cpu" else 1)
-        for key, one in state.workloads.items()
-        if one.phase in HOLDING
-        for fr, units in one.charges
+        for key, workload in workloads
+        if workload.phase in HOLDING
+        for fr, units in workload.charges
         if units
     }
     admitted = rows(engine, "admitted_now")
@@ -147,13 +148,13 @@ def test_the_present_is_the_drafts(filled: tuple[Engine, int]) -> None:
         if row["amount"]
     } == charged
     assert {row["workload"]: row["phase"] for row in admitted} == {
-        key: one.phase for key, one in state.workloads.items() if one.phase in HOLDING
+        key: job.phase for key, job in workloads if job.phase in HOLDING
     }
     waiting = {row["workload"]: row["priority"] for row in rows(engine, "queue_now")}
     assert waiting == {
-        key: one.priority
-        for key, one in state.workloads.items()
-        if one.phase in {"pending", "reserved"}
+        key: workload.priority
+        for key, workload in workloads
+        if workload.phase in {"pending", "reserved"}
     }
 
 
@@ -172,7 +173,9 @@ def test_usage_by_the_hour_is_the_integral_over_what_was_held(filled: tuple[Engi
             unit = 1_000 if row["resource"] == "cpu" else 1
             key = (hour_us, row["cluster_queue"], row["author"], row["resource"])
             expected[key] += row["amount"] / unit * lasted_us / 1e6
-    assert summed(engine) == pytest.approx({key: told for key, told in expected.items() if told})
+    assert summed(engine) == pytest.approx(
+        {key: number for key, number in expected.items() if number}
+    )
 
 
 def summed(engine: Engine) -> dict[tuple[int, str, str, str], float]:
@@ -216,9 +219,9 @@ def test_the_past_is_what_the_present_was(engine: Engine) -> None:
         ledger.append(1, entries[0].seq - 1, entries, Positions())
         if place % 29 == 0:
             was[entries[-1].seq] = all_reports(engine)
-    for seq, told in was.items():
+    for seq, mapping in was.items():
         with past(ledger.read(until=seq)) as then:
-            assert all_reports(then) == told
+            assert all_reports(then) == mapping
     assert len(was) > 3
 
 
@@ -234,12 +237,12 @@ def test_a_report_makes_no_difference_to_the_history(engine: Engine) -> None:
 
 def test_a_free_text_may_hold_anything(engine: Engine) -> None:
     strange = "a\0b'\"; -- % %s :x \N{WATER WAVE}"
-    told: list[FactEvent] = [
+    events: list[FactEvent] = [
         cluster_queue(0, "team-a", 8, strange),
         submitted(1, "a/job-one", 1, author=strange),
         WorkloadFinished(at_us=minute(2), workload="a/job-one", reason=strange, message=strange),
     ]
-    written(engine, sealed(told))
+    written(engine, sealed(events))
     [row] = rows(engine, "waits")
     assert row["author"] == strange.replace("\0", "\ufffd")
     assert {row["author"] for row in rows(engine, "quota_history")} == {row["author"]}

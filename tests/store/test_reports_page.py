@@ -40,15 +40,15 @@ def sample(engine: Engine) -> Engine:
 
 
 def section(engine: Engine, view: View) -> str:
-    found = rows(engine, view.name)
-    example = list(found[0].values()) if found else [""] * len(view.columns)
+    current_rows = rows(engine, view.name)
+    example = list(current_rows[0].values()) if current_rows else [""] * len(view.columns)
     head = f"### {view.name}\n\n{view.about}\n\n| column | unit | meaning | example |\n"
     return (
         head
         + "| --- | --- | --- | --- |\n"
         + "".join(
-            f"| `{told.name}` | {told.unit} | {told.meaning} | {cell(value)} |\n"
-            for told, value in zip(view.columns, example, strict=True)
+            f"| `{column.name}` | {column.unit} | {column.meaning} | {cell(value)} |\n"
+            for column, value in zip(view.columns, example, strict=True)
         )
     )
 
@@ -61,10 +61,10 @@ def test_the_page_lists_every_report_with_an_example(sample: Engine) -> None:
     expected = "\n".join(section(sample, view) for view in VIEWS.values())
     page = PAGE.read_text()
     if os.environ.get("REWRITE"):
-        PAGE.write_text(LIST.sub(lambda found: found[1] + expected + found[3], page))
-    found = LIST.search(PAGE.read_text())
-    assert found is not None
-    assert found[2] == expected
+        PAGE.write_text(LIST.sub(lambda match: match[1] + expected + match[3], page))
+    match = LIST.search(PAGE.read_text())
+    assert match is not None
+    assert match[2] == expected
 
 
 def answer(engine: Engine, query: str) -> str:
@@ -75,20 +75,20 @@ def answer(engine: Engine, query: str) -> str:
 
 def test_every_worked_query_gives_what_the_page_says(sample: Engine) -> None:
     answers = {
-        found["query"]: answer(sample, found["query"]) for found in QUERY.finditer(PAGE.read_text())
+        match["query"]: answer(sample, match["query"]) for match in QUERY.finditer(PAGE.read_text())
     }
     if os.environ.get("REWRITE"):
         rewrite(answers)
-    kept = {found["query"]: found["answer"] or "" for found in QUERY.finditer(PAGE.read_text())}
+    kept = {match["query"]: match["answer"] or "" for match in QUERY.finditer(PAGE.read_text())}
     assert kept == answers
     assert len(kept) >= 15
 
 
 def rewrite(answers: dict[str, str]) -> None:
-    def filled(found: re.Match[str]) -> str:
-        told = answers[found["query"]]
-        block = f"\n```text\n{told}```\n" if told else ""
-        return f"```sql\n{found['query']}\n```\n{block}"
+    def filled(match: re.Match[str]) -> str:
+        message = answers[match["query"]]
+        block = f"\n```text\n{message}```\n" if message else ""
+        return f"```sql\n{match['query']}\n```\n{block}"
 
     PAGE.write_text(QUERY.sub(filled, PAGE.read_text()))
 

@@ -80,7 +80,7 @@ def test_the_audit_knows_what_left_and_a_rebuild_leaves_it_out(filled: Engine) -
     assert tables(filled) == left
     with filled.begin() as conn:
         conn.execute(reporting.wait.delete())
-    assert [one.where for one in audit(filled, {0: entries})] == ["report_wait"]
+    assert [finding.where for finding in audit(filled, {0: entries})] == ["report_wait"]
 
 
 def test_an_earlier_time_than_before_brings_nothing_back(filled: Engine) -> None:

@@ -28,8 +28,12 @@ def snapshots(engine: Engine) -> SqlSnapshots:
 
 def test_the_newest_of_the_form_asked_for_is_returned(snapshots: SqlSnapshots) -> None:
     assert snapshots.newest(version=1) is None
-    for one in (snapshot(3), snapshot(5, state=b"x" * 10_000), snapshot(7, version=2)):
-        snapshots.write(one)
+    for candidate_snapshot in (
+        snapshot(3),
+        snapshot(5, state=b"x" * 10_000),
+        snapshot(7, version=2),
+    ):
+        snapshots.write(candidate_snapshot)
     assert snapshots.newest(version=1) == snapshot(5, state=b"x" * 10_000)
     assert snapshots.newest(version=2) == snapshot(7, version=2)
     assert snapshots.newest(version=1, until=4) == snapshot(3)

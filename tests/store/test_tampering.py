@@ -77,7 +77,7 @@ def test_a_changed_byte_is_found_and_located(tampered: Engine, change: Change) -
 
 @drawn(30)
 @given(kept=st.integers(0, ROWS - 1), seen=st.integers(1, ROWS))
-def test_a_tail_that_was_cut_off_is_found_by_whoever_saw_more(kept: int, seen: int) -> None:
+def test_a_tail_that_was_cut_off_is_found_by_a_reader_that_saw_more(kept: int, seen: int) -> None:
     witness = Witness(seq=seen, hash=sample()[seen - 1].hash)
     if seen <= kept:
         assert verify(sample()[:kept], witness=witness, redecide=False).head_seq == kept

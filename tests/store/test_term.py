@@ -24,7 +24,7 @@ def epoch_of(ledger: SqlLedger, holder: str, lease_us: int = HOUR_US) -> int | N
     return None if term is None else term.epoch
 
 
-def test_nobody_leads_while_anothers_lease_runs(ledger: SqlLedger) -> None:
+def test_no_replica_leads_while_anothers_lease_runs(ledger: SqlLedger) -> None:
     assert epoch_of(ledger, "a") == 1
     assert epoch_of(ledger, "b") is None
     assert epoch_of(ledger, "a") == 2
@@ -54,7 +54,7 @@ def test_a_renewed_lease_runs_on(engine: Engine) -> None:
     assert epoch_of(ledger, "b") == 2
 
 
-def test_a_lease_of_a_clock_that_was_ahead_keeps_nobody_waiting(engine: Engine) -> None:
+def test_a_lease_of_a_clock_that_was_ahead_keeps_no_replica_waiting(engine: Engine) -> None:
     now_us = HOUR_US
     ledger = SqlLedger(engine, clock_us=lambda: now_us)
     epoch_of(ledger, "a", LEASE_US)
@@ -120,6 +120,6 @@ def test_two_terms_that_write_at_once_never_both_write(ledger: SqlLedger) -> Non
 def test_processes_that_all_want_to_write_write_one_history(url: str, ledger: SqlLedger) -> None:
     with ProcessPoolExecutor(3, mp_context=get_context("spawn")) as pool:
         written = sum(pool.map(write_all, 3 * [url], "abc", 3 * [30]))
-    told = list(ledger.read())
-    assert told == ticks(30)[: len(told)]
-    assert written == len(told) == 30
+    entries = list(ledger.read())
+    assert entries == ticks(30)[: len(entries)]
+    assert written == len(entries) == 30

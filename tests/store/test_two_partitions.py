@@ -41,8 +41,8 @@ def story() -> list[Sequence[Event]]:
 
 def busy(seed: int) -> list[Sequence[Event]]:
     cluster = Busy(seed)
-    told = [cluster.open(), *filter(None, cluster.turns(120))]
-    turns: list[Sequence[Event]] = [[decode(entry.payload) for entry in turn] for turn in told]
+    entries = [cluster.open(), *filter(None, cluster.turns(120))]
+    turns: list[Sequence[Event]] = [[decode(entry.payload) for entry in turn] for turn in entries]
     return [*turns, [priced(turns[-1][-1].at_us, "default")]]
 
 
@@ -83,16 +83,16 @@ def databases(request: pytest.FixtureRequest, fresh_engine: Fresh) -> Iterator[l
     """One database with two partitions, and one for each of them."""
     first, second = (story(), story()) if request.param == "story" else (busy(1), busy(2))
     two = (0, first), (1, retold(second))
-    with fresh_engine() as both, fresh_engine() as zero, fresh_engine() as one:
+    with fresh_engine() as both, fresh_engine() as zero, fresh_engine() as engine:
         write(both, *two)
         write(zero, two[0])
-        write(one, two[1])
-        yield [both, zero, one]
+        write(engine, two[1])
+        yield [both, zero, engine]
 
 
 def texts(*engines: Engine, name: str) -> list[list[str]]:
-    found = [row for engine in engines for row in rows(engine, name)]
-    return sorted([shown(value) for value in row.values()] for row in found)
+    current_rows = [row for engine in engines for row in rows(engine, name)]
+    return sorted([shown(value) for value in row.values()] for row in current_rows)
 
 
 @pytest.mark.parametrize("name", VIEWS)

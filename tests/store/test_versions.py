@@ -67,8 +67,8 @@ def newer(tmp_path: Path) -> Iterator[Newer]:
     def become(readable_from: str, *, rebuilds: bool = False) -> pytest.MonkeyPatch:
         folder = tmp_path / "migrations"
         shutil.copytree(Path(str(migrations.__file__)).parent, folder, dirs_exist_ok=True)
-        told = MIGRATION.format(readable_from=readable_from, rebuilds=rebuilds)
-        (folder / "versions" / f"{NEXT}_more.py").write_text(told)
+        message = MIGRATION.format(readable_from=readable_from, rebuilds=rebuilds)
+        (folder / "versions" / f"{NEXT}_more.py").write_text(message)
         patch.setattr(migrations, "__file__", str(folder / "__init__.py"))
         return patch
 
@@ -86,7 +86,7 @@ def test_readers_go_on_on_a_newer_schema_that_names_them(ledger: Engine, newer: 
     assert len(list(SqlLedger(ledger).read())) > 30
 
 
-def test_a_writer_of_an_older_version_is_told_the_command(ledger: Engine, newer: Newer) -> None:
+def test_a_writer_of_an_older_version_gets_the_command_to_run(ledger: Engine, newer: Newer) -> None:
     version = newer(NEWEST)
     upgrade(ledger)
     version.undo()

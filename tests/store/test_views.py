@@ -24,7 +24,7 @@ KEPT = Path(__file__).parent / "views"
 
 
 @pytest.fixture(scope="module")
-def told(shared_engine: Engine) -> Engine:
+def engine(shared_engine: Engine) -> Engine:
     """A ledger that holds the story, and prices."""
     ledger = SqlLedger(shared_engine)
     ledger.lead("a", LEASE_US)
@@ -43,19 +43,19 @@ def told(shared_engine: Engine) -> Engine:
 def table_of(engine: Engine, name: str) -> str:
     with engine.connect() as conn:
         result = conn.execute(text(f"SELECT * FROM {name}"))  # noqa: S608 - a name from the code
-        return table(result.keys(), sorted(result, key=lambda row: [shown(one) for one in row]))
+        return table(result.keys(), sorted(result, key=lambda row: [shown(item) for item in row]))
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_a_report_says_of_the_story(told: Engine, name: str) -> None:
+def test_a_report_says_of_the_story(engine: Engine, name: str) -> None:
     path = KEPT / f"{name}.txt"
     if os.environ.get("REWRITE"):
-        path.write_text(table_of(told, name))
-    assert table_of(told, name) == path.read_text()
+        path.write_text(table_of(engine, name))
+    assert table_of(engine, name) == path.read_text()
 
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_report_has_the_columns_that_it_documents(shared_engine: Engine, name: str) -> None:
     with shared_engine.connect() as conn:
         result = conn.execute(text(f"SELECT * FROM {name}"))  # noqa: S608 - a name from the code
-        assert tuple(result.keys()) == tuple(told.name for told in VIEWS[name].columns)
+        assert tuple(result.keys()) == tuple(column.name for column in VIEWS[name].columns)

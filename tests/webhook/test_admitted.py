@@ -39,8 +39,8 @@ class Stage(NamedTuple):
 @pytest.fixture
 async def stage(new_api: str, tmp_path: Path) -> AsyncIterator[Stage]:
     async with connect(Access(kubeconfig=new_api)) as api:
-        said = list[str]()
-        await install(api, manifests_folder(), said.append)
+        names = list[str]()
+        await install(api, manifests_folder(), names.append)
         await without_mutating(api)
         port = free_port()
         await prepare_webhook(api, policies(), port, NAMESPACE)
@@ -57,11 +57,11 @@ def serving(kubeconfig: str, folder: Path, port: int) -> AbstractContextManager[
 async def without_mutating(api: KubernetesApi) -> None:
     """Remove what the oldest Kubernetes does not have anyway."""
     root = "/apis/admissionregistration.k8s.io/v1"
-    for one in policies():
-        if is_mutating(one):
-            plural = f"{one['kind'].lower().removesuffix('y')}ies"
+    for policy in policies():
+        if is_mutating(policy):
+            plural = f"{policy['kind'].lower().removesuffix('y')}ies"
             plural = "mutatingadmissionpolicybindings" if plural.endswith("gies") else plural
-            await api.request("DELETE", f"{root}/{plural}/{one['metadata']['name']}")
+            await api.request("DELETE", f"{root}/{plural}/{policy['metadata']['name']}")
 
 
 async def test_jobs_are_admitted_through_the_webhook_and_while_it_is_away(
@@ -81,12 +81,12 @@ async def test_jobs_are_admitted_through_the_webhook_and_while_it_is_away(
             for name in ("late", "later"):
                 await submit(stage.api, "first", name, cpu="1500m", seconds=1)
             await eventually(lambda: observer.completed() == 3, "the others complete")
-            told = tidegate("why", "job/later", "-n", "first", "--ledger", running.ledger)
-            assert "Admitted" in told
+            answer = tidegate("why", "job/later", "-n", "first", "--ledger", running.ledger)
+            assert "Admitted" in answer
         watching.cancel()
 
 
-async def test_whoever_comes_later_takes_up_the_certificate_that_is_there(
+async def test_a_later_replica_takes_up_the_certificate_that_is_there(
     stage: Stage, tmp_path: Path
 ) -> None:
     path = f"/api/v1/namespaces/{NAMESPACE}/secrets/{WEBHOOK}"

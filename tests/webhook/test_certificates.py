@@ -51,9 +51,7 @@ def handshake(server: Files, believed: bytes, folder: Path) -> str:
     return str(shown["subjectAltName"])
 
 
-def test_whoever_believes_the_authority_believes_the_certificate(
-    made: Files, tmp_path: Path
-) -> None:
+def test_a_client_of_the_authority_accepts_the_certificate(made: Files, tmp_path: Path) -> None:
     now = renewed({}, NAMES, datetime.now(UTC))
     assert NAMES[0] in handshake(now, now[AUTHORITY], tmp_path)
     with pytest.raises(ssl.SSLCertVerificationError):
@@ -100,8 +98,8 @@ def test_files_that_do_not_belong_together_are_made_anew(
     mixed: str, *, stays: bool, tmp_path: Path
 ) -> None:
     now = datetime.now(UTC)
-    one, other = renewed({}, NAMES, now), renewed({}, NAMES, now)
-    mended = renewed({**one, mixed: other[mixed]}, NAMES, now)
+    mapping, other = renewed({}, NAMES, now), renewed({}, NAMES, now)
+    mended = renewed({**mapping, mixed: other[mixed]}, NAMES, now)
     assert NAMES[0] in handshake(mended, mended[AUTHORITY], tmp_path)
-    assert (mended[AUTHORITY] == one[AUTHORITY]) is stays
+    assert (mended[AUTHORITY] == mapping[AUTHORITY]) is stays
     assert renewed(mended, NAMES, now) == mended

@@ -25,9 +25,9 @@ POLICIES = compiled(by_path(MANIFESTS)["/mutate/0"], MANIFESTS)
 def asked(resource: str, obj: object, operation: str = "CREATE", **more: str) -> Object:
     group, _, plural = resource.rpartition("/")
     version = {"kueue.x-k8s.io": "v1beta1"}.get(group, "v1")
-    told = {"group": group, "version": version, "resource": plural}
+    fields = {"group": group, "version": version, "resource": plural}
     user = {"username": "mara", "groups": ["system:authenticated"]}
-    request = {"uid": "u", "resource": told, "operation": operation, "namespace": "team"}
+    request = {"uid": "u", "resource": fields, "operation": operation, "namespace": "team"}
     return {**request, "userInfo": user, "object": obj, "oldObject": None, **more}
 
 
@@ -52,9 +52,9 @@ def job(**labels: str) -> Object:
 
 
 async def test_a_queued_job_is_suspended_and_bears_its_author() -> None:
-    found = job(**{QUEUE_NAME: "main"})
-    patch, failed = await answered(asked("batch/jobs", found))
-    after = JsonPatch(patch).apply(found)
+    fields = job(**{QUEUE_NAME: "main"})
+    patch, failed = await answered(asked("batch/jobs", fields))
+    after = JsonPatch(patch).apply(fields)
     assert (after["spec"]["suspend"], after["metadata"]["annotations"]) == (
         True,
         {"tidegate.dev/author": "mara"},
@@ -64,24 +64,24 @@ async def test_a_queued_job_is_suspended_and_bears_its_author() -> None:
 
 async def test_a_job_without_a_queue_is_not_suspended() -> None:
     patch, _ = await answered(asked("batch/jobs", job()))
-    assert [one["path"] for one in patch if "suspend" in one["path"]] == []
+    assert [item["path"] for item in patch if "suspend" in item["path"]] == []
 
 
 async def test_defaults_of_a_namespace_count_for_the_policies_before_them() -> None:
     """A queue that one policy gives makes another one suspend: all are asked twice."""
-    found = {"metadata": {"name": "a"}, "spec": {"template": {}}}
-    patch, failed = await answered(asked("batch/jobs", found), called_default)
-    after = JsonPatch(patch).apply(found)
+    manifest = {"metadata": {"name": "a"}, "spec": {"template": {}}}
+    patch, failed = await answered(asked("batch/jobs", manifest), called_default)
+    after = JsonPatch(patch).apply(manifest)
     assert after["metadata"]["labels"] == {QUEUE_NAME: "default", PRIORITY_CLASS: "default"}
     assert (after["spec"]["suspend"], failed) == (True, [])
 
 
 async def test_a_pod_is_gated_beside_the_gates_that_it_has() -> None:
     spec = {"containers": [], "schedulingGates": [{"name": "mine"}, {"name": ADMISSION_GATE}]}
-    found = {"metadata": {"labels": {QUEUE_NAME: "main"}}, "spec": spec}
-    patch, _ = await answered(asked("/pods", found))
-    gates = JsonPatch(patch).apply(found)["spec"]["schedulingGates"]
-    assert [one["name"] for one in gates] == ["mine", ADMISSION_GATE, TOPOLOGY_GATE]
+    manifest = {"metadata": {"labels": {QUEUE_NAME: "main"}}, "spec": spec}
+    patch, _ = await answered(asked("/pods", manifest))
+    gates = JsonPatch(patch).apply(manifest)["spec"]["schedulingGates"]
+    assert [gate["name"] for gate in gates] == ["mine", ADMISSION_GATE, TOPOLOGY_GATE]
 
 
 AWAY = {"type": "tidegate.dev/MultiKueue", "status": "True"}
@@ -121,34 +121,34 @@ async def test_who_runs_a_job_of_a_queue_that_leads_to_worker_clusters(
         queue = {"metadata": {"name": name}, "status": {"conditions": conditions}}
         return queue if (kind, name) == ("LocalQueue", "main") else None
 
-    found = {"metadata": {"name": "a", "labels": {QUEUE_NAME: "main"}}, "spec": spec}
-    patch, failed = await answered(asked(resource, found), find)
-    made = JsonPatch(patch).apply(found)["spec"]
+    manifest = {"metadata": {"name": "a", "labels": {QUEUE_NAME: "main"}}, "spec": spec}
+    patch, failed = await answered(asked(resource, manifest), find)
+    made = JsonPatch(patch).apply(manifest)["spec"]
     made.pop("suspend", None)
     made.get("runPolicy", {}).pop("suspend", None)
     assert (made, failed) == (after, [])
 
 
 async def test_a_manifest_of_the_older_version_is_spelled_anew() -> None:
-    found = {"metadata": {"name": "a"}, "spec": {"cohort": "all"}}
-    patch, _ = await answered(asked("kueue.x-k8s.io/clusterqueues", found))
-    assert JsonPatch(patch).apply(found)["spec"] == {"cohortName": "all"}
+    manifest = {"metadata": {"name": "a"}, "spec": {"cohort": "all"}}
+    patch, _ = await answered(asked("kueue.x-k8s.io/clusterqueues", manifest))
+    assert JsonPatch(patch).apply(manifest)["spec"] == {"cohortName": "all"}
 
 
 async def test_numbers_stay_whole() -> None:
     domains = [{"values": ["a"], "count": 2}]
-    told = {"topologyAssignment": {"levels": ["rack"], "domains": domains}}
-    status = {"admission": {"podSetAssignments": [told]}}
+    fields = {"topologyAssignment": {"levels": ["rack"], "domains": domains}}
+    status = {"admission": {"podSetAssignments": [fields]}}
     request = asked("kueue.x-k8s.io/workloads", {"status": status}, "UPDATE", subResource="status")
     patch, failed = await answered(request)
-    (one,) = [each for each in patch if "topologyAssignment" in each["path"]]
-    assert one["value"]["slices"][0]["podCounts"] == {"universal": 2}
-    assert isinstance(one["value"]["slices"][0]["podCounts"]["universal"], int)
+    (document,) = [each for each in patch if "topologyAssignment" in each["path"]]
+    assert document["value"]["slices"][0]["podCounts"] == {"universal": 2}
+    assert isinstance(document["value"]["slices"][0]["podCounts"]["universal"], int)
     assert failed == []
 
 
 @pytest.mark.parametrize(
-    "found",
+    "value",
     [
         {},
         {"metadata": None},
@@ -162,19 +162,19 @@ async def test_numbers_stay_whole() -> None:
     ],
 )
 @pytest.mark.parametrize("resource", ["batch/jobs", "/pods", "kueue.x-k8s.io/clusterqueues"])
-async def test_whatever_an_object_is_like_nothing_is_raised(resource: str, found: object) -> None:
-    patch, _ = await answered(asked(resource, found))
+async def test_whatever_an_object_is_like_nothing_is_raised(resource: str, value: object) -> None:
+    patch, _ = await answered(asked(resource, value))
     assert isinstance(patch, list)
 
 
-async def test_a_policy_that_fails_is_told_and_the_others_go_on() -> None:
+async def test_a_policy_that_fails_is_reported_and_the_others_go_on() -> None:
     async def away(*_: str) -> Object | None:
         raise ApiUnreachableError("nobody answers")
 
     patch, failed = await answered(asked("batch/jobs", job(**{QUEUE_NAME: "main"})), away)
     asking = {"tidegate-default-queue", "tidegate-default-priority", "tidegate-manage-batch-job"}
     assert set(failed) == asking
-    assert "/spec/suspend" in [one["path"] for one in patch]
+    assert "/spec/suspend" in [item["path"] for item in patch]
 
 
 async def test_what_no_policy_is_about_is_left_alone() -> None:

@@ -28,14 +28,14 @@ def client() -> TestClient:
 def reviewed(client: TestClient, request: dict[str, Any]) -> dict[str, Any]:
     answer = client.post(PATH, json={"kind": "AdmissionReview", "request": request})
     assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()["response"]
-    return told
+    response: dict[str, Any] = answer.json()["response"]
+    return response
 
 
 def test_a_change_is_answered_as_a_patch(client: TestClient) -> None:
-    told = reviewed(client, asked("batch/jobs", job(**{QUEUE_NAME: "main"})))
-    assert (told["uid"], told["allowed"], told["patchType"]) == ("u", True, "JSONPatch")
-    patch = msgspec.json.decode(b64decode(told["patch"]))
+    fields = reviewed(client, asked("batch/jobs", job(**{QUEUE_NAME: "main"})))
+    assert (fields["uid"], fields["allowed"], fields["patchType"]) == ("u", True, "JSONPatch")
+    patch = msgspec.json.decode(b64decode(fields["patch"]))
     assert {"op": "add", "path": "/spec/suspend", "value": True} in patch
 
 
@@ -80,7 +80,7 @@ async def test_clients_that_write_slowly_keep_no_review_waiting(
         slow = [asyncio.create_task(http.post(PATH, content=slowly())) for _ in range(20)]
         await stopped.wait()
         assert (await http.post(PATH, json=review)).json()["response"]["allowed"]
-        assert {(await one).status_code for one in slow} == {408}
+        assert {(await task).status_code for task in slow} == {408}
 
 
 async def test_no_more_is_read_than_there_is_room_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,10 +15,10 @@ Object = dict[str, Any]
 
 
 def nested(depth: int) -> Object:
-    found: Object = {}
+    fields: Object = {}
     for _ in range(depth):
-        found = {"a": found}
-    return found
+        fields = {"a": fields}
+    return fields
 
 
 def owners(count: int) -> list[Object]:
@@ -40,10 +40,10 @@ HOSTILE: dict[str, Object] = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 async def test_a_queued_job_is_suspended_whatever_else_it_has(name: str) -> None:
-    found = job(**{QUEUE_NAME: "main"})
+    fields = job(**{QUEUE_NAME: "main"})
     for field, more in HOSTILE[name].items():
-        found[field] = {**found[field], **more}
-    patch, failed = await answered(asked("batch/jobs", found))
+        fields[field] = {**fields[field], **more}
+    patch, failed = await answered(asked("batch/jobs", fields))
     assert {"op": "add", "path": "/spec/suspend", "value": True} in patch
     assert failed == []
 
@@ -59,21 +59,21 @@ def test_what_policies_are_shown_is_bounded(name: str) -> None:
 
 
 def test_what_is_usual_is_shown_as_it_is() -> None:
-    found = {"metadata": {"labels": {"a": "b"}}, "spec": {"list": [1, [2.5, None], {"c": True}]}}
-    assert view(found) == found
+    manifest = {"metadata": {"labels": {"a": "b"}}, "spec": {"list": [1, [2.5, None], {"c": True}]}}
+    assert view(manifest) == manifest
     assert view(nested(DEPTH_MAX)) == nested(DEPTH_MAX)
 
 
 def test_the_controller_is_shown_among_any_number_of_owners() -> None:
     controller = {"controller": True, "kind": "JobSet"}
-    found = {"metadata": {"ownerReferences": [*owners(9_000), controller, *owners(9_000)]}}
-    assert view(found)["metadata"]["ownerReferences"] == [controller]
+    obj = {"metadata": {"ownerReferences": [*owners(9_000), controller, *owners(9_000)]}}
+    assert view(obj)["metadata"]["ownerReferences"] == [controller]
 
 
-async def test_no_secret_of_an_object_is_in_what_is_told() -> None:
-    told = list[str]()
-    found = {"metadata": {"labels": {QUEUE_NAME: "q"}}, "env": [{"value": "secret"}] * 1_000}
-    await mutate(POLICIES, asked("batch/jobs", found), missing, lambda _, why: told.append(why))
-    assert told
-    assert max(map(len, told)) < 200
-    assert "secret" not in "".join(told)
+async def test_no_secret_of_an_object_is_in_what_is_reported() -> None:
+    names = list[str]()
+    obj = {"metadata": {"labels": {QUEUE_NAME: "q"}}, "env": [{"value": "secret"}] * 1_000}
+    await mutate(POLICIES, asked("batch/jobs", obj), missing, lambda _, why: names.append(why))
+    assert names
+    assert max(map(len, names)) < 200
+    assert "secret" not in "".join(names)

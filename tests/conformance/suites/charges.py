@@ -27,15 +27,19 @@ def run_info(case: Case, mode: str) -> Iterator[str]:
         given["flavors"] = unnamed | given.get("flavors", {})  # some tell of no flavor
     state = _with(case, mode, workload)
     known = state.workloads[key(workload)]
-    found = _reserved(known) if known.assignment else _asked(state, known)
+    reservations = _reserved(known) if known.assignment else _asked(state, known)
     wanted = [
-        {"name": one["name"], "count": one["count"], "requests": one.get("requests", {})}
-        for one in case.expected["totalRequests"]
+        {
+            "name": request["name"],
+            "count": request["count"],
+            "requests": request.get("requests", {}),
+        }
+        for request in case.expected["totalRequests"]
     ]
-    yield from compare("podsets", len(wanted), len(found))
-    for told, one in zip(wanted, found, strict=False):
-        yield from compare(told["name"], told, one)
-    told_places = [one.get("topologyRequest") for one in case.expected["totalRequests"]]
+    yield from compare("podsets", len(wanted), len(reservations))
+    for fields, document in zip(wanted, reservations, strict=False):
+        yield from compare(fields["name"], fields, document)
+    told_places = [request.get("topologyRequest") for request in case.expected["totalRequests"]]
     yield from compare("places", told_places, _places(state, known, workload))
 
 
@@ -44,11 +48,11 @@ def run_adjusted(case: Case, mode: str) -> Iterator[str]:
     workload = case.input["workload"]
     state = _with(case, mode, workload)
     namespace = workload.get("metadata", {}).get("namespace", "")
-    for told, one in zip(
+    for value, result in zip(
         case.expected["workload"]["spec"]["podSets"], workload["spec"]["podSets"], strict=True
     ):
-        found = adjusted(state.objects, namespace, podset(one))
-        yield from compare(told["name"], _amounts(podset(told)), _amounts(found))
+        actual_podset = adjusted(state.objects, namespace, podset(result))
+        yield from compare(value["name"], _amounts(podset(value)), _amounts(actual_podset))
 
 
 def _asked(state: State, workload: Workload) -> list[Json]:
@@ -74,10 +78,13 @@ def _places(state: State, known: Workload, workload: Json) -> list[Json | None]:
     """Return what the pods of each podset take of the domains that they were placed in."""
     namespace = workload.get("metadata", {}).get("namespace", "")
     given = workload.get("status", {}).get("admission", {}).get("podSetAssignments", ())
-    placed = {one["name"]: one.get("topologyAssignment") for one in given}
+    placed = {item["name"]: item.get("topologyAssignment") for item in given}
     return [
-        _placed(placed.get(one.name), placement_requests(state.objects, namespace, one))
-        for one in known.podsets
+        _placed(
+            placed.get(candidate_podset.name),
+            placement_requests(state.objects, namespace, candidate_podset),
+        )
+        for candidate_podset in known.podsets
     ]
 
 
@@ -96,11 +103,11 @@ def _placed(assignment: Json | None, requests: dict[str, int]) -> Json | None:
     return {"levels": assignment["levels"], "domainRequests": domains}
 
 
-def _each(told: Json, count: int) -> list[Any]:
+def _each(document: Json, count: int) -> list[Any]:
     """Return a value for each domain of a slice: one for all, or each its own."""
-    if "universal" in told:
-        return [told["universal"]] * count
-    own = told["individual"]
+    if "universal" in document:
+        return [document["universal"]] * count
+    own = document["individual"]
     if isinstance(own, list):
         return own
     affixes = own.get("prefix", ""), own.get("suffix", "")
@@ -115,19 +122,21 @@ def _with(case: Case, mode: str, workload: Json) -> State:
     return stage(replace(case, input={**case.input, "workloads": [workload]}), mode)
 
 
-def _amounts(one: PodSet) -> Json:
+def _amounts(actual_podset: PodSet) -> Json:
     """Return a podset's quantities by value: their text may differ."""
     return {
-        "containers": [_container(each) for each in one.containers],
-        "initContainers": [_container(each) for each in one.init_containers],
-        "pod": None if one.pod_resources is None else _container(one.pod_resources),
-        "overhead": _values(one.overhead),
+        "containers": [_container(each) for each in actual_podset.containers],
+        "initContainers": [_container(each) for each in actual_podset.init_containers],
+        "pod": None
+        if actual_podset.pod_resources is None
+        else _container(actual_podset.pod_resources),
+        "overhead": _values(actual_podset.overhead),
     }
 
 
-def _container(one: Container) -> Json:
-    return {"requests": _values(one.requests), "limits": _values(one.limits)}
+def _container(container: Container) -> Json:
+    return {"requests": _values(container.requests), "limits": _values(container.limits)}
 
 
-def _values(told: dict[str, str]) -> dict[str, Fraction]:
-    return {name: parse(text) for name, text in told.items()}
+def _values(obj: dict[str, str]) -> dict[str, Fraction]:
+    return {name: parse(text) for name, text in obj.items()}

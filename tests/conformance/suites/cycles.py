@@ -62,8 +62,8 @@ class Run:
 
         They are finished and hold nothing; the recorded cache had not heard of that yet.
         """
-        told = self.case.input["workloads"]
-        return [one for one in told if key(one) in self.projection.replaced]
+        workloads = self.case.input["workloads"]
+        return [item for item in workloads if key(item) in self.projection.replaced]
 
 
 def run(case: Case, mode: str) -> Iterator[str]:
@@ -90,17 +90,17 @@ def run(case: Case, mode: str) -> Iterator[str]:
 
 
 def _compare(ran: Run, expected: Json, at: str) -> Iterator[str]:
-    told = ran.projection
-    found: dict[str, object] = {
-        "quotaReserved": sorted(set(told.reserved)),
-        "admitted": sorted(set(told.admitted)),
-        "preempted": _with_reasons(told.preempted),
-        "evicted": _with_reasons(told.evicted),
+    projection = ran.projection
+    fields: dict[str, object] = {
+        "quotaReserved": sorted(set(projection.reserved)),
+        "admitted": sorted(set(projection.admitted)),
+        "preempted": _with_reasons(projection.preempted),
+        "evicted": _with_reasons(projection.evicted),
         "assignments": _assignments(ran),
         "newAssignments": _assignments(ran, new=True),
         "usage": _usages(ran),
     }
-    for member, value in found.items():
+    for member, value in fields.items():
         if member in expected:
             wanted = _NORMAL.get(member, _same)(expected[member])
             yield from compare(at + member, wanted, value)
@@ -108,8 +108,10 @@ def _compare(ran: Run, expected: Json, at: str) -> Iterator[str]:
     yield from compare(f"{at}left and inadmissible", waiting, _waiting(ran.state))
     yield from _compare_statuses(ran, expected.get("workloadStatus", {}), at)
     if "events" in expected:
-        wanted = sorted((one["object"], one["type"], one["reason"]) for one in expected["events"])
-        yield from compare(f"{at}events", wanted, sorted(told.events.elements()))
+        wanted = sorted(
+            (event["object"], event["type"], event["reason"]) for event in expected["events"]
+        )
+        yield from compare(f"{at}events", wanted, sorted(projection.events.elements()))
 
 
 def _compare_moved(ran: Run, moved: list[str]) -> Iterator[str]:
@@ -119,18 +121,19 @@ def _compare_moved(ran: Run, moved: list[str]) -> Iterator[str]:
         for name in ran.state.objects.cluster_queues
         for workload in heads.pending(ran.state, name)[0]
     }
-    yield from compare("moved to active", moved, [one for one in moved if one in active])
+    yield from compare("moved to active", moved, [text for text in moved if text in active])
 
 
 def _compare_statuses(ran: Run, expected: Json, at: str) -> Iterator[str]:
     for workload, status in expected.items():
-        found = ran.projection.conditions.get(workload, {})
+        mapping = ran.projection.conditions.get(workload, {})
         wanted = {
-            one["type"]: (one["status"], one["reason"]) for one in status.get("conditions", ())
+            condition["type"]: (condition["status"], condition["reason"])
+            for condition in status.get("conditions", ())
         }
-        yield from compare(f"{at}conditions {workload}", wanted, found)
+        yield from compare(f"{at}conditions {workload}", wanted, mapping)
         stats = status.get("schedulingStats", {}).get("evictions", ())
-        counts = {(one["reason"], one["underlyingCause"]): one["count"] for one in stats}
+        counts = {(item["reason"], item["underlyingCause"]): item["count"] for item in stats}
         seen = dict(ran.projection.evictions.get(workload, {}))
         yield from compare(f"{at}evictions {workload}", counts, seen)
         if "resourceRequests" in status:
@@ -152,8 +155,8 @@ def _request_rows(state: State, workload: str) -> list[tuple[str, dict[str, int]
     ]
 
 
-def _with_reasons(told: dict[str, str]) -> list[Json]:
-    return [{"workload": name, "reason": reason} for name, reason in sorted(told.items())]
+def _with_reasons(obj: dict[str, str]) -> list[Json]:
+    return [{"workload": name, "reason": reason} for name, reason in sorted(obj.items())]
 
 
 def _assignments(ran: Run, *, new: bool = False) -> Json:
@@ -161,47 +164,47 @@ def _assignments(ran: Run, *, new: bool = False) -> Json:
 
     ``new``: without those that were admitted, with healthy nodes, at the beginning.
     """
-    told = {
-        key(one): _admission(queue_of(one), assignment(one["status"]["admission"]))
-        for one in ran.replaced()
+    mapping = {
+        key(obj): _admission(queue_of(obj), assignment(obj["status"]["admission"]))
+        for obj in ran.replaced()
     }
-    for one in ran.state.workloads.values():
-        if one.phase in _HOLDING:
-            told[one.key] = _admission(one.cluster_queue, one.assignment)
+    for workload in ran.state.workloads.values():
+        if workload.phase in _HOLDING:
+            mapping[workload.key] = _admission(workload.cluster_queue, workload.assignment)
     if new:
-        told = {name: one for name, one in told.items() if name not in _settled(ran)}
-    return told
+        mapping = {name: fields for name, fields in mapping.items() if name not in _settled(ran)}
+    return mapping
 
 
 def _settled(ran: Run) -> list[str]:
     """Return the workloads that were admitted at the beginning, and whose nodes were healthy."""
     return [
-        key(one)
-        for one in ran.case.input["workloads"]
-        if conditions(one).get("Admitted", {}).get("status") == "True"
-        and not one["status"].get("unhealthyNodes")
+        key(workload)
+        for workload in ran.case.input["workloads"]
+        if conditions(workload).get("Admitted", {}).get("status") == "True"
+        and not workload["status"].get("unhealthyNodes")
     ]
 
 
 def _admission(queue: str, given: Any) -> Json:  # noqa: ANN401 - see ``_normal_assignments``
     rows = [
         (
-            one.name,
-            one.count,
-            one.flavors,
-            dict(one.usage),
-            None if one.topology is None else domains(one.topology),
-            one.delayed_topology,
+            item.name,
+            item.count,
+            item.flavors,
+            dict(item.usage),
+            None if item.topology is None else domains(item.topology),
+            item.delayed_topology,
         )
-        for one in given
+        for item in given
     ]
     return {"clusterQueue": queue, "podSetAssignments": rows}
 
 
 def _normal_assignments(expected: Json) -> Json:
     return {
-        workload: _admission(told["clusterQueue"], assignment(told))
-        for workload, told in expected.items()
+        workload: _admission(value["clusterQueue"], assignment(value))
+        for workload, value in expected.items()
     }
 
 
@@ -216,8 +219,8 @@ def _usages(ran: Run) -> Json:
 
 def _with_replaced(ran: Run, name: str) -> dict[FlavorResource, int]:
     reserved = usage(queue(ran.state, name))
-    for one in ran.replaced():
-        for given in assignment(one["status"]["admission"]) if queue_of(one) == name else ():
+    for obj in ran.replaced():
+        for given in assignment(obj["status"]["admission"]) if queue_of(obj) == name else ():
             for resource, units in given.usage.items():
                 fr = FlavorResource(given.flavors[resource], resource)
                 reserved[fr] = reserved.get(fr, 0) + units
@@ -229,12 +232,12 @@ def _normal_usage(expected: Json) -> Json:
 
 
 def _waiting(state: State) -> dict[str, list[str]]:
-    found = {}
+    value = {}
     for name in state.objects.cluster_queues:
         active, parked = heads.pending(state, name)
         if active or parked:
-            found[name] = sorted([*active, *parked])
-    return found
+            value[name] = sorted([*active, *parked])
+    return value
 
 
 def _union(left: Json, inadmissible: Json) -> dict[str, list[str]]:
@@ -242,13 +245,13 @@ def _union(left: Json, inadmissible: Json) -> dict[str, list[str]]:
     return {name: sorted([*left.get(name, []), *inadmissible.get(name, [])]) for name in names}
 
 
-def _same(told: Any) -> Any:  # noqa: ANN401 - plain data of any shape
-    return told
+def _same(value: Any) -> Any:  # noqa: ANN401 - plain data of any shape
+    return value
 
 
-def _by_name(told: list[Json]) -> list[Json]:
-    rows = [{"workload": one["workload"], "reason": one["reason"]} for one in told]
-    return sorted(rows, key=lambda one: str(one["workload"]))
+def _by_name(documents: list[Json]) -> list[Json]:
+    rows = [{"workload": row["workload"], "reason": row["reason"]} for row in documents]
+    return sorted(rows, key=lambda row: str(row["workload"]))
 
 
 _NORMAL: dict[str, Callable[[Any], Any]] = {

@@ -33,19 +33,19 @@ def run(case: Case, mode: str) -> Iterator[str]:
     state = stage(replace(case, input=given), mode)
     for name, usage in _usage(case).items():
         tree.add(queue(state, name), usage.items())
-    found = assign(
+    assignment = assign(
         state,
         state.workloads[key(workload)],
         cq=cq(state, case.input["targetClusterQueue"]),
         oracle=_oracle(case.input["preemptionOracle"]),
     )
-    yield from _compare(case.expected, found)
+    yield from _compare(case.expected, assignment)
 
 
 def _replaced(case: Case) -> list[Json]:
     """Return the older slice of an elastic job as a workload, named by the newer one."""
-    told = case.input.get("replacedWorkloadSlice")
-    if told is None:
+    replaced_workload_slice = case.input.get("replacedWorkloadSlice")
+    if replaced_workload_slice is None:
         return []
     newer = case.input["workload"]
     meta = newer.setdefault("metadata", {})
@@ -55,14 +55,14 @@ def _replaced(case: Case) -> list[Json]:
         "clusterQueue": case.input["targetClusterQueue"],
         "podSetAssignments": [
             {
-                "name": one["name"],
-                "count": one["count"],
-                "flavors": one["flavors"],
+                "name": request["name"],
+                "count": request["count"],
+                "flavors": request["flavors"],
                 "resourceUsage": {
-                    name: render(name, units) for name, units in one["requests"].items()
+                    name: render(name, units) for name, units in request["requests"].items()
                 },
             }
-            for one in told["totalRequests"]
+            for request in replaced_workload_slice["totalRequests"]
         ],
     }
     reserved = {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved"}
@@ -72,56 +72,57 @@ def _replaced(case: Case) -> list[Json]:
 
 def _usage(case: Case) -> dict[str, dict[FlavorResource, int]]:
     """Return the usage to add; what the older slice holds is among it already."""
-    usage = {name: flat(told) for name, told in case.input.get("usage", {}).items()}
+    usage = {name: flat(value) for name, value in case.input.get("usage", {}).items()}
     own = usage.setdefault(case.input["targetClusterQueue"], {})
-    for one in case.input.get("replacedWorkloadSlice", {}).get("totalRequests", ()):
-        for resource, units in one["requests"].items():
-            fr = FlavorResource(one["flavors"][resource], resource)
+    for request in case.input.get("replacedWorkloadSlice", {}).get("totalRequests", ()):
+        for resource, units in request["requests"].items():
+            fr = FlavorResource(request["flavors"][resource], resource)
             own[fr] = own.get(fr, 0) - units
     return usage
 
 
-def _oracle(told: Json) -> Oracle:
-    default: Json = told["default"]
+def _oracle(document: Json) -> Oracle:
+    default: Json = document["default"]
     answers: dict[FlavorResource, Json] = {
-        FlavorResource(one["flavor"], one["resource"]): one for one in told["results"]
+        FlavorResource(result["flavor"], result["resource"]): result
+        for result in document["results"]
     }
 
     def answer(fr: FlavorResource, units: int) -> tuple[int, int]:
         del units  # the recorded answers hold for any amount
-        one = answers.get(fr, default)
-        return _POSSIBILITIES[one["possibility"]], one["borrowingAfter"]
+        fields = answers.get(fr, default)
+        return _POSSIBILITIES[fields["possibility"]], fields["borrowingAfter"]
 
     return answer
 
 
-def _compare(expected: Json, found: Assignment) -> Iterator[str]:
-    yield from compare("representativeMode", expected["representativeMode"], found.mode)
-    yield from compare("noFitReason", expected["noFitReason"], found.reason or "")
+def _compare(expected: Json, assignment: Assignment) -> Iterator[str]:
+    yield from compare("representativeMode", expected["representativeMode"], assignment.mode)
+    yield from compare("noFitReason", expected["noFitReason"], assignment.reason or "")
     if expected["representativeMode"] != "NoFit":
-        yield from compare("borrowing", expected["borrowing"], found.borrows)
-        yield from compare("usage", without_zeros(expected["usage"]), nested(found.usage))
-    names = [one["name"] for one in expected["podSets"]]
-    yield from compare("podSets", names, [one.name for one in found.podsets])
-    for told, one in zip(expected["podSets"], found.podsets, strict=False):
-        yield from _compare_podset(told, one)
+        yield from compare("borrowing", expected["borrowing"], assignment.borrows)
+        yield from compare("usage", without_zeros(expected["usage"]), nested(assignment.usage))
+    names = [podset["name"] for podset in expected["podSets"]]
+    yield from compare("podSets", names, [podset.name for podset in assignment.podsets])
+    for value, podset in zip(expected["podSets"], assignment.podsets, strict=False):
+        yield from _compare_podset(value, podset)
 
 
-def _compare_podset(told: Json, one: PodSetChoice) -> Iterator[str]:
-    name = told["name"]
+def _compare_podset(document: Json, podset: PodSetChoice) -> Iterator[str]:
+    name = document["name"]
     requests = {
-        resource: amount(resource, text) for resource, text in told.get("requests", {}).items()
+        resource: amount(resource, text) for resource, text in document.get("requests", {}).items()
     }
-    yield from compare(f"{name} mode", told["mode"], one.mode)
-    yield from compare(f"{name} count", told["count"], one.count)
-    yield from compare(f"{name} requests", requests, dict(one.requests))
-    found = {
+    yield from compare(f"{name} mode", document["mode"], podset.mode)
+    yield from compare(f"{name} count", document["count"], podset.count)
+    yield from compare(f"{name} requests", requests, dict(podset.requests))
+    mapping = {
         resource: {
             "flavor": choice.flavor,
             "mode": external(choice.mode),
             "borrow": choice.borrow,
             "triedFlavorIdx": choice.tried,
         }
-        for resource, choice in one.choices.items()
+        for resource, choice in podset.choices.items()
     }
-    yield from compare(f"{name} flavors", told.get("flavors", {}), found)
+    yield from compare(f"{name} flavors", document.get("flavors", {}), mapping)

@@ -23,29 +23,29 @@ def run(case: Case, mode: str) -> Iterator[str]:
     del mode  # both place alike
     placer = _placer(case)
     _charge(case, placer)
-    asks = [_ask(told, placer) for told in case.input["podSets"]]
-    found = _replaced(case, placer, asks)
+    asks = [_ask(candidate_podset, placer) for candidate_podset in case.input["podSets"]]
+    mapping = _replaced(case, placer, asks)
     names = [ask.podset.name for ask in asks]
-    if found is None:
-        found = dict(zip(names, place(placer, asks), strict=True))
-    yield from compare("podsets", sorted(case.expected["results"]), sorted(found))
-    for name, told in case.expected["results"].items():
-        yield from _compare(name, told, found[name], placer)
+    if mapping is None:
+        mapping = dict(zip(names, place(placer, asks), strict=True))
+    yield from compare("podsets", sorted(case.expected["results"]), sorted(mapping))
+    for name, value in case.expected["results"].items():
+        yield from _compare(name, value, mapping[name], placer)
 
 
 def _placer(case: Case) -> Placer:
     given = case.input
     foreign, wanted = usage(given.get("pods", ())), given.get("flavorNodeLabels", {})
     nodes = [
-        Node(name=name, spec=node_spec(one), usage=foreign.get(name, {}))
-        for one in given["nodes"]
-        if (name := one["metadata"]["name"]) is not None
+        Node(name=name, spec=node_spec(node), usage=foreign.get(name, {}))
+        for node in given["nodes"]
+        if (name := node["metadata"]["name"]) is not None
     ]
     gates = case.gates
     return Placer(
         tree=build(
             given["levels"],
-            (one for one in nodes if wanted.items() <= one.spec.labels.items()),
+            (node for node in nodes if wanted.items() <= node.spec.labels.items()),
         ),
         options=Options(
             mixed=gates.get("TASProfileMixed", True),
@@ -59,23 +59,23 @@ def _placer(case: Case) -> Placer:
 def _charge(case: Case, placer: Placer) -> None:
     tree = placer.tree
     for used in ("ownFlavorUsage", "siblingFlavorUsage"):
-        for one in case.input.get(used, ()):
-            leaf = tree.number[tuple(one["values"])]
-            tree.charge(leaf, {**one["singlePodRequests"], PODS: 1}, one["count"])
+        for item in case.input.get(used, ()):
+            leaf = tree.number[tuple(item["values"])]
+            tree.charge(leaf, {**item["singlePodRequests"], PODS: 1}, item["count"])
 
 
-def _ask(told: Json, placer: Placer) -> Ask:
-    before = told.get("previousAssignment")
+def _ask(document: Json, placer: Placer) -> Ask:
+    before = document.get("previousAssignment")
     gone, previous = False, None
     if before is not None:
         previous = leaves_of(placer.tree, list(unpack(placement(before))))
         gone = previous is None
     return Ask(
-        podset=podset(told["podSet"]),
-        count=told["count"],
-        each=told["singlePodRequests"],
-        group=told.get("podSetGroupName", ""),
-        implied=told.get("implied", False),
+        podset=podset(document["podSet"]),
+        count=document["count"],
+        each=document["singlePodRequests"],
+        group=document.get("podSetGroupName", ""),
+        implied=document.get("implied", False),
         previous=previous,
         gone=gone,
         counted=False,
@@ -89,8 +89,8 @@ def _replaced(case: Case, placer: Placer, asks: list[Ask]) -> dict[str, Outcome]
     if not failed:
         return None
     given = {
-        one["name"]: placement(one["topologyAssignment"])
-        for one in workload["status"]["admission"]["podSetAssignments"]
+        assignment["name"]: placement(assignment["topologyAssignment"])
+        for assignment in workload["status"]["admission"]["podSetAssignments"]
     }
     by_name = {ask.podset.name: ask for ask in asks}
     if _stays(case, workload):
@@ -101,24 +101,31 @@ def _replaced(case: Case, placer: Placer, asks: list[Ask]) -> dict[str, Outcome]
 
 def _stays(case: Case, workload: Json) -> bool:
     owners = workload["metadata"].get("ownerReferences", ())
-    owned = [one["kind"] for one in owners] == ["Pod"]
+    owned = [owner["kind"] for owner in owners] == ["Pod"]
     grouped = workload["metadata"].get("annotations", {}).get(_GROUP_LABEL) == "true"
     return case.gates.get("SkipReassignmentForPodOwnedWorkloads", True) and owned and not grouped
 
 
 def _as_it_is(placer: Placer, before: TopologyAssignment) -> Outcome:
     tree = placer.tree
-    return Placed(leaves=tuple((tree.number[one.values], one.count) for one in unpack(before)))
+    return Placed(
+        leaves=tuple(
+            (tree.number[topology_domain.values], topology_domain.count)
+            for topology_domain in unpack(before)
+        )
+    )
 
 
-def _compare(name: str, told: Json, found: Outcome, placer: Placer) -> Iterator[str]:
-    if isinstance(found, Failure):
-        yield from compare(f"{name} failure", told.get("failure", {}).get("kind"), _kind(found))
-        yield from compare(f"{name} failure", _numbers(told.get("failure", {})), _found(found))
+def _compare(name: str, document: Json, result: Outcome, placer: Placer) -> Iterator[str]:
+    if isinstance(result, Failure):
+        yield from compare(
+            f"{name} failure", document.get("failure", {}).get("kind"), _kind(result)
+        )
+        yield from compare(f"{name} failure", _numbers(document.get("failure", {})), _found(result))
         return
-    wanted = told.get("topologyAssignment", {"domains": ()})["domains"]
-    placed = domains(placer.recorded(found)) if found.leaves else {}
-    values = {"/".join(one["values"][-_depth(placer) :]): one["count"] for one in wanted}
+    wanted = document.get("topologyAssignment", {"domains": ()})["domains"]
+    placed = domains(placer.recorded(result)) if result.leaves else {}
+    values = {"/".join(item["values"][-_depth(placer) :]): item["count"] for item in wanted}
     yield from compare(f"{name} domains", values, placed)
 
 
@@ -126,24 +133,24 @@ def _depth(placer: Placer) -> int:
     return 1 if placer.tree.by_node else len(placer.tree.levels)
 
 
-def _kind(found: Failure) -> str:
-    if found.kind == "layers":
+def _kind(failure: Failure) -> str:
+    if failure.kind == "layers":
         return "sliceLayers"
-    if found.kind == "pods":
-        return "partial" if found.fits else "none"
-    return found.kind
+    if failure.kind == "pods":
+        return "partial" if failure.fits else "none"
+    return failure.kind
 
 
-def _numbers(told: Json) -> Json:
-    layers = [(one["level"], one["fits"], one["of"]) for one in told.get("layers", ())]
+def _numbers(document: Json) -> Json:
+    layers = [(layer["level"], layer["fits"], layer["of"]) for layer in document.get("layers", ())]
     return {
-        "fits": told.get("fits", 0),
-        "of": told.get("of", 0),
-        "unit": told.get("unit", "pod"),
+        "fits": document.get("fits", 0),
+        "of": document.get("of", 0),
+        "unit": document.get("unit", "pod"),
         "layers": layers,
     }
 
 
-def _found(found: Failure) -> Json:
-    layers = [tuple(one) for one in found.layers]
-    return {"fits": found.fits, "of": found.of, "unit": found.unit, "layers": layers}
+def _found(failure: Failure) -> Json:
+    layers = [tuple(layer) for layer in failure.layers]
+    return {"fits": failure.fits, "of": failure.of, "unit": failure.unit, "layers": layers}

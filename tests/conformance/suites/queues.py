@@ -29,9 +29,9 @@ def run_readiness(case: Case, mode: str) -> Iterator[str]:
     state = stage(case, mode)
     if case.input["terminating"]:
         fold(state, _deleting(state, case.input["clusterQueue"]))
-    found = readiness(state, case.input["clusterQueue"])
-    yield from compare("active", case.expected["active"], found.active)
-    yield from compare("reason", case.expected["reason"], found.reason)
+    result = readiness(state, case.input["clusterQueue"])
+    yield from compare("active", case.expected["active"], result.active)
+    yield from compare("reason", case.expected["reason"], result.reason)
 
 
 def run_order(case: Case, mode: str) -> Iterator[str]:
@@ -39,8 +39,8 @@ def run_order(case: Case, mode: str) -> Iterator[str]:
     given = dict(case.input)
     queue = given["clusterQueue"]
     name = queue.setdefault("metadata", {}).setdefault("name", _QUEUE)
-    for one in given["workloads"]:
-        one["spec"].setdefault("queueName", "main")
+    for workload in given["workloads"]:
+        workload["spec"].setdefault("queueName", "main")
     given["clusterQueues"] = [queue]
     given["localQueues"] = _local_queues(given, name)
     state = stage(replace(case, input=given), mode)
@@ -50,71 +50,76 @@ def run_order(case: Case, mode: str) -> Iterator[str]:
 
 def run_entries(case: Case, mode: str) -> Iterator[str]:
     """Compare the order in which the heads of a cycle are processed."""
-    workloads = [one["workload"] for one in case.input["entries"]]
-    for place, one in enumerate(workloads):
-        one["metadata"].setdefault("uid", f"{place:04}")  # of equal ones the first told goes first
+    workloads = [entry["workload"] for entry in case.input["entries"]]
+    for place, obj in enumerate(workloads):
+        obj["metadata"].setdefault("uid", f"{place:04}")  # of equal ones the first told goes first
     state = _queued(case, mode, workloads)
     entries = [
         Entry(
-            workload=state.workloads[key(one["workload"])],
-            borrows=one["borrowing"],
-            is_preemptor=one["isPreemptor"],
+            workload=state.workloads[key(entry["workload"])],
+            borrows=entry["borrowing"],
+            is_preemptor=entry["isPreemptor"],
         )
-        for one in case.input["entries"]
+        for entry in case.input["entries"]
     ]
-    found = [entry.workload.job.name for entry in classic(state, entries)]
-    yield from compare("order", case.expected["order"], found)
+    names = [entry.workload.job.name for entry in classic(state, entries)]
+    yield from compare("order", case.expected["order"], names)
 
 
 def run_candidates(case: Case, mode: str) -> Iterator[str]:
     """Compare the order in which victims are chosen."""
-    told = case.input["candidates"]
-    state = _queued(case, mode, [one["workload"] for one in told])
+    current_candidates = case.input["candidates"]
+    state = _queued(case, mode, [row["workload"] for row in current_candidates])
     if case.input["admissionFairSharing"]:
-        _share_by_usage(state, told)
+        _share_by_usage(state, current_candidates)
     preemptor = case.input["preemptorClusterQueue"]
-    workloads = [state.workloads[key(one["workload"])] for one in told]
+    workloads = [state.workloads[key(row["workload"])] for row in current_candidates]
     workloads.sort(key=lambda workload: candidates.order_key(state, workload, preemptor))
-    found = candidates.usage_first(state, workloads, lambda workload: workload)
-    yield from compare("order", case.expected["order"], [one.job.name for one in found])
+    usage_first = candidates.usage_first(state, workloads, lambda workload: workload)
+    yield from compare(
+        "order", case.expected["order"], [workload.job.name for workload in usage_first]
+    )
 
 
-def _share_by_usage(state: State, told: list[Json]) -> None:
+def _share_by_usage(state: State, documents: list[Json]) -> None:
     """Let LocalQueues have used what the candidates say, where they say it."""
     state.policy = structs.replace(
         state.policy, admission_fair_sharing=AdmissionFairSharing(half_life_us=0)
     )
-    for one in told:
-        if (used := one.get("localQueueFairSharingUsage")) is not None:
-            workload = state.workloads[key(one["workload"])]
+    for row in documents:
+        if (used := row.get("localQueueFairSharingUsage")) is not None:
+            workload = state.workloads[key(row["workload"])]
             state.local_usage[workload.local_queue] = LocalUsage(consumed={"cpu": str(used)})
             at = forest(state).cluster_queues[workload.cluster_queue]
             at.spec = structs.replace(at.spec, usage_based_admission=True)
 
 
 def _deleting(state: State, name: str) -> Iterator[facts.ClusterQueueDefined]:
-    if told := state.objects.cluster_queues.get(name):
+    if event := state.objects.cluster_queues.get(name):
         yield facts.ClusterQueueDefined(
-            at_us=state.now_us, name=name, spec=told.spec, deleting=True
+            at_us=state.now_us, name=name, spec=event.spec, deleting=True
         )
 
 
 def _local_queues(given: Json, queue: str) -> list[Json]:
-    told: dict[str, Json] = {key(one): one for one in given.get("localQueues", ())}
-    for one in given["workloads"]:
-        namespace, name = one["metadata"].get("namespace", ""), one["spec"]["queueName"]
+    mapping: dict[str, Json] = {key(queue): queue for queue in given.get("localQueues", ())}
+    for workload in given["workloads"]:
+        namespace, name = workload["metadata"].get("namespace", ""), workload["spec"]["queueName"]
         meta = {"name": name, "namespace": namespace}
-        told.setdefault(f"{namespace}/{name}", {"metadata": meta, "spec": {}})
-    for one in told.values():
-        one["spec"]["clusterQueue"] = queue
-    return list(told.values())
+        mapping.setdefault(f"{namespace}/{name}", {"metadata": meta, "spec": {}})
+    for workload in mapping.values():
+        workload["spec"]["clusterQueue"] = queue
+    return list(mapping.values())
 
 
 def _queued(case: Case, mode: str, workloads: list[Json]) -> State:
     """Return a state of workloads alone, with a ClusterQueue for each that they name."""
     state = State()
     fold(state, opening(policy(case, mode)))
-    names = {one.get("status", {}).get("admission", {}).get("clusterQueue") for one in workloads}
+    names = {
+        workload.get("status", {}).get("admission", {}).get("clusterQueue")
+        for workload in workloads
+    }
     queues = [{"metadata": {"name": name}, "spec": {}} for name in sorted(filter(None, names))]
     fold(state, definitions({"clusterQueues": queues}))
     fold(state, history(workloads))

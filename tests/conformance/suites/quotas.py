@@ -27,18 +27,18 @@ def run_quota(case: Case, mode: str) -> Iterator[str]:
     nodes = _nodes(state, case)
     expected = case.expected
     if "lendable" in expected:
-        found = _lendable(cohort(state, case.input["cohort"]))
-        yield from compare("lendable", expected["lendable"], found)
+        lendable = _lendable(cohort(state, case.input["cohort"]))
+        yield from compare("lendable", expected["lendable"], lendable)
         return
     used = {name: flat(usage) for name, usage in case.input.get("usage", {}).items()}
     for name, usage in used.items():
         tree.add(nodes[name], usage.items())
     yield from _compare_each("available", expected, nodes, _available)
     yield from _compare_each("potentialAvailable", expected, nodes, _potential)
-    for name, told in expected["clusterQueueNodes"].items():
-        yield from _compare_node(name, told, nodes[name])
-    for name, told in expected["cohortNodes"].items():
-        yield from _compare_node(name, told, cohort(state, name))
+    for name, value in expected["clusterQueueNodes"].items():
+        yield from _compare_node(name, value, nodes[name])
+    for name, value in expected["cohortNodes"].items():
+        yield from _compare_node(name, value, cohort(state, name))
     for name, usage in used.items():
         tree.remove(nodes[name], usage.items())
     yield from _compare_each("availableAfterUsageRemoved", expected, nodes, _available)
@@ -52,18 +52,18 @@ def run_share(case: Case, mode: str) -> Iterator[str]:
         tree.add(nodes[name], flat(usage).items())
     expected = case.expected
     extra = flat(case.input.get("extraRequest", {}))
-    for told in expected.get("shares", ()):
-        name = told["name"]
-        node = cohort(state, name) if told["kind"] == "Cohort" else nodes[name]
-        yield from compare(f"share of {name}", told, _share(told, node, extra))
+    for share in expected.get("shares", ()):
+        name = share["name"]
+        node = cohort(state, name) if share["kind"] == "Cohort" else nodes[name]
+        yield from compare(f"share of {name}", share, _share(share, node, extra))
     if "borrowing" in expected:
         node = nodes[case.input["clusterQueue"]]
         wanted = flat(case.input.get("requestedFlavorResources", {}))
-        found = {
+        fields = {
             "borrowing": shares.borrows(node),
             "borrowingOnRequested": not within_quota(node, tuple(wanted)),
         }
-        yield from compare("it", expected, found)
+        yield from compare("it", expected, fields)
 
 
 def run_usage(case: Case, mode: str) -> Iterator[str]:
@@ -71,18 +71,18 @@ def run_usage(case: Case, mode: str) -> Iterator[str]:
     local = case.input.get("localQueue")
     given = {**case.input, "localQueues": [local] if local else []}
     model = _projected(replace(case, input=given), mode)
-    if told := case.expected.get("clusterQueueStatus"):
+    if value := case.expected.get("clusterQueueStatus"):
         name = case.input["clusterQueues"][0]["metadata"]["name"]
         numbers = model.numbers.get(name, Numbers())
         spec, readiness = model.cluster_queues[name].spec, model.readiness.get(name)
-        found = cluster_queue_status(spec, numbers, readiness, None, {})
-        yield from _compare_usage(told, found)
-    if local and (told := case.expected.get("localQueueStatus")):
+        fields = cluster_queue_status(spec, numbers, readiness, None, {})
+        yield from _compare_usage(value, fields)
+    if local and (value := case.expected.get("localQueueStatus")):
         numbers = model.local_numbers.get(key(local), Numbers())
         defined = model.local_queues[key(local)]
         cluster_queue = model.cluster_queues.get(defined.spec.cluster_queue)
         leads_to = None if cluster_queue is None else cluster_queue.spec
-        yield from _compare_usage(told, local_queue_status(defined, leads_to, numbers, None, {}))
+        yield from _compare_usage(value, local_queue_status(defined, leads_to, numbers, None, {}))
 
 
 def _projected(case: Case, mode: str) -> ReadModel:
@@ -95,7 +95,7 @@ def _projected(case: Case, mode: str) -> ReadModel:
 
 
 def _nodes(state: State, case: Case) -> dict[str, tree.Node]:
-    names = (one["metadata"]["name"] for one in case.input["clusterQueues"])
+    names = (obj["metadata"]["name"] for obj in case.input["clusterQueues"])
     return {name: queue(state, name) for name in names}
 
 
@@ -121,42 +121,42 @@ def _compare_each(
     nodes: dict[str, tree.Node],
     value: Callable[[tree.Node, FlavorResource], int],
 ) -> Iterator[str]:
-    for name, told in expected[member].items():
-        found = at_each(told, partial(value, nodes[name]))
-        yield from compare(f"{member} of {name}", told, found)
+    for name, result in expected[member].items():
+        mapping = at_each(result, partial(value, nodes[name]))
+        yield from compare(f"{member} of {name}", result, mapping)
 
 
-def _compare_node(name: str, told: Json, node: tree.Node) -> Iterator[str]:
+def _compare_node(name: str, document: Json, node: tree.Node) -> Iterator[str]:
     quota = {fr: tree.bounded(cell.quota) for fr, cell in node.cells.items()}
     usage = {fr: cell.usage for fr, cell in node.cells.items()}
-    for member, found in (("subtreeQuota", quota), ("usage", usage)):
-        expected = without_zeros(told.get(member, {}))
-        yield from compare(f"{member} of {name}", expected, nested(found))
+    for member, mapping in (("subtreeQuota", quota), ("usage", usage)):
+        expected = without_zeros(document.get(member, {}))
+        yield from compare(f"{member} of {name}", expected, nested(mapping))
 
 
-def _share(told: Json, node: tree.Node, extra: dict[FlavorResource, int]) -> Json:
+def _share(document: Json, node: tree.Node, extra: dict[FlavorResource, int]) -> Json:
     share = shares.share(node, extra)
     return {
-        "name": told["name"],
-        "kind": told["kind"],
+        "name": document["name"],
+        "kind": document["kind"],
         "borrowing": share.borrowing,
         "dominantResource": share.resource,
-        "preciseShare": _like(told["preciseShare"], share.precise()),
+        "preciseShare": _like(document["preciseShare"], share.precise()),
         "share": share.rounded(),
     }
 
 
-def _like(told: str, found: str) -> str:
+def _like(text: str, message: str) -> str:
     """Return the recorded text of a share if ours is the same double: Kueue's is one."""
-    return told if float(told) == float(found) else found
+    return text if float(text) == float(message) else message
 
 
-def _compare_usage(told: Json, found: Json) -> Iterator[str]:
+def _compare_usage(document: Json, result: Json) -> Iterator[str]:
     for member in ("reservingWorkloads", "admittedWorkloads"):
-        yield from compare(member, told[member], found[member])
+        yield from compare(member, document[member], result[member])
     for member in ("flavorsReservation", "flavorsUsage"):
-        if member in told:
-            yield from compare(member, _amounts(told[member]), _amounts(found[member]))
+        if member in document:
+            yield from compare(member, _amounts(document[member]), _amounts(result[member]))
 
 
 def _amounts(flavors: list[Json]) -> Json:

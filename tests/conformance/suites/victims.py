@@ -23,7 +23,7 @@ _MODES = {"Fit": FIT, "Preempt": PREEMPT}
 
 def run(case: Case, mode: str) -> Iterator[str]:
     """Compare the set of victims, and that looking for them changed nothing."""
-    incoming = {name: told for name, told in case.input["incoming"].items() if name != "status"}
+    incoming = {name: value for name, value in case.input["incoming"].items() if name != "status"}
     given = {**case.input, "workloads": [*case.input["workloads"], incoming]}
     state = stage(replace(case, input=given), mode)
     workload = state.workloads[key(incoming)]
@@ -32,20 +32,20 @@ def run(case: Case, mode: str) -> Iterator[str]:
         tree.cell_of(at.node, fr)  # some recorded queues list no quota for what they are asked
     before = _usage(state)
     assignment = _assignment_of(workload, _choices(case.input["assignment"]), state=state)
-    found = [
+    documents = [
         {
-            "workload": one.workload.key,
-            "reason": one.reason,
-            "clusterQueue": one.cluster_queue,
+            "workload": target.workload.key,
+            "reason": target.reason,
+            "clusterQueue": target.cluster_queue,
         }
-        for one in search.targets(state, workload, assignment, cq=at)
+        for target in search.targets(state, workload, assignment, cq=at)
     ]
-    found.sort(key=lambda one: one["workload"])
-    yield from compare("targets", case.expected["targets"], found)
+    documents.sort(key=lambda row: row["workload"])
+    yield from compare("targets", case.expected["targets"], documents)
     yield from compare("usage after the search", before, _usage(state))
 
 
-def _choices(told: Json) -> list[tuple[str, int, dict[str, tuple[str, int]]]]:
+def _choices(document: Json) -> list[tuple[str, int, dict[str, tuple[str, int]]]]:
     return [
         (
             podset["name"],
@@ -55,14 +55,14 @@ def _choices(told: Json) -> list[tuple[str, int, dict[str, tuple[str, int]]]]:
                 for resource, choice in podset["flavors"].items()
             },
         )
-        for podset in told["podSets"]
+        for podset in document["podSets"]
     ]
 
 
-def _named(told: Json) -> list[FlavorResource]:
+def _named(document: Json) -> list[FlavorResource]:
     return [
         FlavorResource(choice["flavor"], resource)
-        for podset in told["podSets"]
+        for podset in document["podSets"]
         for resource, choice in podset["flavors"].items()
     ]
 

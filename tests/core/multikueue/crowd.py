@@ -83,7 +83,7 @@ class Crowd(World[Remote]):
 
     def _act(self, remote: Remote) -> None:
         """Do one pass at a cluster, as ``dispatcher.carrying`` does, and report."""
-        there = [key for key, one in self.targets.of.items() if remote.name in one.clusters]
+        there = [key for key, target in self.targets.of.items() if remote.name in target.clusters]
         if not there or not remote.connected:
             return
         key = self.random.choice(there)

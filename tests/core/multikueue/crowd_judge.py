@@ -45,8 +45,8 @@ class CrowdJudge:
         """Tell whether all is finished or deleted, and nothing is left on any cluster."""
         if any(remote.copies or remote.job for remote in self._of.remotes.values()):
             return False
-        over = all(one.phase == "finished" for one in self._of.workloads.values())
-        return over and not any(one.leaving for one in self._of.targets.of.values())
+        over = all(workload.phase == "finished" for workload in self._of.workloads.values())
+        return over and not any(target.leaving for target in self._of.targets.of.values())
 
     def _is_given_back(self, key: str) -> None:
         """Tell what holds of quota that is free: of an elastic job, that the job is nowhere."""
@@ -60,17 +60,21 @@ class CrowdJudge:
         if workload.phase not in _HOLDING:
             assert not sent.nominated, f"8: without quota here nobody is asked for {key}"
             assert not sent.chosen or workload.phase == "finished", f"and nobody runs {key}"
-        told = workload.checks.get(CHECK)
-        if told is not None and told.state == "Ready" and workload.phase in _QUOTA:
+        check_state = workload.checks.get(CHECK)
+        if check_state is not None and check_state.state == "Ready" and workload.phase in _QUOTA:
             assert sent.chosen, f"6: the check of {key} is Ready with a chosen cluster"
 
     def _one_cluster_has_the_object(self) -> None:
         """Tell those apart that are lost, or have it to give back."""
-        sent = [one.dispatch for one in self._of.workloads.values() if one.dispatch is not None]
+        sent = [
+            workload.dispatch
+            for workload in self._of.workloads.values()
+            if workload.dispatch is not None
+        ]
         targets = self._of.targets.of.values()
-        kept = {one.chosen for one in sent} | {one.chosen for one in targets}
-        leaving = {name for one in sent for name in one.leaving}
-        leaving |= {name for one in targets for name in one.leaving}
+        kept = {dispatch.chosen for dispatch in sent} | {target.chosen for target in targets}
+        leaving = {name for dispatch in sent for name in dispatch.leaving}
+        leaving |= {name for target in targets for name in target.leaving}
         having = [
             remote.name
             for remote in self._of.remotes.values()
@@ -79,7 +83,9 @@ class CrowdJudge:
         assert len(having) <= 1, f"1: {having} have the object"
 
     def _quota_is_kept(self) -> None:
-        charges = [sum(dict(one.charges).values()) for one in self._of.workloads.values()]
+        charges = [sum(dict(workload.charges).values()) for workload in self._of.workloads.values()]
         assert sum(charges) <= 4_000, f"{charges} are charged, and there are four CPUs"
-        holds = [one.key for one in self._of.workloads.values() if one.phase == "admitted"]
+        holds = [
+            workload.key for workload in self._of.workloads.values() if workload.phase == "admitted"
+        ]
         assert not self._of.elastic or len(holds) <= 1, f"{holds} are one job"

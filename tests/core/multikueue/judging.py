@@ -54,8 +54,12 @@ class Judge:
         if workload.phase not in HOLDING:
             assert not sent.nominated, "8: without quota here nobody is asked"
             assert not sent.chosen or workload.phase == "finished", "and nobody runs it"
-        told = workload.checks.get(CHECK)
-        if told is not None and told.state == "Ready" and workload.phase in HOLDING[:2]:
+        check_state = workload.checks.get(CHECK)
+        if (
+            check_state is not None
+            and check_state.state == "Ready"
+            and workload.phase in HOLDING[:2]
+        ):
             assert sent.chosen, "6: a check is Ready with a chosen cluster"
 
     def is_over(self) -> bool:
@@ -76,7 +80,11 @@ class Judge:
             case CheckDecided(state="Retry") if "lost" in event.message:
                 self._given_up(event)
             case QuotaReleased():
-                left = [one.name for one in self._of.remotes.values() if one.job and one.connected]
+                left = [
+                    remote.name
+                    for remote in self._of.remotes.values()
+                    if remote.job and remote.connected
+                ]
                 assert not left, f"quota is free, and the job is on {left}"
             case _:
                 pass
@@ -90,7 +98,9 @@ class Judge:
 
     def _given_up(self, event: CheckDecided) -> None:
         reached = self._of.stage.bus.state.remote_clusters
-        away = [one.lost_us for one in reached.values() if one.lost_us]
+        away = [
+            remote_cluster.lost_us for remote_cluster in reached.values() if remote_cluster.lost_us
+        ]
         patience_us = 60 * SECOND
         assert away, "7: a cluster is lost"
         assert event.at_us >= min(away) + patience_us, "7: its grace counts from the loss"

@@ -78,7 +78,7 @@ class Stage:
             CheckDefined(at_us=0, name=CHECK, controller=CONTROLLER, parameters=named),
             CheckDefined(at_us=0, name=OTHER, controller="example.com/budget", active=True),
             MultiKueueConfigDefined(at_us=0, name="all", clusters=clusters),
-            *(MultiKueueClusterDefined(at_us=0, name=one) for one in clusters),
+            *(MultiKueueClusterDefined(at_us=0, name=cluster) for cluster in clusters),
             *defined(QUEUE, spec, local="main", namespace="team"),
             TimePassed(at_us=BEGIN),
         )
@@ -89,8 +89,8 @@ class Stage:
             apply(self.bus.state, fact)
             self.history.append(fact)
 
-    def _tell(self, told: observations.Observation) -> None:
-        self.history += self.bus.tell(told)
+    def _tell(self, observation: observations.Observation) -> None:
+        self.history += self.bus.tell(observation)
 
     def do(self, line: str) -> list[str]:
         """Let one thing happen; return what is decided then, each in a few words."""
@@ -101,12 +101,12 @@ class Stage:
         getattr(self, f"_{verb}")(*words)
         decided = decide(self.bus.state)
         self.history += decided
-        self.jobs = [self.job if one.uid == self.job.uid else one for one in self.jobs]
-        told = [self._told(one) for one in decided]
+        self.jobs = [self.job if job.uid == self.job.uid else job for job in self.jobs]
+        names = [self._told(decision) for decision in decided]
         assert decide(self.bus.state) == [], "it has settled"
         kept = decode(encode(self.bus.state))
         assert decide(kept) == [], "and so has who reads it back"
-        return [one for one in told if one]
+        return [text for text in names if text]
 
     def _connect(self, *names: str) -> None:
         self._reach(names, connected=True)
@@ -123,11 +123,11 @@ class Stage:
         last = words[-1]
         session = last if last.startswith("d") else "d1"
         for name in (word for word in words if word.startswith("w")):
-            told = RemoteClusterObserved(cluster=name, session=session, connected=connected)
-            self._tell(told)
+            observation = RemoteClusterObserved(cluster=name, session=session, connected=connected)
+            self._tell(observation)
 
     def _submit(self, *how: str) -> None:
-        kind = next((one for one in how if "/" in one or one in _PLAIN), "batch/job")
+        kind = next((text for text in how if "/" in text or text in _PLAIN), "batch/job")
         gates = () if "unmanaged" in how else self.job.gates
         self.job = replace(self.job, kind=kind, gates=gates, elastic="elastic" in how)
         if kind in _PLAIN:
@@ -154,13 +154,15 @@ class Stage:
     def _size(self, pods: str, active: str = "") -> None:
         """Let an elastic job ask for so many pods, with so many running there still."""
         podset, state = replace(PODSETS[0], count=int(pods)), self.job.state
-        told = replace(state, generation=self.version + 1, active=int(active or state.active))
-        self._see(podsets=(podset,), state=told)
+        observation = replace(
+            state, generation=self.version + 1, active=int(active or state.active)
+        )
+        self._see(podsets=(podset,), state=observation)
 
     def _charged(self, units: str) -> None:
         """Look at how much CPU the job is charged, in base units."""
-        charges = [dict(one.charges) for one in self.bus.state.workloads.values()]
-        assert sum(sum(one.values()) for one in charges) == int(units)
+        charges = [dict(workload.charges) for workload in self.bus.state.workloads.values()]
+        assert sum(sum(charge.values()) for charge in charges) == int(units)
 
     def _copy(self, cluster: str, *how: str) -> None:
         """Tell how a copy stands: words with times in seconds, or ``gone``; ``-3``: a slice's."""
@@ -173,14 +175,14 @@ class Stage:
         if copy is not None and copy.synced and copy.finished_us and copy.reason != "OutOfSync":
             self.before, self.version = self.job, self.version + 2
             self.job = replace(self.job, version=self.version, finished="Succeeded")
-        told = RemoteWorkloadObserved(
+        observation = RemoteWorkloadObserved(
             cluster=cluster,
             workload=key,
             session="d1",
             copy=copy,
             job_version=self.job.version,
         )
-        self._tell(told)
+        self._tell(observation)
 
     def _propose(self, *clusters: str) -> None:
         """Let an external dispatcher nominate clusters for the reservation that stands."""

@@ -25,7 +25,7 @@ def stage() -> Stage:
     return made
 
 
-def test_who_follows_another_wakes_nobody(stage: Stage) -> None:
+def test_a_workload_that_follows_another_wakes_none(stage: Stage) -> None:
     """So n groups that go to one cluster cost n looks, and not n times n."""
     state = stage.bus.state
     send(state, state.workloads[SECOND])

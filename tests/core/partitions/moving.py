@@ -63,7 +63,9 @@ class MovingWorld(World):
     def move(self, tree: str, to: int) -> None:
         """Ask that a tree be another partition's, one object after the other."""
         self.asked[tree] = to
-        for cohort in [one for one in self.of(CohortObserved) if one.name == tree]:
+        for cohort in [
+            observation for observation in self.of(CohortObserved) if observation.name == tree
+        ]:
             self._put(replace(cast("CohortObserved", cohort), move_to=to))
         for name in [name for name, root in ROOTS.items() if root == tree]:
             self.define(name, self.nominal[name])
@@ -73,9 +75,9 @@ class MovingWorld(World):
         super().pass_time()
         for partition in self.partitions:
             state = partition.bus.state
-            told: list[Observation] = [*untaken(state), *state.dedup.confirms.values()]
+            observations: list[Observation] = [*untaken(state), *state.dedup.confirms.values()]
             state.dedup.confirms.clear()
-            for each in told:
+            for each in observations:
                 if self.random.random() >= self.lost:
                     self.tell(each)
 

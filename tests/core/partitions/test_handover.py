@@ -83,7 +83,7 @@ def test_who_asks_to_stay_after_all_stays() -> None:
     assert not made.partitions[0].bus.state.moves.asked
 
 
-def test_until_it_is_taken_nobody_starts_anything_in_it() -> None:
+def test_until_it_is_taken_no_service_starts_anything_in_it() -> None:
     made = world(lost=1.0)
     made.move("c", 1)
     made.pass_time()
@@ -104,7 +104,9 @@ def test_nothing_is_kept_of_a_tree_that_is_deleted_before_its_jobs_are_listed() 
     made.pass_time()
     moves = made.partitions[1].bus.state.moves
     assert (moves.taking, len(moves.held)) == ({"c": None}, 1)
-    [queue] = [one for one in made.of(ClusterQueueObserved) if one.name == "c"]
+    [queue] = [
+        observation for observation in made.of(ClusterQueueObserved) if observation.name == "c"
+    ]
     made.remove(queue, QUEUES)
     for _ in range(3):
         made.pass_time()
@@ -112,7 +114,7 @@ def test_nothing_is_kept_of_a_tree_that_is_deleted_before_its_jobs_are_listed() 
 
 
 def list_jobs(made: MovingWorld, *present: str) -> None:
-    """Let a list of jobs name some and tell none of them: they were told before."""
+    """Let a list of jobs name some and tell none of them: they were reported before."""
     made.rounds += 1
     made.tell_list(JOBS, [], *present)
 
@@ -235,7 +237,7 @@ def test_trees_move_to_and_fro_and_nothing_is_lost(seed: int, count: int, lost: 
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_whoever_waits_starts_where_its_tree_has_come_to(seed: int) -> None:
+def test_a_waiting_queue_starts_where_its_tree_has_come_to(seed: int) -> None:
     made = world(seed)
     for number in range(12):
         made.submit(f"job-{number}", "c", 2)

@@ -61,10 +61,10 @@ class Partition:
             LedgerOpened(at_us=0, ledger_id=self.ledger_id, partition=self.number),
         )
 
-    def take(self, at_us: int, told: Sequence[Observation]) -> list[DecisionEvent]:
+    def take(self, at_us: int, observations: Sequence[Observation]) -> list[DecisionEvent]:
         """Run one turn; return what was decided."""
         self.bus.at_us = at_us
-        self.events += self.bus.tell(*told)
+        self.events += self.bus.tell(*observations)
         decided = list[DecisionEvent]()
         while news := decide(self.bus.state, decisions_max=1_000):
             decided += news
@@ -126,7 +126,9 @@ class World:
 
     def lead(self, local: str, cluster_queue: str) -> None:
         """Create a LocalQueue, in place of its namesake."""
-        for old in [one for one in self.of(LocalQueueObserved) if one.name == local]:
+        for old in [
+            observation for observation in self.of(LocalQueueObserved) if observation.name == local
+        ]:
             self.remove(old, LOCAL_QUEUES)
         self.version += 1
         self._put(
@@ -147,11 +149,15 @@ class World:
 
     def of(self, kind: type[Observed]) -> list[Observed]:
         """Return the objects of a kind."""
-        return [one for one in self.objects.values() if type(one) is kind]
+        return [obj for obj in self.objects.values() if type(obj) is kind]
 
     def jobs(self) -> list[JobObserved]:
         """Return the Jobs that are not over."""
-        return [one for one in self.of(JobObserved) if isinstance(one, JobObserved)]
+        return [
+            observation
+            for observation in self.of(JobObserved)
+            if isinstance(observation, JobObserved)
+        ]
 
     def change(self, changed: Observed) -> None:
         """Change an object."""
@@ -176,13 +182,13 @@ class World:
         self.rounds += 1
         for resource, kind in RESOURCES.items():
             listed = self.of(kind)
-            self.tell_list(resource, listed, *(one.uid for one in listed))
+            self.tell_list(resource, listed, *(observation.uid for observation in listed))
 
     def tell_list(self, resource: str, listed: Sequence[Observed], *present: str) -> None:
         """Tell a list of this round: the objects that it tells, and the uids that it names."""
         self.tell(started(resource, self.rounds))
-        for one in listed:
-            self.tell(cast("Observation", replace(one, round=self.rounds)))
+        for observation in listed:
+            self.tell(cast("Observation", replace(observation, round=self.rounds)))
         self.tell(completed(self.version, *present, resource=resource, number=self.rounds))
 
     def pass_time(self) -> None:
@@ -193,11 +199,11 @@ class World:
         if sum(partition.missed() for partition in self.partitions):
             self.resync()
 
-    def tell(self, *told: Observation) -> None:
+    def tell(self, *observations: Observation) -> None:
         """Let every partition run a turn, and the actuators carry out what each decided."""
         self.at_us += 1_000
         for partition in self.partitions:
-            self._carry_out(partition.take(self.at_us, told))
+            self._carry_out(partition.take(self.at_us, observations))
 
     def _carry_out(self, decided: Sequence[DecisionEvent]) -> None:
         for event in decided:

@@ -70,8 +70,8 @@ class Cluster:
         requests: dict[str, str] | None = None,
     ) -> None:
         asked = TopologyRequest(required=required) if required else None
-        one = Container(requests=requests or {"cpu": "1"})
-        podset = PodSet(count=pods, containers=(one,), topology=asked)
+        container = Container(requests=requests or {"cpu": "1"})
+        podset = PodSet(count=pods, containers=(container,), topology=asked)
         job = ObjectRef(kind="batch/job", namespace="n", name=name, uid=name)
         self.fold(
             facts.WorkloadSubmitted(
@@ -107,16 +107,19 @@ class Cluster:
     def decide(self) -> list[DecisionEvent]:
         """Decide until nothing follows; a state that was read back decides the same."""
         copy = decode(encode(self.state))
-        found = decide(self.state)
-        assert decide(copy) == found
+        decisions = decide(self.state)
+        assert decide(copy) == decisions
         assert decide(self.state) == []
-        return found
+        return decisions
 
     def where(self, name: str) -> dict[str, int]:
         [given] = self.state.workloads[f"n/{name}"].assignment
         assert given.topology is not None
-        return {one.values[0]: one.count for one in unpack(given.topology)}
+        return {
+            topology_domain.values[0]: topology_domain.count
+            for topology_domain in unpack(given.topology)
+        }
 
 
 def names(decisions: Iterable[DecisionEvent]) -> list[str]:
-    return [type_name(one) for one in decisions]
+    return [type_name(decision) for decision in decisions]

@@ -91,25 +91,25 @@ class Nodes:
 
 def journal(seed: int, way: Way) -> list[bytes]:
     """Play a scenario drawn from a seed; return all that was folded, as it is recorded."""
-    told = wide(seed) if seed % 2 else scenario(seed)
+    actual_scenario = wide(seed) if seed % 2 else scenario(seed)
     rng = Random(f"{seed}/placed")
-    for one in told.input["clusterQueues"]:
+    for queue in actual_scenario.input["clusterQueues"]:
         if rng.random() < 0.3:  # trees that share nodes
-            one["spec"]["cohortName"] = f"pool-{rng.choice('abc')}"
-    world = World(told, "tidegate")
-    flavors = [one["name"] for one in told.input["resourceFlavors"]]
+            queue["spec"]["cohortName"] = f"pool-{rng.choice('abc')}"
+    world = World(actual_scenario, "tidegate")
+    flavors = [flavor["name"] for flavor in actual_scenario.input["resourceFlavors"]]
     nodes = Nodes(rng, flavors)
     world.fold(_flavors(rng, flavors, world.now_us))
     world.fold(nodes.begin(world))
-    for name, one in world.asked.items():
-        podsets = tuple(_asking(rng, podset) for podset in one.podsets)
-        world.asked[name] = replace(one, podsets=_grouped(rng, podsets))
-    fresh = [one["name"] for one in told.input["workloads"]]
+    for name, queue in world.asked.items():
+        podsets = tuple(_asking(rng, podset) for podset in queue.podsets)
+        world.asked[name] = replace(queue, podsets=_grouped(rng, podsets))
+    fresh = [workload["name"] for workload in actual_scenario.input["workloads"]]
     for number in range(rng.randint(3, 5)):
         world.fold(nodes.change(world))
         world.begin(number, actions(rng, world, fresh))
         _settle(world, way, nodes)
-    return [encode(one) for one in world.journal]
+    return [encode(event) for event in world.journal]
 
 
 def _flavors(rng: Random, flavors: Sequence[str], now_us: int) -> Iterator[FactEvent]:
@@ -156,14 +156,14 @@ def _settle(world: World, way: Way, nodes: Nodes) -> None:
         world.state, decisions = way(world.state)
         world.journal += decisions
         insist(world.state, decisions)
-        leaving += (one for one in decisions if isinstance(one, StopOrdered))
+        leaving += (decision for decision in decisions if isinstance(decision, StopOrdered))
         if not decisions and not leaving:
             return
-        gone = [one for one in leaving if rng.random() < 0.5]
-        leaving = [one for one in leaving if one not in gone]
+        gone = [decision for decision in leaving if rng.random() < 0.5]
+        leaving = [decision for decision in leaving if decision not in gone]
         world.fold(
-            facts.WorkloadStopped(at_us=world.now_us, workload=one.workload, uid=one.uid)
-            for one in gone
+            facts.WorkloadStopped(at_us=world.now_us, workload=decision.workload, uid=decision.uid)
+            for decision in gone
         )
         if turn < 3 and rng.random() < 0.3:
             world.fold(nodes.change(world))
@@ -172,24 +172,24 @@ def _settle(world: World, way: Way, nodes: Nodes) -> None:
 def insist(state: State, decisions: Sequence[DecisionEvent]) -> None:
     """Insist that all pods of whoever was admitted are placed, and that none stands on another."""
     placers = topologies(state).placers
-    for one in decisions:
-        if not isinstance(one, QuotaReserved) or one.workload not in state.workloads:
+    for decision in decisions:
+        if not isinstance(decision, QuotaReserved) or decision.workload not in state.workloads:
             continue
-        workload = state.workloads[one.workload]
-        if workload.assignment != one.assignment:
+        workload = state.workloads[decision.workload]
+        if workload.assignment != decision.assignment:
             continue  # it has left again, or its pods have moved
-        for given, podset in zip(one.assignment, workload.podsets, strict=True):
+        for given, podset in zip(decision.assignment, workload.podsets, strict=True):
             flavor = flavor_of(state, given)
             if not flavor:
                 assert given.topology is None
                 continue
             held = [] if given.topology is None else unpack(given.topology)
-            assert sum(domain.count for domain in held) == given.count, one
+            assert sum(domain.count for domain in held) == given.count, decision
             tree = placers[flavor].tree
             for domain in held:
                 leaf = tree.number[domain.values]
                 for resource in pod_requests_of(state, workload, podset):
-                    assert tree.free.row(resource)[leaf] >= 0, (one, domain, resource)
+                    assert tree.free.row(resource)[leaf] >= 0, (decision, domain, resource)
 
 
 def main(arguments: Sequence[str]) -> int:

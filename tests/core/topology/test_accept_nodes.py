@@ -37,7 +37,7 @@ def pods(usage: dict[str, int], version: int) -> NodePodsObserved:
     return NodePodsObserved(name="x", uid="x", version=version, session="a", usage=usage)
 
 
-def test_a_node_is_told_when_something_of_it_changed_and_not_otherwise(bus: Bus) -> None:
+def test_a_node_is_reported_when_something_of_it_changed_and_not_otherwise(bus: Bus) -> None:
     assert types(bus.tell(node(READY, 1), node(READY, 2))) == ["NodeDefined"]
     tainted = replace(READY, taints=(Taint(key="k", effect="NoSchedule"),))
     assert types(bus.tell(node(tainted, 3), node(READY, 2))) == ["NodeDefined"]
@@ -53,10 +53,10 @@ def test_pods_of_a_node_come_and_go_under_one_name(bus: Bus) -> None:
     assert bus.state.objects.node_pods["x"].usage == {"cpu": 200}
 
 
-def test_what_pods_claim_is_a_fact_only_as_far_as_nobody_is_charged_for_it(bus: Bus) -> None:
+def test_what_pods_claim_is_a_fact_only_as_far_as_no_workload_is_charged_for_it(bus: Bus) -> None:
     claims = {"n/a": {"cpu": 500, "pods": 1}}
-    told = replace(pods({}, 1), claimed=claims)
-    assert types(bus.tell(told)) == ["NodePodsReported"]
+    observation = replace(pods({}, 1), claimed=claims)
+    assert types(bus.tell(observation)) == ["NodePodsReported"]
     assert bus.state.objects.node_pods["x"].claimed == claims
     assert types(bus.tell(pods({}, 2))) == ["NodePodsReported"]  # they are gone
     other = replace(pods({}, 3), name="y", uid="y")
@@ -66,8 +66,10 @@ def test_what_pods_claim_is_a_fact_only_as_far_as_nobody_is_charged_for_it(bus: 
 def test_a_topology_that_a_round_does_not_have_is_gone_and_a_snapshot_keeps_the_rest(
     bus: Bus,
 ) -> None:
-    told = TopologyObserved(name="t", uid="u-t", version=1, session="a", levels=("block", "rack"))
-    bus.tell(told, node(READY, 1), pods({"pods": 2}, 1))
+    observation = TopologyObserved(
+        name="t", uid="u-t", version=1, session="a", levels=("block", "rack")
+    )
+    bus.tell(observation, node(READY, 1), pods({"pods": 2}, 1))
     assert decode(encode(bus.state)).objects == bus.state.objects
     begun, ended = started(TOPOLOGIES, 1), completed(9, resource=TOPOLOGIES, number=1)
     assert "TopologyRemoved" in types(bus.tell(begun, ended))
@@ -83,7 +85,7 @@ def test_what_is_packed_is_unpacked_as_it_was(rows: list[tuple[tuple[str, str], 
 
 def test_a_common_prefix_and_suffix_are_written_once() -> None:
     domains = [TopologyDomain(values=(f"node-{n}.example",), count=4) for n in (1, 2, 10)]
-    [one] = pack(("host",), domains).slices
-    assert (one.pods, one.pods_each) == (4, ())
-    [values] = one.values
+    [topology_slice] = pack(("host",), domains).slices
+    assert (topology_slice.pods, topology_slice.pods_each) == (4, ())
+    [values] = topology_slice.values
     assert (values.prefix, values.roots, values.suffix) == ("node-", ("1", "2", "10"), ".example")

@@ -26,14 +26,14 @@ def claim(cluster: Cluster, key: str, used: dict[str, int]) -> None:
 
 def free(cluster: Cluster) -> int:
     """Return what is free of the node's CPU, the same in a state that was built anew."""
-    found = topologies(cluster.state)
-    kept = found.placers["hosts"].tree.free.row("cpu")[0]
-    found.stale = True
+    actual_topologies = topologies(cluster.state)
+    kept = actual_topologies.placers["hosts"].tree.free.row("cpu")[0]
+    actual_topologies.stale = True
     assert topologies(cluster.state).placers["hosts"].tree.free.row("cpu")[0] == kept
     return kept
 
 
-def test_pods_of_a_workload_that_nobody_knows_are_foreign(cluster: Cluster) -> None:
+def test_pods_of_an_unknown_workload_are_foreign(cluster: Cluster) -> None:
     claim(cluster, "n/nobody", ONE)
     cluster.job("a", 2)
     assert "QuotaReserved" not in names(cluster.decide())
@@ -50,8 +50,8 @@ def test_pods_that_name_an_admitted_workload_count_once(cluster: Cluster) -> Non
     assert free(cluster) == 500
 
 
-def test_what_was_told_before_the_workload_was_charged_counts_once(cluster: Cluster) -> None:
-    """As in a ledger that begins anew: its pods are told of first."""
+def test_what_was_reported_before_the_workload_was_charged_counts_once(cluster: Cluster) -> None:
+    """As in a ledger that begins anew: its pods are reported first."""
     claim(cluster, "n/a", ONE)
     assert free(cluster) == 1_000
     cluster.job("a", 1)

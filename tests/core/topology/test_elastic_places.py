@@ -13,7 +13,7 @@ GATES = {"ElasticJobsViaWorkloadSlicesWithTAS": True, "ElasticJobsViaWorkloadSli
 
 
 def submit(cluster: Cluster, name: str, pods: int, replaces: str = "") -> None:
-    one = Container(requests={"cpu": "500m"})
+    container = Container(requests={"cpu": "500m"})
     asked = TopologyRequest(unconstrained=True)
     cluster.fold(
         facts.WorkloadSubmitted(
@@ -22,7 +22,7 @@ def submit(cluster: Cluster, name: str, pods: int, replaces: str = "") -> None:
             uid=f"job/{name}",
             job=ObjectRef(kind="batch/job", namespace="n", name="job", uid="job"),
             queue="q",
-            podsets=(PodSet(count=pods, containers=(one,), topology=asked),),
+            podsets=(PodSet(count=pods, containers=(container,), topology=asked),),
             elastic=True,
             replaces=replaces,
         )

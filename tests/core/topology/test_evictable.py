@@ -37,33 +37,37 @@ def test_it_is_what_is_free_and_what_those_use_who_may_be_evicted(
     world: World, moves: list[tuple[int, int, str, Rank]]
 ) -> None:
     tree = world.tree()
-    found = Topologies(placers={"f": Placer(tree=tree)})
+    topologies = Topologies(placers={"f": Placer(tree=tree)})
     shape = Shape(each=(("cpu", 1),), layers=(Layer(len(world.levels) - 1, 1),))
-    for whom, where, act, rank in moves:
-        key, leaf = f"w{whom}", where % len(tree.nodes)
+    for number, where, act, rank in moves:
+        key, leaf = f"w{number}", where % len(tree.nodes)
         match act:
             case "hold":
-                found.hold(key, (PlacedPods("f", tree.shown(leaf), EACH, whom + 1),), rank)
+                topologies.hold(key, (PlacedPods("f", tree.shown(leaf), EACH, number + 1),), rank)
             case "release":
-                found.release(key)
+                topologies.release(key)
             case "charge":
                 tree.charge(leaf, EACH, 1)
-            case _ if key in found.placed:
-                found.moves.note(key, rank if act == "rank" else None)
+            case _ if key in topologies.placed:
+                topologies.moves.note(key, rank if act == "rank" else None)
             case _:
                 pass
-        kept = found.reachable(LIMITS, "f", shape)
-        anew = numbers(tree, _added_up(found), shape)
+        kept = topologies.reachable(LIMITS, "f", shape)
+        anew = numbers(tree, _added_up(topologies), shape)
         assert (kept.pods, kept.slices) == (anew.pods, anew.slices)
 
 
-def _added_up(found: Topologies) -> View:
-    free = found.placers["f"].tree.free
+def _added_up(topologies: Topologies) -> View:
+    free = topologies.placers["f"].tree.free
     made = View(leaves=free.leaves, rows={name: list(row) for name, row in free.rows.items()})
-    for key, held in found.placed.items():
-        if LIMITS.reach(found.moves.ranks.get(key)):
-            for one in held:
-                made.add(found.placers["f"].tree.number[one.values], one.each, one.pods)
+    for key, held in topologies.placed.items():
+        if LIMITS.reach(topologies.moves.ranks.get(key)):
+            for placed_pods in held:
+                made.add(
+                    topologies.placers["f"].tree.number[placed_pods.values],
+                    placed_pods.each,
+                    placed_pods.pods,
+                )
     return made
 
 
@@ -74,10 +78,10 @@ def test_no_more_views_are_kept_than_a_few() -> None:
     for number in range(2 * EVICTABLE_MAX):
         cluster.job(f"w{number}", 4, "rack", priority=number)
     cluster.decide()
-    found = cluster.state.forest.topologies
-    assert 0 < len(found.evictable) <= EVICTABLE_MAX
-    kept = {of for of, _ in found.placers["hosts"].kept if isinstance(of, Limits)}
-    assert kept <= {limits for limits, _ in found.evictable}
+    topologies = cluster.state.forest.topologies
+    assert 0 < len(topologies.evictable) <= EVICTABLE_MAX
+    kept = {of for of, _ in topologies.placers["hosts"].kept if isinstance(of, Limits)}
+    assert kept <= {limits for limits, _ in topologies.evictable}
 
 
 def test_who_gets_another_priority_may_be_evicted_from_then_on() -> None:

@@ -39,8 +39,8 @@ def fail(cluster: Cluster, name: str, *, ready: bool = True, tainted: bool = Fal
 
 
 def tell(cluster: Cluster, name: str, *living: str, ended: tuple[str, ...] = ()) -> None:
-    told = facts.NodePodsReported(at_us=0, name=name, living=living, ended=ended)
-    cluster.fold(told)
+    event = facts.NodePodsReported(at_us=0, name=name, living=living, ended=ended)
+    cluster.fold(event)
 
 
 WAYS = pytest.mark.parametrize(
@@ -57,9 +57,9 @@ def test_pods_that_were_never_bound_get_another_node(
     fail(cluster, lost, ready=ready, tainted=tainted)
     assert cluster.decide() == []  # nobody knows yet who lives there
     tell(cluster, lost)
-    failed, *_ = told = cluster.decide()
+    failed, *_ = decisions = cluster.decide()
     assert isinstance(failed, NodeFailed)
-    assert (failed.node, failed.reason, names(told)[1]) == (lost, reason, "TopologyAssigned")
+    assert (failed.node, failed.reason, names(decisions)[1]) == (lost, reason, "TopologyAssigned")
     assert lost not in cluster.where("a")
     assert cluster.rack("a") == rack
 
@@ -84,7 +84,7 @@ def test_who_finds_no_other_node_leaves_before_its_pods_were_bound() -> None:
     cluster.decide()
     fail(cluster, "x0", ready=False)
     tell(cluster, "x0")
-    [evicted] = [one for one in cluster.decide() if isinstance(one, WorkloadEvicted)]
+    [evicted] = [decision for decision in cluster.decide() if isinstance(decision, WorkloadEvicted)]
     assert evicted.reason == "NodeFailures"
 
 
@@ -119,15 +119,17 @@ def test_a_node_lost_while_checks_were_asked_is_replaced_when_they_are_ready(*, 
         tell(cluster, lost)
     assert cluster.decide() == []
     cluster.fold(facts.CheckReported(at_us=0, workload="n/a", uid="a", check="c", state="Ready"))
-    told = cluster.decide()
-    assert [type_name(one) for one in told if isinstance(one, NodeFailed)] == ["NodeFailed"]
-    assert names(told)[-1] == "TopologyAssigned"
+    decisions = cluster.decide()
+    assert [type_name(decision) for decision in decisions if isinstance(decision, NodeFailed)] == [
+        "NodeFailed"
+    ]
+    assert names(decisions)[-1] == "TopologyAssigned"
     assert lost not in cluster.where("a")
 
 
 def test_podsets_that_lost_one_node_together_take_no_room_twice() -> None:
     cluster = Cluster(2)
-    one = Container(requests={"cpu": "1"})
+    container = Container(requests={"cpu": "1"})
     cluster.fold(
         facts.WorkloadSubmitted(
             at_us=0,
@@ -136,7 +138,7 @@ def test_podsets_that_lost_one_node_together_take_no_room_twice() -> None:
             job=ObjectRef(kind="batch/job", namespace="n", name="a", uid="a"),
             queue="q",
             podsets=tuple(
-                PodSet(name=name, count=count, containers=(one,))
+                PodSet(name=name, count=count, containers=(container,))
                 for name, count in (("first", 1), ("second", 3))
             ),
         )
@@ -159,19 +161,23 @@ def test_a_group_stays_in_one_rack_when_a_node_is_lost(workers: int) -> None:
     cluster.decide()
     [lost] = places(cluster, "leader")
     rack = int(lost[1:]) // 2
-    others = [f"x{one}" for one in range(6) if f"x{one}" not in {lost, *places(cluster, "workers")}]
-    full = next(one for one in others if int(one[1:]) // 2 != rack)
+    others = [
+        f"x{number}"
+        for number in range(6)
+        if f"x{number}" not in {lost, *places(cluster, "workers")}
+    ]
+    full = next(other for other in others if int(other[1:]) // 2 != rack)
     cluster.fold(  # a fuller node elsewhere is what a leader alone would take
         facts.NodePodsReported(at_us=0, name=full, usage={"cpu": 1_500 if workers == 3 else 0}),
         facts.NodeRemoved(at_us=0, name=lost),
     )
-    told = names(cluster.decide())
-    assert told[0] == "NodeFailed"
-    if told[1:] == ["TopologyAssigned"]:
+    lines = names(cluster.decide())
+    assert lines[0] == "NodeFailed"
+    if lines[1:] == ["TopologyAssigned"]:
         both = {*places(cluster, "leader"), *places(cluster, "workers")}
-        assert len({int(one[1:]) // 2 for one in both}) == 1
+        assert len({int(text[1:]) // 2 for text in both}) == 1
     else:
-        assert "WorkloadEvicted" in told
+        assert "WorkloadEvicted" in lines
 
 
 def submit_group(cluster: Cluster, workers: int) -> None:
@@ -188,17 +194,24 @@ def submit_group(cluster: Cluster, workers: int) -> None:
         for name, count, each in (("leader", 1, cpu), ("workers", workers, "500m"))
     )
     job = ObjectRef(kind="batch/job", namespace="n", name="a", uid="a")
-    told = facts.WorkloadSubmitted(
+    event = facts.WorkloadSubmitted(
         at_us=0, workload="n/a", uid="a", job=job, queue="q", podsets=podsets
     )
-    cluster.fold(told)
+    cluster.fold(event)
 
 
 def places(cluster: Cluster, podset: str) -> dict[str, int]:
     """Return the nodes of a podset."""
-    given = next(one for one in cluster.state.workloads["n/a"].assignment if one.name == podset)
+    given = next(
+        assignment
+        for assignment in cluster.state.workloads["n/a"].assignment
+        if assignment.name == podset
+    )
     assert given.topology is not None
-    return {one.values[0]: one.count for one in unpack(given.topology)}
+    return {
+        topology_domain.values[0]: topology_domain.count
+        for topology_domain in unpack(given.topology)
+    }
 
 
 @pytest.mark.parametrize("label", ["rack", HOSTNAME])

@@ -19,8 +19,10 @@ def test_who_needs_too_many_domains_waits_until_it_needs_fewer(*, lower: bool) -
             cluster.job("other", 1, priority=-1)
             cluster.decide()
         cluster.job("a", 6)
-        [told] = [one for one in cluster.decide() if isinstance(one, WorkloadPending)]
-        assert [one.error for one in told.placements] == [
+        [decision] = [
+            decision for decision in cluster.decide() if isinstance(decision, WorkloadPending)
+        ]
+        assert [placement.error for placement in decision.placements] == [
             "its pods would be in 3 domains, and 2 is the most for one workload"
         ]
         cluster.node(4)

@@ -51,20 +51,20 @@ def shown(cluster: Cluster) -> object:
         {name: row for name, row in view.rows.items() if any(row)}
         for view in (tree.free, tree.empty)
     ]
-    return tree.values, tree.number, tree.present, views, [sorted(one) for one in tree.nodes]
+    return tree.values, tree.number, tree.present, views, [sorted(node) for node in tree.nodes]
 
 
 @drawn(60)
-@given(told=st.lists(changes(), max_size=25))
-def test_what_is_kept_of_nodes_is_what_is_built_anew(told: list[FactEvent]) -> None:
+@given(events=st.lists(changes(), max_size=25))
+def test_what_is_kept_of_nodes_is_what_is_built_anew(events: list[FactEvent]) -> None:
     cluster = Cluster(0)
     spec = FlavorSpec(topology="racks", node_labels={"kind": "placed"})
     cluster.fold(facts.FlavorDefined(at_us=0, name="hosts", spec=spec))
     cluster.job("job", 1)
-    for at, event in enumerate(told):
+    for at, event in enumerate(events):
         cluster.fold(event)
         if at % 3 == 0:
             cluster.decide()
-        found = shown(cluster)
+        value = shown(cluster)
         topologies(cluster.state).stale = True
-        assert found == shown(cluster)
+        assert value == shown(cluster)

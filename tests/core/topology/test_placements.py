@@ -43,12 +43,12 @@ def placed(world: World, options: Options) -> tuple[Placer, list[Outcome]]:
 @drawn(60)
 @given(world=worlds(), options=OPTIONS)
 def test_all_pods_are_placed_and_no_leaf_is_overfilled(world: World, options: Options) -> None:
-    placer, found = placed(world, options)
-    assume(not any(isinstance(one, Failure) for one in found))
-    for ask, one in zip(world.asks, found, strict=True):
-        assert isinstance(one, Placed)
-        assert sum(pods for _, pods in one.leaves) == ask.count
-        for leaf, pods in one.leaves:
+    placer, placements = placed(world, options)
+    assume(not any(isinstance(placement, Failure) for placement in placements))
+    for ask, placement in zip(world.asks, placements, strict=True):
+        assert isinstance(placement, Placed)
+        assert sum(pods for _, pods in placement.leaves) == ask.count
+        for leaf, pods in placement.leaves:
             placer.tree.charge(leaf, amounts(ask), pods)
     assert min(units for row in placer.tree.free.rows.values() for units in row) >= 0
 
@@ -58,33 +58,37 @@ def test_all_pods_are_placed_and_no_leaf_is_overfilled(world: World, options: Op
 def test_pods_of_a_required_level_and_neighbouring_ranks_of_a_slice_share_a_domain(
     world: World, options: Options
 ) -> None:
-    placer, found = placed(world, options)
-    ask, one, tree = world.asks[0], found[0], placer.tree
-    assume(isinstance(one, Placed))
-    assert isinstance(one, Placed)
+    placer, placements = placed(world, options)
+    ask, placement, tree = world.asks[0], placements[0], placer.tree
+    assume(isinstance(placement, Placed))
+    assert isinstance(placement, Placed)
     wish = ask.podset.topology
     assert wish is not None
     if wish.required:
         level = world.levels.index(wish.required)
-        assert len({ancestor(tree, leaf, level) for leaf, _ in one.leaves}) == 1
-    ranked = [tree.number[told.values] for told in told_of(placer, one) for _ in range(told.count)]
+        assert len({ancestor(tree, leaf, level) for leaf, _ in placement.leaves}) == 1
+    ranked = [
+        tree.number[topology_domain.values]
+        for topology_domain in domains_of(placer, placement)
+        for _ in range(topology_domain.count)
+    ]
     for layer in wish.layers:
         level = world.levels.index(layer.level)
         domains = [ancestor(tree, leaf, level) for leaf in ranked]
         slices = [domains[at : at + layer.size] for at in range(0, len(domains), layer.size)]
-        assert [told for told in slices if len(set(told)) > 1] == []
+        assert [row for row in slices if len(set(row)) > 1] == []
 
 
-def told_of(placer: Placer, found: Placed) -> tuple[TopologyDomain, ...]:
-    return unpack(placer.recorded(found))
+def domains_of(placer: Placer, placement: Placed) -> tuple[TopologyDomain, ...]:
+    return unpack(placer.recorded(placement))
 
 
 @drawn(60)
 @given(world=worlds(), options=OPTIONS)
 def test_choosing_without_sorting_gives_the_same(world: World, options: Options) -> None:
     asks = [
-        replace(one, podset=replace(one.podset, preferred_affinity=(ELSEWHERE,)))
-        for one in world.asks
+        replace(ask, podset=replace(ask.podset, preferred_affinity=(ELSEWHERE,)))
+        for ask in world.asks
     ]
     placer = Placer(tree=world.tree(), options=replace(options, affinity=True))
     assert place(placer, asks) == placed(world, replace(options, affinity=True))[1]
@@ -114,7 +118,7 @@ def test_what_is_kept_up_to_date_is_what_is_computed_anew(
         kept.follow()
     assert columns(kept) == columns(anew(kept))
     if leader is None and kept.ladders:
-        assert all(kept.ladder(at) is one for at, one in enumerate(ladders))
+        assert all(kept.ladder(at) is ladder for at, ladder in enumerate(ladders))
         assert steps(kept) == steps(anew(kept))
 
 
@@ -127,8 +131,8 @@ def test_a_shape_that_was_forgotten_is_counted_anew_to_the_same(
     placer = Placer(tree=tree)
     with patch.multiple("tidegate.core.topology.place", SHAPES_MIN=2, DOMAINS_MAX=0):
         for cpu, leaf in turns:
-            found = placer.numbers(Shape(each=(("cpu", cpu),), layers=layers))
-            assert columns(found) == columns(anew(found))
+            actual_numbers = placer.numbers(Shape(each=(("cpu", cpu),), layers=layers))
+            assert columns(actual_numbers) == columns(anew(actual_numbers))
             assert len(placer.kept) <= 2
             tree.charge(leaf % len(tree.nodes), {"cpu": 1, PODS: 1}, 1)
 
@@ -137,13 +141,13 @@ def test_a_shape_that_was_forgotten_is_counted_anew_to_the_same(
 @given(world=worlds(), lost=st.integers(0, 17))
 def test_a_replacement_keeps_what_is_not_on_the_failed_node(world: World, lost: int) -> None:
     ask = replace(world.asks[0], group="")
-    placer, [found] = placed(World(world.levels, world.nodes, (ask,)), Options())
-    assume(isinstance(found, Placed))
-    assert isinstance(found, Placed)
-    tree, before = placer.tree, placer.recorded(found)
-    for leaf, pods in found.leaves:
+    placer, [placement] = placed(World(world.levels, world.nodes, (ask,)), Options())
+    assume(isinstance(placement, Placed))
+    assert isinstance(placement, Placed)
+    tree, before = placer.tree, placer.recorded(placement)
+    for leaf, pods in placement.leaves:
         tree.charge(leaf, amounts(ask), pods)
-    failed = found.leaves[lost % len(found.leaves)][0]
+    failed = placement.leaves[lost % len(placement.leaves)][0]
     [node] = tree.nodes[failed].values()
     assert tree.place_node(replace(node, spec=replace(node.spec, ready=False)))
     made = replacement(placer, ask, before, tree.shown(failed)[-1])
@@ -152,19 +156,25 @@ def test_a_replacement_keeps_what_is_not_on_the_failed_node(world: World, lost: 
     assert sum(pods for _, pods in made.leaves) == ask.count
     now = dict(made.leaves)
     assert failed not in now
-    assert all(now[leaf] >= pods for leaf, pods in found.leaves if leaf != failed)
+    assert all(now[leaf] >= pods for leaf, pods in placement.leaves if leaf != failed)
 
 
-def columns(found: Numbers) -> list[list[int]]:
-    return [found.pods, found.slices, found.leaders, found.pods_l, found.slices_l]
-
-
-def steps(found: Numbers) -> list[object]:
-    levels = range(len(found.tree.levels))
-    ladders = [found.ladder(level) for level in levels]
+def columns(actual_numbers: Numbers) -> list[list[int]]:
     return [
-        (list(one.ascending()), list(one.descending()), one.largest(), one.at_least(2))
-        for one in ladders
+        actual_numbers.pods,
+        actual_numbers.slices,
+        actual_numbers.leaders,
+        actual_numbers.pods_l,
+        actual_numbers.slices_l,
+    ]
+
+
+def steps(actual_numbers: Numbers) -> list[object]:
+    levels = range(len(actual_numbers.tree.levels))
+    ladders = [actual_numbers.ladder(level) for level in levels]
+    return [
+        (list(ladder.ascending()), list(ladder.descending()), ladder.largest(), ladder.at_least(2))
+        for ladder in ladders
     ]
 
 
@@ -186,8 +196,8 @@ def test_a_search_for_even_domains_that_takes_too_many_steps_gives_way_to_the_or
     def leaves(**options: Any) -> tuple[tuple[int, int], ...]:  # noqa: ANN401 - of Options
         placer = Placer(tree=build(("rack", HOSTNAME), nodes()), options=Options(**options))
         asked = TopologyRequest(preferred=HOSTNAME)
-        [found] = place(placer, [Ask(podset=PodSet(topology=asked), count=8, each={"cpu": 1})])
-        assert isinstance(found, Placed)
-        return found.leaves
+        [placement] = place(placer, [Ask(podset=PodSet(topology=asked), count=8, each={"cpu": 1})])
+        assert isinstance(placement, Placed)
+        return placement.leaves
 
     assert leaves(balanced=True, steps_max=1) == leaves() != leaves(balanced=True)

@@ -28,8 +28,8 @@ def test_no_more_is_placed_there_than_one_of_them_has(
             topologies(cluster.state)
     for name in "xyz":
         cluster.job(name, 1)
-    told = names(cluster.decide())
-    assert told.count("WorkloadAdmitted") == 2
+    lines = names(cluster.decide())
+    assert lines.count("WorkloadAdmitted") == 2
     tree = topologies(cluster.state).placers["hosts"].tree
     assert [tree.values[tree.leaf_first + leaf] for leaf in tree.number.values()] == [
         ("r1", "twin")

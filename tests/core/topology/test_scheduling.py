@@ -23,7 +23,7 @@ def cluster() -> Cluster:
 
 def test_a_job_that_asks_for_no_topology_is_placed_all_the_same(cluster: Cluster) -> None:
     cluster.job("a", 3)
-    [order] = [one for one in cluster.decide() if isinstance(one, StartOrdered)]
+    [order] = [decision for decision in cluster.decide() if isinstance(decision, StartOrdered)]
     assert sum(cluster.where("a").values()) == 3
     assert order.podsets[0].topology == cluster.state.workloads["n/a"].assignment[0].topology
 
@@ -32,8 +32,8 @@ def test_a_rack_holds_all_pods_that_require_it(cluster: Cluster) -> None:
     cluster.job("one", 1, "rack")
     cluster.job("all", 4, "rack")
     cluster.decide()
-    [one], [first, second] = cluster.where("one"), cluster.where("all")
-    assert {first, second} == ({"x0", "x1"} if one in {"x2", "x3"} else {"x2", "x3"})
+    [text], [first, second] = cluster.where("one"), cluster.where("all")
+    assert {first, second} == ({"x0", "x1"} if text in {"x2", "x3"} else {"x2", "x3"})
 
 
 def test_an_elastic_job_that_becomes_smaller_gives_the_nodes_of_its_last_pods_back() -> None:
@@ -64,8 +64,8 @@ def test_where_no_other_node_does_the_workload_leaves() -> None:
     cluster.job("a", 2)
     cluster.decide()
     cluster.node(0, ready=None)
-    evicted = [one for one in cluster.decide() if isinstance(one, WorkloadEvicted)]
-    assert [one.reason for one in evicted] == ["NodeFailures"]
+    evicted = [decision for decision in cluster.decide() if isinstance(decision, WorkloadEvicted)]
+    assert [decision.reason for decision in evicted] == ["NodeFailures"]
 
 
 def test_who_left_for_a_lost_node_is_not_asked_to_leave_again() -> None:
@@ -86,10 +86,10 @@ def test_who_lacks_only_nodes_takes_them_from_lower_priority(cluster: Cluster) -
         cluster.job(name, 2, HOSTNAME)
     cluster.decide()
     cluster.job("first", 4, "rack", priority=1)
-    victims = [one for one in cluster.decide() if isinstance(one, WorkloadEvicted)]
+    victims = [decision for decision in cluster.decide() if isinstance(decision, WorkloadEvicted)]
     assert len(victims) == 2
-    for one in victims:
-        cluster.fold(facts.WorkloadStopped(at_us=0, workload=one.workload, uid=one.uid))
+    for victim in victims:
+        cluster.fold(facts.WorkloadStopped(at_us=0, workload=victim.workload, uid=victim.uid))
     assert "WorkloadAdmitted" in names(cluster.decide())
     assert len(cluster.where("first")) == 2
 
@@ -105,7 +105,7 @@ def test_an_intent_ends_when_its_nodes_are_gone(cluster: Cluster) -> None:
     assert "PreemptionAbandoned" in names(cluster.decide())
 
 
-def test_a_queue_whose_topology_is_not_there_admits_nobody() -> None:
+def test_a_queue_whose_topology_is_not_there_admits_no_workload() -> None:
     cluster = Cluster(2, topology=False)
     cluster.job("a", 1)
     cluster.decide()
@@ -117,9 +117,11 @@ def test_a_queue_whose_topology_is_not_there_admits_nobody() -> None:
 def test_a_flavor_without_nodes_is_named_instead_of_numbers_of_pods() -> None:
     cluster = Cluster(0)
     cluster.job("a", 1)
-    [told] = [one for one in cluster.decide() if isinstance(one, WorkloadPending)]
-    assert told.reason == "TopologyPlacementFailed"
-    assert f"hosts has no place: the flavor has no nodes with label {HOSTNAME}." in told.message
+    [decision] = [
+        decision for decision in cluster.decide() if isinstance(decision, WorkloadPending)
+    ]
+    assert decision.reason == "TopologyPlacementFailed"
+    assert f"hosts has no place: the flavor has no nodes with label {HOSTNAME}." in decision.message
 
 
 ANYWHERE = {"kueue.x-k8s.io/podset-unconstrained-topology": "true"}
@@ -130,7 +132,7 @@ def test_pods_that_are_placed_wait_behind_a_gate_and_say_of_which_workload_they_
     cluster: Cluster, level: str, marks: dict[str, str]
 ) -> None:
     cluster.job("a", 2, required=level)
-    [start] = [one for one in cluster.decide() if isinstance(one, StartOrdered)]
+    [start] = [decision for decision in cluster.decide() if isinstance(decision, StartOrdered)]
     [podset] = start.podsets
     assert podset.gates == ("kueue.x-k8s.io/topology",)
     assert podset.annotations == {"kueue.x-k8s.io/workload": "a"} | marks

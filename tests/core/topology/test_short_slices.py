@@ -31,10 +31,10 @@ def submit(cluster: Cluster, name: str, pods: int, *, size: int = 2, done: int =
 
 def racks(cluster: Cluster, name: str) -> list[int]:
     """Return how many pods of a job each of its racks has."""
-    found = Counter[int]()
+    counts = Counter[int]()
     for node, pods in cluster.where(name).items():
-        found[int(node[1:]) // 2] += pods
-    return sorted(found.values())
+        counts[int(node[1:]) // 2] += pods
+    return sorted(counts.values())
 
 
 @pytest.mark.parametrize(("size", "done", "left"), [(2, 1, [1, 4]), (4, 1, [1, 4]), (4, 3, [3])])
@@ -42,8 +42,8 @@ def test_the_last_slice_is_short_by_what_is_done(size: int, done: int, left: lis
     cluster = Cluster(6)
     pods = sum(left) + done
     submit(cluster, "a", pods, size=size, done=done)
-    told = cluster.decide()
-    assert "WorkloadAdmitted" in names(told), told
+    decisions = cluster.decide()
+    assert "WorkloadAdmitted" in names(decisions), decisions
     assert racks(cluster, "a") == left
 
 

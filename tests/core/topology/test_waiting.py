@@ -1,4 +1,4 @@
-"""Jobs that find no nodes: what they are told, and when they are looked at again."""
+"""Jobs that find no nodes: what is reported of them, and when they are looked at again."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def cluster() -> Cluster:
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Note who is looked at."""
-    found = list[str]()
+    lines = list[str]()
 
     def note(state: State, cq: ClusterQueueState, workload: Workload) -> Nominee:
-        found.append(workload.job.name)
+        lines.append(workload.job.name)
         return nominate(state, cq, workload)
 
     monkeypatch.setattr("tidegate.core.cycle.cycle.nominate", note)
-    return found
+    return lines
 
 
 def test_whose_pods_no_nodes_could_take_is_looked_at_again_when_a_node_comes(
@@ -86,7 +86,7 @@ def test_who_waits_for_room_is_looked_at_again_when_a_level_has_it(looks: list[s
     assert "QuotaReserved" in names(decide(cluster.state))
 
 
-def test_who_may_evict_somebody_in_vain_is_not_looked_at_until_it_would_help(
+def test_a_workload_that_may_evict_another_in_vain_is_not_looked_at_until_it_would_help(
     looks: list[str],
 ) -> None:
     cluster = Cluster(2)
@@ -123,20 +123,26 @@ def test_podsets_of_two_flavors_with_topologies_are_refused_once(cluster: Cluste
         facts.ClusterQueueDefined(at_us=0, name="cq", spec=spec),
     )
     cluster.job("both", 1, "rack", requests={"cpu": "1", "gpu": "1"})
-    [told] = [one for one in cluster.decide() if isinstance(one, WorkloadPending)]
-    assert "not just one of its flavors has one" in told.message
+    [decision] = [
+        decision for decision in cluster.decide() if isinstance(decision, WorkloadPending)
+    ]
+    assert "not just one of its flavors has one" in decision.message
     cluster.job("a", 1)
     cluster.decide()
     cluster.finish("a")
     assert "WorkloadPending" not in names(cluster.decide())
 
 
-def test_who_finds_no_nodes_waits_and_is_told_how_many_there_are(cluster: Cluster) -> None:
+def test_a_workload_without_nodes_waits_and_its_reason_says_how_many_there_are(
+    cluster: Cluster,
+) -> None:
     cluster.job("wide", 5, "rack")
-    [told] = [one for one in cluster.decide() if isinstance(one, WorkloadPending)]
-    [why] = told.placements
-    assert (told.reason, why.fits, why.of) == ("TopologyPlacementFailed", 4, 5)
-    assert [(one.level, one.domains, one.fitting, one.pods) for one in why.levels] == [
+    [decision] = [
+        decision for decision in cluster.decide() if isinstance(decision, WorkloadPending)
+    ]
+    [why] = decision.placements
+    assert (decision.reason, why.fits, why.of) == ("TopologyPlacementFailed", 4, 5)
+    assert [(level.level, level.domains, level.fitting, level.pods) for level in why.levels] == [
         ("rack", 2, 0, ((4, 2),)),
         (HOSTNAME, 4, 0, ((2, 4),)),
     ]
@@ -155,7 +161,7 @@ def test_a_node_that_comes_lets_in_who_waited_for_it() -> None:
     assert cluster.where("wide").keys() == {"x0", "x1"}
 
 
-def test_who_may_evict_somebody_by_now_is_looked_at_though_no_more_pods_fit() -> None:
+def test_a_workload_that_may_evict_another_by_now_is_looked_at_though_no_more_pods_fit() -> None:
     cluster = Cluster(1)
     cluster.job("above", 1, HOSTNAME, priority=5)
     cluster.job("waits", 2, HOSTNAME, priority=3)

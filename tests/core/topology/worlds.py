@@ -61,9 +61,9 @@ def _ask(draw: st.DrawFn, name: str, levels: tuple[str, ...], group: str = "") -
         begin = levels.index(level) if mode in ("required", "preferred") else 0
         below = draw(st.lists(st.sampled_from(levels[begin:]), unique=True, min_size=1))
         size = 1
-        for one in sorted(below, key=levels.index, reverse=True):
+        for text in sorted(below, key=levels.index, reverse=True):
             size *= draw(st.integers(1, 3))
-            layers = (SliceLayer(level=one, size=size), *layers)
+            layers = (SliceLayer(level=text, size=size), *layers)
         sizes = size
     asked = TopologyRequest(
         required=level if mode == "required" else "",

@@ -21,17 +21,17 @@ def batch_job(name: str, queue: str, seconds: float) -> Object:
     }
 
 
-def parallel(found: Object) -> int:
+def parallel(obj: Object) -> int:
     """Return how many pods a Job runs at once."""
-    return int(found["spec"]["parallelism"])
+    return int(obj["spec"]["parallelism"])
 
 
 def partial_job(name: str, queue: str, seconds: float) -> Object:
     """Return a Job of four pods at once that can do with two."""
-    found = batch_job(name, queue, seconds)
-    found["metadata"]["annotations"] = {"kueue.x-k8s.io/job-min-parallelism": "2"}
-    found["spec"] |= {"parallelism": 4, "completions": 4}
-    return found
+    obj = batch_job(name, queue, seconds)
+    obj["metadata"]["annotations"] = {"kueue.x-k8s.io/job-min-parallelism": "2"}
+    obj["spec"] |= {"parallelism": 4, "completions": 4}
+    return obj
 
 
 ACTS = (
@@ -40,17 +40,17 @@ ACTS = (
         framework="batch/job",
         path=JOBS,
         make=batch_job,
-        templates=lambda found: [found["spec"]["template"]],
-        finished=lambda found: has_condition(found, "Complete"),
-        active=lambda found: found.get("status", {}).get("active", 0) == 2,
+        templates=lambda obj: [obj["spec"]["template"]],
+        finished=lambda obj: has_condition(obj, "Complete"),
+        active=lambda obj: obj.get("status", {}).get("active", 0) == 2,
     ),
     Act(
         namespace="life-partial",
         framework="batch/job",
         path=JOBS,
         make=partial_job,
-        templates=lambda found: [found["spec"]["template"]],
-        finished=lambda found: has_condition(found, "Complete"),
-        active=lambda found: (found.get("status", {}).get("active"), parallel(found)) == (2, 2),
+        templates=lambda obj: [obj["spec"]["template"]],
+        finished=lambda obj: has_condition(obj, "Complete"),
+        active=lambda obj: (obj.get("status", {}).get("active"), parallel(obj)) == (2, 2),
     ),
 )

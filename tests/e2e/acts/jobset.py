@@ -18,9 +18,9 @@ def jobset_children(parent: Object) -> list[tuple[str, Object]]:
         return []
     name, replicated = parent["metadata"]["name"], parent["spec"]["replicatedJobs"]
     return [
-        (f"{name}-{one['name']}-{index}", _numbered(one["template"], index))
-        for one in replicated
-        for index in range(one.get("replicas", 1))
+        (f"{name}-{item['name']}-{index}", _numbered(item["template"], index))
+        for item in replicated
+        for index in range(item.get("replicas", 1))
     ]
 
 
@@ -34,34 +34,34 @@ def jobset_status(parent: Object, jobs: list[Object]) -> Object:
     """Return the status of a JobSet, as its Jobs stand."""
     statuses = [
         {
-            "name": one["name"],
-            "active": int(count(_of(jobs, one["name"]), "active") > 0),
-            "ready": int(count(_of(jobs, one["name"]), "ready") > 0),
-            "succeeded": sum(has_condition(job, "Complete") for job in _of(jobs, one["name"])),
+            "name": job["name"],
+            "active": int(count(_of(jobs, job["name"]), "active") > 0),
+            "ready": int(count(_of(jobs, job["name"]), "ready") > 0),
+            "succeeded": sum(has_condition(job, "Complete") for job in _of(jobs, job["name"])),
             "failed": 0,
             "suspended": 0,
         }
-        for one in parent["spec"]["replicatedJobs"]
+        for job in parent["spec"]["replicatedJobs"]
     ]
-    told: Object = {**parent.get("status", {}), "replicatedJobsStatus": statuses}
-    if all(one["succeeded"] for one in statuses):  # these have one replica each
-        told["conditions"] = [condition("Completed")]
-    return told
+    fields: Object = {**parent.get("status", {}), "replicatedJobsStatus": statuses}
+    if all(status["succeeded"] for status in statuses):  # these have one replica each
+        fields["conditions"] = [condition("Completed")]
+    return fields
 
 
 def _of(jobs: list[Object], role: str) -> list[Object]:
     return [job for job in jobs if f"-{role}-" in job["metadata"]["name"]]
 
 
-def jobset_is_active(found: Object) -> bool:
+def jobset_is_active(obj: Object) -> bool:
     """Tell whether every replicatedJob has active Jobs."""
-    statuses = found.get("status", {}).get("replicatedJobsStatus", [])
-    return bool(statuses) and all(one["active"] for one in statuses)
+    statuses = obj.get("status", {}).get("replicatedJobsStatus", [])
+    return bool(statuses) and all(status["active"] for status in statuses)
 
 
-def jobset_templates(found: Object) -> list[Object]:
+def jobset_templates(obj: Object) -> list[Object]:
     """Return the pod templates of a JobSet."""
-    return [one["template"]["spec"]["template"] for one in found["spec"]["replicatedJobs"]]
+    return [job["template"]["spec"]["template"] for job in obj["spec"]["replicatedJobs"]]
 
 
 ACTS = (
@@ -71,7 +71,7 @@ ACTS = (
         path=JOBSETS,
         make=lambda name, queue, seconds: jobset(name, queue, seconds=seconds),
         templates=jobset_templates,
-        finished=lambda found: has_condition(found, "Completed"),
+        finished=lambda obj: has_condition(obj, "Completed"),
         active=jobset_is_active,
         crd=foreign_crd("jobset"),
         children=jobset_children,

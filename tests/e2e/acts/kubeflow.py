@@ -41,9 +41,9 @@ def children(kind: str, parent: Object) -> list[tuple[str, Object]]:
     if spec.get("runPolicy", {}).get("suspend"):
         return []
     return [
-        (f"{name}-{role.lower()}-{index}", {"spec": {"template": _numbered(one, index)}})
-        for role, one in spec[KINDS[kind][1]].items()
-        for index in range(one["replicas"])
+        (f"{name}-{role.lower()}-{index}", {"spec": {"template": _numbered(value, index)}})
+        for role, value in spec[KINDS[kind][1]].items()
+        for index in range(value["replicas"])
     ]
 
 
@@ -54,8 +54,8 @@ def _numbered(role: Object, index: int) -> Object:
 def status(kind: str, parent: Object, jobs: list[Object]) -> Object:
     """Return how a job stands, as its Jobs do."""
     name, (_, field, roles) = parent["metadata"]["name"], KINDS[kind]
-    pods = sum(one["replicas"] for one in parent["spec"][field].values())
-    told: Object = {
+    pods = sum(item["replicas"] for item in parent["spec"][field].values())
+    fields: Object = {
         "replicaStatuses": {
             role: {"active": count(_of(jobs, f"{name}-{role.lower()}-"), "active")}
             for role in roles
@@ -63,22 +63,22 @@ def status(kind: str, parent: Object, jobs: list[Object]) -> Object:
     }
     kinds = ["Running"] if count(jobs, "ready") == pods else []
     done = len(jobs) == pods and all(has_condition(job, "Complete") for job in jobs)
-    return told | {"conditions": [condition(kind) for kind in (["Succeeded"] if done else kinds)]}
+    return fields | {"conditions": [condition(kind) for kind in (["Succeeded"] if done else kinds)]}
 
 
 def _of(jobs: list[Object], prefix: str) -> list[Object]:
     return [job for job in jobs if job["metadata"]["name"].startswith(prefix)]
 
 
-def templates(kind: str, found: Object) -> list[Object]:
+def templates(kind: str, obj: Object) -> list[Object]:
     """Return the pod template of each role."""
     _, field, roles = KINDS[kind]
-    return [found["spec"][field][role]["template"] for role in roles]
+    return [obj["spec"][field][role]["template"] for role in roles]
 
 
-def active(kind: str, found: Object) -> bool:
+def active(kind: str, obj: Object) -> bool:
     """Tell whether all roles run."""
-    statuses = found.get("status", {}).get("replicaStatuses", {})
+    statuses = obj.get("status", {}).get("replicaStatuses", {})
     return all(statuses.get(role, {}).get("active") for role in KINDS[kind][2])
 
 
@@ -89,7 +89,7 @@ ACTS = tuple(
         path=f"/apis/kubeflow.org/{version}/namespaces/{{}}/{kind.lower()}s",
         make=partial(made, kind),
         templates=partial(templates, kind),
-        finished=lambda found: has_condition(found, "Succeeded"),
+        finished=lambda obj: has_condition(obj, "Succeeded"),
         active=partial(active, kind),
         suspend="spec.runPolicy.suspend",
         crd=kubeflow_crd(kind, version, field),

@@ -28,9 +28,9 @@ def minicluster_children(parent: Object) -> list[tuple[str, Object]]:
 def minicluster_status(parent: Object, jobs: list[Object]) -> Object:
     """Return the conditions of a MiniCluster."""
     done = any(has_condition(job, "Complete") for job in jobs)
-    told = [condition("JobRunning")] if count(jobs, "active") else []
-    told += [condition("JobFinished")] if done else []
-    return {**parent.get("status", {}), "conditions": told}
+    documents = [condition("JobRunning")] if count(jobs, "active") else []
+    documents += [condition("JobFinished")] if done else []
+    return {**parent.get("status", {}), "conditions": documents}
 
 
 ACTS = (
@@ -40,9 +40,9 @@ ACTS = (
         declared=declarations()["minicluster"],
         path=MINICLUSTERS,
         make=lambda name, queue, seconds: minicluster(name, queue, seconds=seconds),
-        templates=lambda found: [{"metadata": found["spec"]["pod"], "spec": found["spec"]["pod"]}],
-        finished=lambda found: has_condition(found, "JobFinished"),
-        active=lambda found: has_condition(found, "JobRunning"),
+        templates=lambda obj: [{"metadata": obj["spec"]["pod"], "spec": obj["spec"]["pod"]}],
+        finished=lambda obj: has_condition(obj, "JobFinished"),
+        active=lambda obj: has_condition(obj, "JobRunning"),
         crd=foreign_crd("minicluster"),
         children=minicluster_children,
         status=minicluster_status,

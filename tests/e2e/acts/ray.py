@@ -64,9 +64,9 @@ def ray_service(name: str, queue: str, seconds: float) -> Object:
     return made("RayService", name, queue, {"rayClusterConfig": cluster(LONG_S)})
 
 
-def templates(found: Object) -> list[Object]:
+def templates(obj: Object) -> list[Object]:
     """Return the templates of a cluster's head and workers."""
-    spec = found_at(found, ROOTS[found["kind"]])
+    spec = found_at(obj, ROOTS[obj["kind"]])
     return [spec["headGroupSpec"]["template"], spec["workerGroupSpecs"][0]["template"]]
 
 
@@ -104,11 +104,11 @@ def cluster_status(parent: Object, jobs: list[Object]) -> Object:
 def job_status(parent: Object, jobs: list[Object]) -> Object:
     """Return the status of a RayJob."""
     del parent
-    done = len(jobs) == ROLES and all(has_condition(one, "Complete") for one in jobs)
+    done = len(jobs) == ROLES and all(has_condition(job, "Complete") for job in jobs)
     if done:
         return {"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED"}
-    told = "Running" if jobs else "Suspended"
-    return {"jobDeploymentStatus": told, "rayClusterStatus": {"state": state(jobs)}}
+    text = "Running" if jobs else "Suspended"
+    return {"jobDeploymentStatus": text, "rayClusterStatus": {"state": state(jobs)}}
 
 
 def service_status(parent: Object, jobs: list[Object]) -> Object:
@@ -121,9 +121,9 @@ def service_status(parent: Object, jobs: list[Object]) -> Object:
     }
 
 
-def is_done(found: Object) -> bool:
+def is_done(obj: Object) -> bool:
     """Tell whether a RayJob finished."""
-    return bool(found.get("status", {}).get("jobDeploymentStatus") == "Complete")
+    return bool(obj.get("status", {}).get("jobDeploymentStatus") == "Complete")
 
 
 ACTS = (
@@ -134,7 +134,7 @@ ACTS = (
         make=ray_cluster,
         templates=templates,
         finished=None,
-        active=lambda found: found.get("status", {}).get("state") == "ready",
+        active=lambda obj: obj.get("status", {}).get("state") == "ready",
         crd=RAY_CLUSTER,
         children=children,
         status=cluster_status,
@@ -147,8 +147,8 @@ ACTS = (
         make=ray_job,
         templates=templates,
         finished=is_done,
-        active=lambda found: (
-            found.get("status", {}).get("rayClusterStatus", {}).get("state") == "ready"
+        active=lambda obj: (
+            obj.get("status", {}).get("rayClusterStatus", {}).get("state") == "ready"
         ),
         crd=RAY_JOB,
         children=children,
@@ -162,7 +162,7 @@ ACTS = (
         make=ray_service,
         templates=templates,
         finished=None,
-        active=lambda found: has_condition(found, "Ready"),
+        active=lambda obj: has_condition(obj, "Ready"),
         suspend="spec.rayClusterConfig.suspend",
         crd=RAY_SERVICE,
         children=children,

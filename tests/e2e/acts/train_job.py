@@ -49,11 +49,11 @@ def train_job(name: str, queue: str, seconds: float) -> Object:
     }
 
 
-def templates(found: Object) -> list[Object]:
+def templates(obj: Object) -> list[Object]:
     """Return what Kueue's patch of the runtime gives to the nodes' pods."""
     return [
         template
-        for patch in found["spec"]["runtimePatches"]
+        for patch in obj["spec"]["runtimePatches"]
         if patch["manager"] == MANAGER
         for template in patched(patch)
     ]
@@ -62,7 +62,7 @@ def templates(found: Object) -> list[Object]:
 def patched(patch: Object) -> list[Object]:
     """Return what a patch of the runtime says of the pods of each replicatedJob."""
     jobs = patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
-    return [one["template"]["spec"]["template"] for one in jobs]
+    return [job["template"]["spec"]["template"] for job in jobs]
 
 
 def children(parent: Object) -> list[tuple[str, Object]]:
@@ -83,8 +83,8 @@ def children(parent: Object) -> list[tuple[str, Object]]:
 def status(parent: Object, jobs: list[Object]) -> Object:
     """Return how a TrainJob stands, as its Job does."""
     del parent
-    done = any(has_condition(one, "Complete") for one in jobs)
-    told = {
+    done = any(has_condition(job, "Complete") for job in jobs)
+    fields = {
         "name": "node",
         "active": int(count(jobs, "active") > 0),
         "ready": int(bool(jobs) and count(jobs, "ready") == pods_asked(jobs)),
@@ -92,12 +92,12 @@ def status(parent: Object, jobs: list[Object]) -> Object:
         "failed": 0,
         "suspended": 0,
     }
-    return {"jobsStatus": [told], "conditions": [condition("Complete")] if done else []}
+    return {"jobsStatus": [fields], "conditions": [condition("Complete")] if done else []}
 
 
-def is_active(found: Object) -> bool:
+def is_active(obj: Object) -> bool:
     """Tell whether its nodes train."""
-    return any(one["active"] for one in found.get("status", {}).get("jobsStatus", ()))
+    return any(item["active"] for item in obj.get("status", {}).get("jobsStatus", ()))
 
 
 ACTS = (
@@ -107,7 +107,7 @@ ACTS = (
         path=f"/apis/{GROUP}/v1alpha1/namespaces/{{}}/trainjobs",
         make=train_job,
         templates=templates,
-        finished=lambda found: has_condition(found, "Complete"),
+        finished=lambda obj: has_condition(obj, "Complete"),
         active=is_active,
         crd=TRAIN_JOB,
         also=(CLUSTER_TRAINING_RUNTIME, TRAINING_RUNTIME, runtime()),

@@ -29,8 +29,8 @@ def voyage_status(parent: Object, jobs: list[Object]) -> Object:
     del parent
     aboard = count(jobs, "active")
     home = len(jobs) == 2 and all(has_condition(job, "Complete") for job in jobs)
-    told = {"aboard": aboard, "sailing": count(jobs, "ready") == 2}
-    return told | ({"phase": "Home", "note": "all safe"} if home else {})
+    fields = {"aboard": aboard, "sailing": count(jobs, "ready") == 2}
+    return fields | ({"phase": "Home", "note": "all safe"} if home else {})
 
 
 ACTS = (
@@ -40,9 +40,9 @@ ACTS = (
         declared=declarations()["voyage"],
         path=VOYAGES,
         make=lambda name, queue, seconds: voyage(name, queue, seconds=seconds),
-        templates=lambda found: [found["spec"]["captain"], found["spec"]["crews"][0]["sailor"]],
-        finished=lambda found: found.get("status", {}).get("phase") == "Home",
-        active=lambda found: found.get("status", {}).get("aboard") == 2,
+        templates=lambda obj: [obj["spec"]["captain"], obj["spec"]["crews"][0]["sailor"]],
+        finished=lambda obj: obj.get("status", {}).get("phase") == "Home",
+        active=lambda obj: obj.get("status", {}).get("aboard") == 2,
         suspend="spec.anchored",
         crd=foreign_crd("voyage"),
         children=voyage_children,

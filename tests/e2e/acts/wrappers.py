@@ -32,11 +32,11 @@ def app_wrapper(name: str, queue: str, seconds: float) -> Object:
     }
 
 
-def infos(found: Object) -> list[Object]:
+def infos(obj: Object) -> list[Object]:
     """Return what an AppWrapper was given, as templates."""
     return [
         _template(info, info)
-        for component in found["spec"]["components"]
+        for component in obj["spec"]["components"]
         for info in component["podSetInfos"]
     ]
 
@@ -56,8 +56,8 @@ def wrapper_status(parent: Object, jobs: list[Object]) -> Object:
     if any(has_condition(job, "Complete") for job in jobs):
         return {"phase": "Succeeded", "conditions": [condition("ResourcesDeployed")]}
     if not jobs:
-        told = "Suspended" if parent["spec"].get("suspend") else "Resuming"
-        return {"phase": told, "conditions": []}
+        text = "Suspended" if parent["spec"].get("suspend") else "Resuming"
+        return {"phase": text, "conditions": []}
     ready = [condition("PodsReady")] if count(jobs, "ready") == pods_asked(jobs) else []
     return {"phase": "Running", "conditions": [condition("QuotaReserved"), *ready]}
 
@@ -79,9 +79,9 @@ def spark(name: str, queue: str, seconds: float) -> Object:
     }
 
 
-def roles(found: Object) -> list[Object]:
+def roles(obj: Object) -> list[Object]:
     """Return what the roles of a SparkApplication were given, as templates."""
-    return [_template(one, one.get("template", {}).get("spec", {})) for one in _roles(found)]
+    return [_template(role, role.get("template", {}).get("spec", {})) for role in _roles(obj)]
 
 
 def submitted(parent: Object) -> list[tuple[str, Object]]:
@@ -95,11 +95,12 @@ def submitted(parent: Object) -> list[tuple[str, Object]]:
             f"{name}-{role}",
             {
                 "spec": indexed(
-                    fields.get("instances", 1), put_in(pods_template(fields["coreRequest"]), one)
+                    fields.get("instances", 1),
+                    put_in(pods_template(fields["coreRequest"]), document),
                 )
             },
         )
-        for role, fields, one in given
+        for role, fields, document in given
     ]
 
 
@@ -108,15 +109,15 @@ def spark_status(parent: Object, jobs: list[Object]) -> Object:
     if len(jobs) == len(ROLES) and all(has_condition(job, "Complete") for job in jobs):
         return {"applicationState": {"state": "COMPLETED"}}
     if not jobs:
-        told = "SUSPENDED" if parent["spec"].get("suspend") else "NEW"
-        return {"applicationState": {"state": told}}
+        text = "SUSPENDED" if parent["spec"].get("suspend") else "NEW"
+        return {"applicationState": {"state": text}}
     there = len(jobs) == len(ROLES) and count(jobs, "ready") == pods_asked(jobs)
     up = "RUNNING" if there else "PENDING"
     return {"applicationState": {"state": "RUNNING"}, "executorState": {"one": up}}
 
 
-def _roles(found: Object) -> list[Object]:
-    return [found["spec"][role] for role in ROLES]
+def _roles(obj: Object) -> list[Object]:
+    return [obj["spec"][role] for role in ROLES]
 
 
 def _template(fields: Object, gated: Object) -> Object:
@@ -133,8 +134,8 @@ ACTS = (
         path="/apis/workload.codeflare.dev/v1beta2/namespaces/{}/appwrappers",
         make=app_wrapper,
         templates=infos,
-        finished=lambda found: found.get("status", {}).get("phase") == "Succeeded",
-        active=lambda found: has_condition(found, "PodsReady"),
+        finished=lambda obj: obj.get("status", {}).get("phase") == "Succeeded",
+        active=lambda obj: has_condition(obj, "PodsReady"),
         crd=APP_WRAPPER,
         children=wrapped,
         status=wrapper_status,
@@ -147,10 +148,10 @@ ACTS = (
         path="/apis/sparkoperator.k8s.io/v1beta2/namespaces/{}/sparkapplications",
         make=spark,
         templates=roles,
-        finished=lambda found: (
-            found.get("status", {}).get("applicationState", {}).get("state") == "COMPLETED"
+        finished=lambda obj: (
+            obj.get("status", {}).get("applicationState", {}).get("state") == "COMPLETED"
         ),
-        active=lambda found: "RUNNING" in found.get("status", {}).get("executorState", {}).values(),
+        active=lambda obj: "RUNNING" in obj.get("status", {}).get("executorState", {}).values(),
         crd=SPARK_APPLICATION,
         children=submitted,
         status=spark_status,

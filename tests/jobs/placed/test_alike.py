@@ -60,7 +60,7 @@ def observed(kind: JobKind[object], obj: Object) -> JobObserved:
 
 @pytest.mark.parametrize("pods", PODS)
 @pytest.mark.parametrize("name", ["job", "jobset"])
-def test_a_copy_that_nobody_changed_differs_in_nothing(name: str, pods: str) -> None:
+def test_an_unchanged_copy_differs_in_nothing(name: str, pods: str) -> None:
     kind, home = of_kind(name, PODS[pods])
     body = body_of(kind, home)
     identity = Identity(
@@ -82,7 +82,7 @@ def test_a_copy_that_nobody_changed_differs_in_nothing(name: str, pods: str) -> 
         ),
     )
     for state in (JobState(), JobState(suspended=False, started=True, active=1)):
-        told = replace(there, copy=CopySeen(origin="u1@east"), state=state)
-        assert not list(compare_copy(1, told, workload))
+        observation = replace(there, copy=CopySeen(origin="u1@east"), state=state)
+        assert not list(compare_copy(1, observation, workload))
     podsets = tuple(replace(podset, count=podset.count + 1) for podset in there.podsets)
-    assert list(compare_copy(1, replace(told, podsets=podsets), workload))
+    assert list(compare_copy(1, replace(observation, podsets=podsets), workload))

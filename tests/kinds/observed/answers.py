@@ -11,7 +11,7 @@ from tests.jobs.walking import merged
 from tests.kinds.observed.cases import Case, Object
 from tests.kinds.observed.defaults import defaulted
 from tests.kinds.observed.groups import group_answers
-from tests.kinds.observed.orders import shown, start_of, stop_order, told_of, units_of
+from tests.kinds.observed.orders import as_reported, shown, start_of, stop_order, units_of
 from tests.kinds.observed.served import SERVED, served_answers
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import TidegateError
@@ -37,30 +37,30 @@ def answered(case: Case) -> Object:
     if case.kind in SERVED:
         return served_answers(case)
     kind = _kind_of(case)
-    told: Object = {"webhook": {"default": {"object": shown(defaulted(case))}}}
+    fields: Object = {"webhook": {"default": {"object": shown(defaulted(case))}}}
     if kind is None:
-        return told
-    told["gvk"] = {"group": kind.group, "kind": kind.kind, "version": kind.version}
+        return fields
+    fields["gvk"] = {"group": kind.group, "kind": kind.kind, "version": kind.version}
     try:
-        found = _of_its_own_controller(case.object, kind)
-        seen = decode_object(msgspec.json.encode(found), kind.seen)
+        of_its_own_controller = _of_its_own_controller(case.object, kind)
+        seen = decode_object(msgspec.json.encode(of_its_own_controller), kind.seen)
         if isinstance(seen, Pod) and group_name(seen.metadata):
             grouped([seen])
             seen = _alone(seen)
         observed = kind.observe(seen)
         return (
-            told
-            | told_of(observed)
+            fields
+            | as_reported(observed)
             | {
-                "podSets": units_of(kind.podsets(found), observed),
+                "podSets": units_of(kind.podsets(of_its_own_controller), observed),
                 "managedBy": _managed_by(case, kind),
                 "skip": kind.skips(seen),
             }
             | _moved(case, kind)
         )
     except TidegateError as error:
-        told["webhook"]["validateCreate"] = {"error": str(error)}
-        return told | {"podSetsError": str(error)}
+        fields["webhook"]["validateCreate"] = {"error": str(error)}
+        return fields | {"podSetsError": str(error)}
 
 
 def with_beside(case: Case) -> Case:
@@ -73,15 +73,15 @@ def with_beside(case: Case) -> Case:
     except TidegateError:
         return case
     named = [path.rpartition("/")[2] for path in paths]
-    beside = [one for one in case.extra if one["metadata"]["name"] in named]
+    beside = [obj for obj in case.extra if obj["metadata"]["name"] in named]
     return replace(case, object={**case.object, "beside": beside})
 
 
-def _alone(found: Pod) -> Pod:
+def _alone(pod: Pod) -> Pod:
     """Return a pod of a group as the cases judge it: as if it were alone."""
-    annotations = dict(found.metadata.annotations)
+    annotations = dict(pod.metadata.annotations)
     annotations.pop(POD_GROUP_TOTAL_COUNT, None)
-    return replace(found, metadata=replace(found.metadata, annotations=annotations))
+    return replace(pod, metadata=replace(pod.metadata, annotations=annotations))
 
 
 def _kind_of(case: Case) -> JobKind[Any] | None:
@@ -97,11 +97,11 @@ def _kind_of(case: Case) -> JobKind[Any] | None:
     )
 
 
-def _of_its_own_controller(found: Object, kind: JobKind[Any]) -> Object:
+def _of_its_own_controller(obj: Object, kind: JobKind[Any]) -> Object:
     """Return an object as if nobody else's controller ran it, of which nothing would be told."""
-    if kind.managed_by is None or not kind.managed_by.is_elsewhere(found):
-        return found
-    own: Object = with_value(found, kind.managed_by.path, None)
+    if kind.managed_by is None or not kind.managed_by.is_elsewhere(obj):
+        return obj
+    own: Object = with_value(obj, kind.managed_by.path, None)
     return own
 
 
@@ -114,19 +114,19 @@ def _managed_by(case: Case, kind: JobKind[Any]) -> Object:
 
 def _moved(case: Case, kind: JobKind[Any]) -> Object:
     """Return the object after its start, and after the stop that follows."""
-    started, told = case.object, Object()
+    started, fields = case.object, Object()
     if case.infos is not None:
         started, refused = _carried_out(kind, case.object, start_of(case.infos))
-        told["run"] = {"object": shown(started), "isSuspended": _suspended(kind, started)}
+        fields["run"] = {"object": shown(started), "isSuspended": _suspended(kind, started)}
         if refused is not None:
-            told["run"] = {"error": refused.message, "permanent": refused.reason == "invalid"}
+            fields["run"] = {"error": refused.message, "permanent": refused.reason == "invalid"}
             started = case.object
     stopped, refused = _carried_out(kind, started, stop_order(seq=7))
-    told["restore"] = {
+    fields["restore"] = {
         "object": shown(stopped),
         "isSuspendedAfterSuspend": refused is None and _suspended(kind, stopped),
     }
-    return told
+    return fields
 
 
 def is_restored(case: Case) -> bool:
@@ -156,10 +156,10 @@ def stands_otherwise(case: Case) -> str:
     kind = None if "items" in case.object else _kind_of(case)
     if kind is None:
         return ""
-    found = _of_its_own_controller(case.object, kind)
-    short, over = kind.status_of(read(found["metadata"], ObjectMeta), found), kind.ended(found)
+    obj = _of_its_own_controller(case.object, kind)
+    short, over = kind.status_of(read(obj["metadata"], ObjectMeta), obj), kind.ended(obj)
     try:
-        observed = kind.observe(read(found, kind.seen))
+        observed = kind.observe(read(obj, kind.seen))
     except TidegateError:
         return ""
     ours, theirs = (
@@ -169,8 +169,8 @@ def stands_otherwise(case: Case) -> str:
     return "" if ours == theirs else f"{ours}, and {theirs} with its podsets"
 
 
-def _suspended(kind: JobKind[Any], found: Object) -> bool:
-    seen = read(_of_its_own_controller(found, kind), kind.seen)
+def _suspended(kind: JobKind[Any], obj: Object) -> bool:
+    seen = read(_of_its_own_controller(obj, kind), kind.seen)
     observed: JobObserved = kind.observe(seen)
     return observed.state.suspended
 

@@ -45,9 +45,9 @@ def kinds(folder: Path = CASES) -> Iterator[tuple[str, list[Case]]]:
 
     A file of YAML has the cases of a kind in a list, each without its kind.
     """
-    for path in sorted(one for one in folder.iterdir() if one.is_dir()):
-        found = sorted(path.glob("*.json"))
-        yield path.name, [msgspec.json.decode(one.read_bytes(), type=Case) for one in found]
+    for path in sorted(path for path in folder.iterdir() if path.is_dir()):
+        paths = sorted(path.glob("*.json"))
+        yield path.name, [msgspec.json.decode(path.read_bytes(), type=Case) for path in paths]
     for path in sorted(folder.glob("*.yaml")):
         listed = yaml.load(path.read_text(), yaml.CSafeLoader)
-        yield path.stem, [msgspec.convert(one | {"kind": path.stem}, Case) for one in listed]
+        yield path.stem, [msgspec.convert(item | {"kind": path.stem}, Case) for item in listed]

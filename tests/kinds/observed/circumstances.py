@@ -28,7 +28,7 @@ def is_refused_alone(case: Case) -> bool:
 
 def is_empty(case: Case) -> bool:
     """Tell whether the object has no pods at all, or two podsets of one name."""
-    names = [one["name"] for one in case.expected.get("podSets", [{"name": ""}])]
+    names = [podset["name"] for podset in case.expected.get("podSets", [{"name": ""}])]
     return not names or len(set(names)) < len(names)
 
 
@@ -55,16 +55,16 @@ def is_finished(case: Case) -> bool:
 
 def has_excess_pods(case: Case) -> bool:
     """Tell whether a group has more pods than it is to have."""
-    told = case.expected.get("composableWorkload", {}).get("podSets") or []
-    found = case.expected.get("podSets", [])
-    asked = sum(int(one["count"]) for one in told or found)
+    pod_sets = case.expected.get("composableWorkload", {}).get("podSets") or []
+    current_pod_sets = case.expected.get("podSets", [])
+    asked = sum(int(item["count"]) for item in pod_sets or current_pod_sets)
     return len(case.object.get("items", ())) > asked
 
 
 def has_ended_pods(case: Case) -> bool:
     """Tell whether a pod ended, or says something else than that it is to be started."""
     pods = case.object.get("items", [case.object])
-    return any(one.get("status", {}).get("phase") in ("Succeeded", "Failed") for one in pods)
+    return any(pod.get("status", {}).get("phase") in ("Succeeded", "Failed") for pod in pods)
 
 
 def is_starting_or_failed(case: Case) -> bool:
@@ -75,15 +75,15 @@ def is_starting_or_failed(case: Case) -> bool:
 
 def is_submitted_or_ending(case: Case) -> bool:
     """Tell whether a SparkApplication has pods, or may have some, and does not say that it runs."""
-    told = case.object.get("status", {}).get("applicationState", {}).get("state", "")
-    return told in ("SUBMITTED", "INVALIDATING", "SUCCEEDING", "FAILING", "SUSPENDING", "RESUMING")
+    state = case.object.get("status", {}).get("applicationState", {}).get("state", "")
+    return state in ("SUBMITTED", "INVALIDATING", "SUCCEEDING", "FAILING", "SUSPENDING", "RESUMING")
 
 
 def has_a_cluster_before_it_is_ready(case: Case) -> bool:
     """Tell whether a RayService has a cluster that is up, and is not ready itself."""
     status = case.object.get("status", {})
-    told = [status.get(one, {}) for one in ("activeServiceStatus", "pendingServiceStatus")]
-    return any(one.get("rayClusterStatus", {}).get("state") for one in told)
+    values = [status.get(text, {}) for text in ("activeServiceStatus", "pendingServiceStatus")]
+    return any(item.get("rayClusterStatus", {}).get("state") for item in values)
 
 
 def has_no_submitter(case: Case) -> bool:
@@ -93,7 +93,7 @@ def has_no_submitter(case: Case) -> bool:
 
 def contradicts(case: Case) -> bool:
     """Tell whether a start gives a label or a node selector another value than stands there."""
-    templates = [one["template"] for one in case.expected.get("podSets", ())]
+    templates = [podset["template"] for podset in case.expected.get("podSets", ())]
     return any(
         template.get(part, {}).get(field, {}).get(key, value) != value
         for template, info in zip(templates, case.infos or (), strict=False)
@@ -124,12 +124,12 @@ def names_no_queue(case: Case) -> bool:
 def has_no_patch(case: Case) -> bool:
     """Tell whether a TrainJob was made without Kueue's webhook."""
     patches = case.object["spec"].get("runtimePatches", [])
-    return all(one.get("manager") != "kueue.x-k8s.io/manager" for one in patches)
+    return all(item.get("manager") != "kueue.x-k8s.io/manager" for item in patches)
 
 
 def is_fast_and_mixed(case: Case) -> bool:
     """Tell whether pods that ask for different things are admitted by what the first one asks."""
     pods = case.object.get("items", [])
     fast = "kueue.x-k8s.io/pod-group-fast-admission"
-    told = any(fast in one["metadata"].get("annotations", {}) for one in pods)
-    return told and len({str(one["spec"]) for one in pods}) > 1
+    outcome = any(fast in pod["metadata"].get("annotations", {}) for pod in pods)
+    return outcome and len({str(pod["spec"]) for pod in pods}) > 1

@@ -13,11 +13,13 @@ from tests.kinds.observed.rows import Row, adapted
 
 def differences(case: Case, table: Iterable[Row] = TABLE) -> list[str]:
     """Return each field that differs and not on purpose, with both values."""
-    expected, found = adapted(case, case.expected, answered(case), table)
+    expected, fields = adapted(case, case.expected, answered(case), table)
     return [
         f"{path}: expected {theirs!r}, found {ours!r}"
         for field in expected
-        for path, theirs, ours in _differing(field, plain(expected[field]), plain(found.get(field)))
+        for path, theirs, ours in _differing(
+            field, plain(expected[field]), plain(fields.get(field))
+        )
     ]
 
 
@@ -25,10 +27,10 @@ def plain(value: Any) -> Any:  # noqa: ANN401 - any JSON
     """Return a value without what is empty: absent and empty are the same."""
     match value:
         case dict():
-            kept = {key: plain(one) for key, one in value.items() if not _is_mark(key)}
-            return {key: one for key, one in kept.items() if not _is_empty(one)}
+            kept = {key: plain(value) for key, value in value.items() if not _is_mark(key)}
+            return {key: value for key, value in kept.items() if not _is_empty(value)}
         case list() | tuple():
-            return [plain(one) for one in value]
+            return [plain(item) for item in value]
         case _:
             return value
 
@@ -41,7 +43,7 @@ def _is_empty(value: object) -> bool:
 def _is_mark(key: str) -> bool:
     """Tell whether a field is no part of the comparison.
 
-    Whether a job is suspended is told by ``isSuspended``; what Tidegate notes is its own.
+    Whether a job is suspended is reported by ``isSuspended``; what Tidegate notes is its own.
     """
     return key == "suspend" or key.startswith("tidegate.dev/")
 

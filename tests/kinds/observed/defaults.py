@@ -21,7 +21,12 @@ def defaulted(case: Case) -> Object:
     """Return the object as the API server keeps it."""
     group, _, _ = str(case.object["apiVersion"]).rpartition("/")
     framework = next(
-        (one for one in FRAMEWORKS if (one.group, one.kind) == (group, case.object["kind"])), None
+        (
+            framework
+            for framework in FRAMEWORKS
+            if (framework.group, framework.kind) == (group, case.object["kind"])
+        ),
+        None,
     )
     if not (_is_queued(case) or case.manage_jobs_without_queue_name):
         return case.object
@@ -37,50 +42,50 @@ def defaulted(case: Case) -> Object:
 def gated(pod: Object, when: str = "") -> Object:
     """Return a pod with the gates that it has when it is made; only one that has a certain gate."""
     held = pod["spec"].get("schedulingGates", [])
-    known = [one["name"] for one in held]
+    known = [item["name"] for item in held]
     if when and when not in known:
         return pod
-    new = [{"name": one} for one in (ADMISSION_GATE, TOPOLOGY_GATE) if one not in known]
-    found: Object = with_value(pod, ("spec", "schedulingGates"), [*held, *new])
-    return found
+    new = [{"name": text} for text in (ADMISSION_GATE, TOPOLOGY_GATE) if text not in known]
+    fields: Object = with_value(pod, ("spec", "schedulingGates"), [*held, *new])
+    return fields
 
 
 def _marked(case: Case) -> Object:
     """Return an object with its templates as its policy marks them."""
-    kind = next((one for one in SERVING if one.kind == case.object["kind"]), None)
-    found, labels = case.object, case.object["metadata"].get("labels", {})
-    owners = found["metadata"].get("ownerReferences", ())
-    for one in () if kind is None or owners else kind.templates:
-        path = parsed(one.path)
-        if found_at(found, path) is None:
+    kind = next((item for item in SERVING if item.kind == case.object["kind"]), None)
+    obj, labels = case.object, case.object["metadata"].get("labels", {})
+    owners = obj["metadata"].get("ownerReferences", ())
+    for template in () if kind is None or owners else kind.templates:
+        path = parsed(template.path)
+        if found_at(obj, path) is None:
             continue
-        copied = {key: labels[key] for key in one.copied if labels.get(key)}
-        notes = one.annotations | _numbered(found, one)
-        for field, told in (("labels", one.labels | copied), ("annotations", notes)):
-            for key, value in told.items():
-                found = with_value(found, (*path, "metadata", field, key), value)
-    return found
+        copied = {key: labels[key] for key in template.copied if labels.get(key)}
+        notes = template.annotations | _numbered(obj, template)
+        for field, mapping in (("labels", template.labels | copied), ("annotations", notes)):
+            for key, value in mapping.items():
+                obj = with_value(obj, (*path, "metadata", field, key), value)
+    return obj
 
 
-def _numbered(found: Object, template: ServedTemplate) -> dict[str, str]:
+def _numbered(obj: Object, template: ServedTemplate) -> dict[str, str]:
     first = template.numbered_from_one
-    return _offset(found, template.path, first) if first else {}
+    return _offset(obj, template.path, first) if first else {}
 
 
-def _numbered_behind(found: Object, numbered: Numbered | None) -> Object:
-    if numbered is None or not found_at(found, parsed(numbered.only_if)):
-        return found
-    if found_at(found, path := parsed(numbered.path)) is None:
-        return found
-    for key, value in _offset(found, numbered.path, numbered.first).items():
-        found = with_value(found, (*path, "metadata", "annotations", key), value)
-    return found
+def _numbered_behind(obj: Object, numbered: Numbered | None) -> Object:
+    if numbered is None or not found_at(obj, parsed(numbered.only_if)):
+        return obj
+    if found_at(obj, path := parsed(numbered.path)) is None:
+        return obj
+    for key, value in _offset(obj, numbered.path, numbered.first).items():
+        obj = with_value(obj, (*path, "metadata", "annotations", key), value)
+    return obj
 
 
-def _offset(found: Object, path: str, first: str) -> dict[str, str]:
+def _offset(obj: Object, path: str, first: str) -> dict[str, str]:
     """Return the annotation of a template whose pods come behind those of another."""
-    grouped = found_at(found, (*parsed(path), "metadata", "annotations", PODSET_GROUP)) is not None
-    there = found_at(found, parsed(first)) is not None
+    grouped = found_at(obj, (*parsed(path), "metadata", "annotations", PODSET_GROUP)) is not None
+    there = found_at(obj, parsed(first)) is not None
     return {POD_INDEX_OFFSET: "1"} if there and not grouped else {}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tests.jobs.walking import merged
 from tests.kinds.observed.cases import Case, Object
 from tests.kinds.observed.defaults import gated
-from tests.kinds.observed.orders import shown, start_of, told_of, units_of
+from tests.kinds.observed.orders import as_reported, shown, start_of, units_of
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import TidegateError
 from tidegate.jobs.kind import Patch, Refused
@@ -19,19 +19,19 @@ from tidegate.kinds.pods import Pod
 
 def group_answers(case: Case) -> Object:
     """Return every answer about a case's group of pods."""
-    pods = [_with_role(gated(one, ADMISSION_GATE), case) for one in case.object["items"]]
-    told: Object = {
+    pods = [_with_role(gated(item, ADMISSION_GATE), case) for item in case.object["items"]]
+    fields: Object = {
         "gvk": {"group": "", "kind": "Pod", "version": "v1"},
         "skip": False,
     }
     try:
-        observed = pod_group.observe_group([read(one, Pod) for one in pods], 1, was_whole=False)
+        observed = pod_group.observe_group([read(pod, Pod) for pod in pods], 1, was_whole=False)
         podsets = pod_group.podsets({"items": pods})
     except TidegateError as error:
-        return told | {"composableWorkload": {"error": str(error)}}
+        return fields | {"composableWorkload": {"error": str(error)}}
     return (
-        told
-        | told_of(observed)
+        fields
+        | as_reported(observed)
         | {"podSets": units_of(podsets, observed), "run": _started(case, observed, pods)}
     )
 
@@ -39,15 +39,17 @@ def group_answers(case: Case) -> Object:
 def _with_role(pod: Object, case: Case) -> Object:
     """Return a pod as Kueue's webhook would have named its role when it was made."""
     annotations = pod["metadata"].get("annotations", {})
-    like = [one for one in case.expected["podSets"] if _spec(one["template"]) == _spec(pod)]
+    like = [
+        podset for podset in case.expected["podSets"] if _spec(podset["template"]) == _spec(pod)
+    ]
     if ROLE_HASH in annotations or not like:
         return pod
     named = {**annotations, ROLE_HASH: like[0]["name"]}
     return {**pod, "metadata": {**pod["metadata"], "annotations": named}}
 
 
-def _spec(found: Object) -> Object:
-    return {key: value for key, value in found["spec"].items() if key != "schedulingGates"}
+def _spec(obj: Object) -> Object:
+    return {key: value for key, value in obj["spec"].items() if key != "schedulingGates"}
 
 
 def _started(case: Case, observed: JobObserved, pods: Sequence[Object]) -> Object:
@@ -61,6 +63,6 @@ def _started(case: Case, observed: JobObserved, pods: Sequence[Object]) -> Objec
         for pod, step in steps
         if isinstance(step, Patch)
     }
-    after = [changed.get(one["metadata"]["uid"], one) for one in pods]
-    observed = pod_group.observe_group([read(one, Pod) for one in after], 2, was_whole=True)
-    return {"pods": [shown(one) for one in after], "isSuspended": observed.state.suspended}
+    after = [changed.get(pod["metadata"]["uid"], pod) for pod in pods]
+    observed = pod_group.observe_group([read(item, Pod) for item in after], 2, was_whole=True)
+    return {"pods": [shown(item) for item in after], "isSuspended": observed.state.suspended}

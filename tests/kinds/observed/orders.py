@@ -25,7 +25,7 @@ _POD_CLASS = (
 """Group, kind and values of the classes in the cluster that every case ran in."""
 
 
-def told_of(observed: JobObserved) -> Object:
+def as_reported(observed: JobObserved) -> Object:
     """Return what an observation says."""
     state, pods = observed.state, sum(podset.count for podset in observed.podsets)
     return {
@@ -45,7 +45,9 @@ def told_of(observed: JobObserved) -> Object:
         "composableWorkload": {
             "name": observed.workload.partition("/")[2],
             "queueName": observed.queue,
-            "podSets": [{"name": one.name, "count": one.count} for one in observed.podsets],
+            "podSets": [
+                {"name": podset.name, "count": podset.count} for podset in observed.podsets
+            ],
         },
     }
 
@@ -53,21 +55,21 @@ def told_of(observed: JobObserved) -> Object:
 def units_of(podsets: Sequence[Object], observed: JobObserved) -> list[Object]:
     """Return podsets with the requests of one pod: thousandths of a core, whole units else."""
     return [
-        {**one, "requests": _units(pod_total(seen))}
-        for one, seen in zip(podsets, observed.podsets, strict=True)
+        {**fields, "requests": _units(pod_total(seen))}
+        for fields, seen in zip(podsets, observed.podsets, strict=True)
     ]
 
 
-def shown(found: Object) -> Object:
+def shown(obj: Object) -> Object:
     """Return an object's metadata and spec, as the cases keep them."""
-    meta = {key: one for key, one in found["metadata"].items() if key not in _SERVERS}
-    return {"metadata": meta, "spec": found["spec"]}
+    meta = {key: value for key, value in obj["metadata"].items() if key not in _SERVERS}
+    return {"metadata": meta, "spec": obj["spec"]}
 
 
 def start_of(infos: Sequence[Info], uid: str = "u") -> Start:
     """Return the order that hands these to a job's podsets."""
     order = StartOrdered(
-        at_us=1, workload="lab/w", job=_job(uid), podsets=tuple(_given(one) for one in infos)
+        at_us=1, workload="lab/w", job=_job(uid), podsets=tuple(_given(info) for info in infos)
     )
     return Start(order=order, ledger_id="L1", seq=5)
 
@@ -87,10 +89,13 @@ def _given(info: Info) -> PodSetStart:
         name=info.name,
         count=info.count,
         node_selector=info.node_selector,
-        tolerations=tuple(toleration(msgspec.convert(one, Toleration)) for one in info.tolerations),
+        tolerations=tuple(
+            toleration(msgspec.convert(candidate_toleration, Toleration))
+            for candidate_toleration in info.tolerations
+        ),
         labels=info.labels,
         annotations=info.annotations,
-        gates=tuple(one["name"] for one in info.scheduling_gates),
+        gates=tuple(gate["name"] for gate in info.scheduling_gates),
     )
 
 

@@ -30,19 +30,19 @@ class Row:
 
 
 def adapted(
-    case: Case, expected: Object, found: Object, table: Iterable[Row]
+    case: Case, expected: Object, obj: Object, table: Iterable[Row]
 ) -> tuple[Object, Object]:
     """Return both sides without what differs on purpose."""
     for row in table:
         if row.is_about(case):
             for field in row.fields:
-                expected, found = _told(expected, field, row), _told(found, field, row)
-    return expected, found
+                expected, obj = _told(expected, field, row), _told(obj, field, row)
+    return expected, obj
 
 
 def _told(side: Any, field: str, row: Row) -> Any:  # noqa: ANN401 - any JSON
     if isinstance(side, list):
-        return [_told(one, field, row) for one in side]
+        return [_told(item, field, row) for item in side]
     name, _, rest = field.partition(".")
     if not isinstance(side, dict) or name not in side:
         return side
@@ -57,9 +57,9 @@ def _told(side: Any, field: str, row: Row) -> Any:  # noqa: ANN401 - any JSON
 def _without(value: Any, dropped: tuple[str, ...]) -> Any:  # noqa: ANN401 - any JSON
     match value:
         case dict():
-            return {key: one for key, one in value.items() if key not in dropped}
+            return {key: value for key, value in value.items() if key not in dropped}
         case list():
-            names = [one.get("name") if isinstance(one, dict) else one for one in value]
-            return [one for one, name in zip(value, names, strict=True) if name not in dropped]
+            names = [item.get("name") if isinstance(item, dict) else item for item in value]
+            return [value for value, name in zip(value, names, strict=True) if name not in dropped]
         case _:
             return value

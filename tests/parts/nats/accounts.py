@@ -85,7 +85,7 @@ async def serving(folder: Path, operator: Key, accounts: Sequence[Account]) -> A
     (port,) = free_ports(1)
     system = Account(operator, "SYS", stores=False)
     (folder / "operator.jwt").write_text(signed(operator, operator, "O", {"type": "operator"}))
-    known = "\n".join(f"{one.key.public}: {one.jwt}" for one in (system, *accounts))
+    known = "\n".join(f"{account.key.public}: {account.jwt}" for account in (system, *accounts))
     config = folder / "nats.conf"
     config.write_text(
         f'host: 127.0.0.1\nport: {port}\noperator: "{folder}/operator.jwt"\n'

@@ -136,8 +136,8 @@ class Connection:
         return made
 
     def forget(self, subject: str) -> None:
-        if found := self._subscriptions.pop(subject, None):
-            found.end()
+        if subscription := self._subscriptions.pop(subject, None):
+            subscription.end()
 
     async def close(self) -> None:
         self.end()
@@ -163,8 +163,8 @@ class Connection:
         await asyncio.sleep(lasting_s)
         self.is_connected = True
         unsent, self._unsent = self._unsent, deque()
-        for one in unsent:  # and perhaps it breaks again at one of these
-            self._send(*one)
+        for row in unsent:  # and perhaps it breaks again at one of these
+            self._send(*row)
         if self.reconnected is not None and self.is_connected:
             await self.reconnected()
 
@@ -217,8 +217,8 @@ class Connection:
         return True
 
     def _hear(self, inbox: str, msg: Msg) -> None:
-        if found := self._subscriptions.get(inbox):
-            found.hear(msg)
+        if subscription := self._subscriptions.get(inbox):
+            subscription.hear(msg)
 
 
 def _nothing() -> None:

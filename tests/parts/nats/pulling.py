@@ -44,17 +44,19 @@ class Consumer:
 
     def go_on(self) -> None:
         """Deliver what there is, as far as it was asked for."""
-        for one in self.stream.after(self._at) if self._left else ():
+        for record in self.stream.after(self._at) if self._left else ():
             if self.ended or not self._left:
                 return
-            self._at = one.seq
-            if self._filter and not matches(self._filter, one.subject):
+            self._at = record.seq
+            if self._filter and not matches(self._filter, record.subject):
                 continue
             self._delivered += 1
             self._left -= 1
-            place = f"{one.seq}.{self._delivered}.{one.at_us * 1_000}.0"
+            place = f"{record.seq}.{self._delivered}.{record.at_us * 1_000}.0"
             reply = f"$JS.ACK.{self.stream.config['name']}.{self.name}.1.{place}"
-            if not self._deliver(self._inbox, one.subject, one.payload, dict(one.headers), reply):
+            if not self._deliver(
+                self._inbox, record.subject, record.payload, dict(record.headers), reply
+            ):
                 self._left = 0  # nobody listens: the server drops the request
             self._spoke_s = asyncio.get_running_loop().time()
 
@@ -62,12 +64,12 @@ class Consumer:
         """Tell whether nobody has asked for so long that the server forgets it."""
         return not self._left and asyncio.get_running_loop().time() > self._ends_s + self._keep_s
 
-    def end(self, *, told: bool) -> None:
-        """Deliver nothing more; say so to whoever asked if ``told``."""
+    def end(self, *, notify: bool) -> None:
+        """Deliver nothing more; say so to whoever asked if ``notify``."""
         self.ended = True
         if self._timer is not None:
             self._timer.cancel()
-        if told and self._left:
+        if notify and self._left:
             self._say("409", "Consumer Deleted")
 
     def _wait(self) -> None:
@@ -96,5 +98,5 @@ class Consumer:
             self._left = 0
 
     def _say(self, status: str, description: str) -> bool:
-        told = {"Status": status, "Description": description}
-        return self._deliver(self._inbox, self._inbox, b"", told, "")
+        fields = {"Status": status, "Description": description}
+        return self._deliver(self._inbox, self._inbox, b"", fields, "")

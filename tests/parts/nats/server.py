@@ -100,7 +100,7 @@ class Server:
     def restart(self) -> None:
         """Come back after a crash: consumers are gone, streams are not."""
         for consumer in self._consumers.values():
-            consumer.end(told=False)
+            consumer.end(notify=False)
         self._consumers.clear()
         self.stalled.clear()
 
@@ -112,22 +112,24 @@ class Server:
         raise ApiError(REFUSED, f"nothing is simulated for {verb}")
 
     def _publish(self, message: Incoming) -> Answer | None:
-        found = next((one for one in self.streams.values() if one.takes(message.subject)), None)
-        if found is None:
+        stream = next(
+            (stream for stream in self.streams.values() if stream.takes(message.subject)), None
+        )
+        if stream is None:
             return NOBODY
-        if found.config["name"] in self.stalled:
+        if stream.config["name"] in self.stalled:
             return None
-        return _answered(lambda: self._store(found, message))
+        return _answered(lambda: self._store(stream, message))
 
-    def _store(self, found: Stream, message: Incoming) -> Object:
-        told = self._keep(found, message)
+    def _store(self, stream: Stream, message: Incoming) -> Object:
+        keep = self._keep(stream, message)
         for consumer in list(self._consumers.values()):
-            if consumer.stream is found:
+            if consumer.stream is stream:
                 consumer.go_on()
-        return told
+        return keep
 
-    def _keep(self, found: Stream, message: Incoming) -> Object:
-        return found.store(message)
+    def _keep(self, stream: Stream, message: Incoming) -> Object:
+        return stream.store(message)
 
     def _held(self, place: str, payload: bytes) -> Answer:
         name, _, subject = place.partition(".")
@@ -136,14 +138,18 @@ class Server:
             return NOBODY
         wanted: Object = {"last_by_subj": subject} if subject else msgspec.json.decode(payload)
         if "seq" in wanted:
-            one = next((kept for kept in stream.after(wanted["seq"] - 1)), None)
-            one = one if one is not None and one.seq == wanted["seq"] else None
+            record = next((kept for kept in stream.after(wanted["seq"] - 1)), None)
+            record = record if record is not None and record.seq == wanted["seq"] else None
         else:
-            one = stream.newest(wanted["last_by_subj"])
-        if one is None:
+            record = stream.newest(wanted["last_by_subj"])
+        if record is None:
             return b"", {"Status": "404", "Description": "Message Not Found"}
-        where = {"Nats-Stream": name, "Nats-Subject": one.subject, "Nats-Sequence": str(one.seq)}
-        return one.payload, {**one.headers, **where}
+        where = {
+            "Nats-Stream": name,
+            "Nats-Subject": record.subject,
+            "Nats-Sequence": str(record.seq),
+        }
+        return record.payload, {**record.headers, **where}
 
     def _create(self, config: Object) -> Object:
         made = Stream(_DEFAULTS | config, self.clock)
@@ -151,11 +157,11 @@ class Server:
         return made.info()
 
     def _update(self, name: str, config: Object) -> Object:
-        found = self.stream(name)
-        if any(found.config[field] != config[field] for field in _FIXED):
+        stream = self.stream(name)
+        if any(stream.config[field] != config[field] for field in _FIXED):
             raise ApiError(REFUSED, "stream configuration update can not change storage type")
-        found.config = config
-        return found.info()
+        stream.config = config
+        return stream.info()
 
     def _delete(self, name: str) -> Object:
         gone = self.stream(name)
@@ -163,7 +169,7 @@ class Server:
         self.stalled.discard(name)
         for key, consumer in list(self._consumers.items()):
             if consumer.stream is gone:
-                consumer.end(told=True)
+                consumer.end(notify=True)
                 del self._consumers[key]
         return {"success": True}
 
@@ -177,28 +183,30 @@ class Server:
 
     def _make_consumer(self, words: list[str], body: Object, deliver: Deliver) -> Object:
         stream, name = self.stream(words[0]), words[1]
-        self._consumers = {k: one for k, one in self._consumers.items() if not one.is_idle()}
+        self._consumers = {
+            k: consumer for k, consumer in self._consumers.items() if not consumer.is_idle()
+        }
         self._consumers[words[0], name] = Consumer(name, stream, body["config"], deliver)
         return {"stream_name": words[0], "name": name}
 
     def _drop(self, stream: str, name: str) -> Object:
-        found = self._consumers.pop((stream, name), None)
-        if found is None:
+        consumer = self._consumers.pop((stream, name), None)
+        if consumer is None:
             raise ApiError(CONSUMER_NOT_FOUND, "consumer not found")
-        found.end(told=True)
+        consumer.end(notify=True)
         return {"success": True}
 
     def _ask(self, words: list[str], payload: bytes, reply: str, deliver: Deliver) -> None:
-        found = self._consumers.get((words[0], words[1]))
-        if found is None:
+        consumer = self._consumers.get((words[0], words[1]))
+        if consumer is None:
             deliver(reply, reply, b"", {"Status": "503"}, "")
         else:
-            found.ask(reply, msgspec.json.decode(payload))
+            consumer.ask(reply, msgspec.json.decode(payload))
 
 
 def _answered(work: Callable[[], Object]) -> Answer:
     try:
         return msgspec.json.encode(work()), None
     except ApiError as error:
-        told = {"code": 400, "err_code": error.code, "description": error.description}
-        return msgspec.json.encode({"error": told}), None
+        fields = {"code": 400, "err_code": error.code, "description": error.description}
+        return msgspec.json.encode({"error": fields}), None

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import nkeys
 
 from tests.parts.nats.accounts import Account, Key, serving
-from tests.parts.sample import TOLD
+from tests.parts.sample import ENTRIES
 from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.streams import Streams
 from tidegate.cli.sample.ledger import LEDGER_ID
@@ -59,4 +59,4 @@ async def publish(site: Site) -> None:
     credentials = str(site.owner)
     async with open_bus(site.url, cluster="local", name="t", credentials=credentials) as bus:
         await bus.ensure(Streams())
-        await bus.event_publisher().publish(LEDGER_ID, Position(0, 0), TOLD)
+        await bus.event_publisher().publish(LEDGER_ID, Position(0, 0), ENTRIES)

@@ -118,20 +118,24 @@ class Stream:
         """Return the newest message that is kept on the subjects of a pattern."""
         self.expire()
         every = reversed(self._kept.values())
-        return next((one for one in every if matches(pattern, one.subject)), None)
+        return next((record for record in every if matches(pattern, record.subject)), None)
 
     def newest_with(self, header: str, start: str) -> Kept | None:
         """Return the newest message that is kept whose header begins so."""
         every = reversed(self._kept.values())
-        return next((one for one in every if one.headers.get(header, "").startswith(start)), None)
+        return next(
+            (record for record in every if record.headers.get(header, "").startswith(start)), None
+        )
 
     def expire(self) -> None:
         """Remove what has outlived its time."""
         now_us, age_us = self._clock(), self.config.get("max_age", 0) // 1_000
-        for one in list(self._kept.values()):
-            ends_us = [one.until_us] * bool(one.until_us) + [one.at_us + age_us] * bool(age_us)
+        for record in list(self._kept.values()):
+            ends_us = [record.until_us] * bool(record.until_us) + [record.at_us + age_us] * bool(
+                age_us
+            )
             if min(ends_us, default=now_us + 1) <= now_us:
-                self.delete(one.seq)
+                self.delete(record.seq)
             elif not self.config.get("allow_msg_ttl"):
                 break  # the rest is younger
 
@@ -140,7 +144,9 @@ class Stream:
         until_us = at_us + int(ttl.removesuffix("s")) * 1_000_000 if ttl else 0
         most = self.config.get("max_msgs_per_subject", -1)
         if most > 0:
-            same = [one.seq for one in self._kept.values() if one.subject == message.subject]
+            same = [
+                record.seq for record in self._kept.values() if record.subject == message.subject
+            ]
             for seq in same[: len(same) - most + 1]:
                 self.delete(seq)
         self.last_seq += 1
@@ -174,7 +180,7 @@ class Stream:
         """Tell whether payloads are more than the stream keeps; only small streams are asked."""
         most: int = self.config.get("max_bytes", -1)
         return 0 < most < _COUNTED_BYTES and most < sum(
-            len(one.payload) for one in self._kept.values()
+            len(record.payload) for record in self._kept.values()
         )
 
     def _lacks_room(self) -> bool:

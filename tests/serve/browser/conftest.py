@@ -50,8 +50,8 @@ async def pages(ledger: str) -> AsyncIterator[Open]:
 
         async def opened(who: Literal["asking", "local"]) -> str:
             asked = who == "asking"
-            found = judged(ReviewingApi()) if asked else (_ANYBODY, Rights(None))
-            return await servers.enter_async_context(serving(ledger, found))
+            row = judged(ReviewingApi()) if asked else (_ANYBODY, Rights(None))
+            return await servers.enter_async_context(serving(ledger, row))
 
         yield opened
 

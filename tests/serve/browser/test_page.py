@@ -66,8 +66,8 @@ async def test_each_view_answers_and_loads_nothing_from_elsewhere(
         assert {url for url in watched.asked if not url.startswith(root.removesuffix("look/"))} <= {
             url for url in watched.asked if url.startswith("blob:")
         }
-        found = await Axe().run(watched.page)
-        assert found.response["violations"] == [], (query, found.generate_report())
+        result = await Axe().run(watched.page)
+        assert result.response["violations"] == [], (query, result.generate_report())
         wide = await watched.page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wide <= 0, query
 
@@ -102,7 +102,7 @@ async def test_a_time_takes_the_page_there(browser: Browser, pages: Open) -> Non
     await expect(again.page.get_by_label("At (UTC)")).to_have_value("2026-03-02T08:50")
 
 
-async def test_who_has_no_right_is_told_so_and_who_has_one_sees_that(
+async def test_an_account_without_a_right_is_refused_and_one_with_it_is_answered(
     browser: Browser, pages: Open
 ) -> None:
     watched = await opened(browser, await pages("asking") + "?view=job&namespace=a&name=sweep")

@@ -56,8 +56,8 @@ def alone(request: pytest.FixtureRequest, hours: str) -> Iterator[tuple[int, Tes
 def items(client: TestClient, path: str) -> list[dict[str, Any]]:
     answer = client.get(path)
     assert answer.status_code == 200, answer.text
-    found: list[dict[str, Any]] = answer.json()["items"]
-    return found
+    documents: list[dict[str, Any]] = answer.json()["items"]
+    return documents
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -88,11 +88,11 @@ def test_costs_are_those_of_a_ledger_of_the_partition_alone(
         running(written(tmp_path, HISTORIES[partition]), *ANYBODY) as of_it,
         running(hours, *ANYBODY) as of_all,
     ):
-        expected, every = (items(one(""), path + moment) for one in (of_it, of_all))
-    found = items(client, path + moment)
-    assert found == expected
-    assert found
-    assert found != every
+        expected, every = (items(item(""), path + moment) for item in (of_it, of_all))
+    documents = items(client, path + moment)
+    assert documents == expected
+    assert documents
+    assert documents != every
 
 
 def test_the_only_partition_sums_what_several_cannot(tmp_path: Path) -> None:

@@ -53,12 +53,12 @@ def settled(site: Following) -> Following:
 
 def homes(site: Following) -> dict[str, list[int]]:
     """Return which partitions have each ClusterQueue."""
-    found = dict[str, list[int]]()
+    mapping = dict[str, list[int]]()
     for followed in site.each():
         with followed.live.state() as state:
             for name in state.objects.cluster_queues:
-                found.setdefault(name, []).append(followed.partition)
-    return found
+                mapping.setdefault(name, []).append(followed.partition)
+    return mapping
 
 
 async def test_a_stream_tells_both_and_one_that_begins_later(
@@ -72,12 +72,12 @@ async def test_a_stream_tells_both_and_one_that_begins_later(
     async with served(tmp_path / "ledger.db", ReviewingApi()) as client:
         async with opened(client, "root", f"after={known}") as stream:
             write(engine, [*first[2:], *second])
-            found = [msgspec.json.decode(data) for _, data in await taken(stream, late)]
-        after = found[4]["position"] if "position" in found[4] else str(found[4]["seq"])
+            values = [msgspec.json.decode(data) for _, data in await taken(stream, late)]
+        after = values[4]["position"] if "position" in values[4] else str(values[4]["seq"])
         async with opened(client, "root", "", **{"Last-Event-ID": after}) as stream:
             again = [msgspec.json.decode(data) for _, data in await taken(stream, late - 5)]
     expected = {(entry.partition, entry.seq) for turn in turns for entry in turn}
-    places = [(event["partition"], event["seq"]) for event in found]
+    places = [(event["partition"], event["seq"]) for event in values]
     assert sorted(places) == sorted(expected - {(0, seq) for seq in range(1, known + 1)})
     assert sorted(places[5:]) == sorted((event["partition"], event["seq"]) for event in again)
 
@@ -86,7 +86,7 @@ def test_what_follows_from_another_partition_is_not_seen_before_it(
     engine: Engine, turns: Turns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kinds = [{entry.type for entry in turn} for turn in turns]
-    release = next(n for n, found in enumerate(kinds) if "TreeReleased" in found)
+    release = next(n for n, names in enumerate(kinds) if "TreeReleased" in names)
     write(engine, turns[:release])
     site = settled(Following(str(engine.url)))
     read = Live.read
@@ -125,18 +125,18 @@ def _ends(site: Following) -> dict[int, int]:
 
 def _newest(site: Following) -> list[int]:
     """Return which events the states include, as an answer finds them."""
-    found = list[int]()
+    numbers = list[int]()
     for followed in site.each():
         with followed.live.state() as state:
-            found.append(state.seq)
-    return found
+            numbers.append(state.seq)
+    return numbers
 
 
 @pytest.mark.parametrize("is_folded", [True, False])
 @pytest.mark.parametrize(
     ("partition", "look"), [(None, _ends), (None, _newest), (0, _ends), (0, _newest)]
 )
-def test_a_page_that_is_read_keeps_nobody_waiting(  # noqa: PLR0913 - fixtures and cases
+def test_a_page_that_is_read_keeps_no_request_waiting(  # noqa: PLR0913 - fixtures and cases
     engine: Engine,
     turns: Turns,
     monkeypatch: pytest.MonkeyPatch,

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from tests.serve.conftest import running
 from tests.serve.partitions.conftest import ANYBODY
 from tests.serve.partitions.world import HOMES, WORKLOADS
-from tests.serve.test_answers import job, printed, told
+from tests.serve.test_answers import job, printed, without_ours
 
 SAME = (
     ("why team/job-uid-second-waits", "workloads/team/second-waits/why?detail=usual"),
@@ -48,13 +48,13 @@ ALONE = ("earlier",)
 
 
 def items(answer: Any) -> Any:  # noqa: ANN401 - whatever JSON can say
-    found = answer.json()
-    return found["items"] if isinstance(found, dict) and "items" in found else found
+    value = answer.json()
+    return value["items"] if isinstance(value, dict) and "items" in value else value
 
 
 def without_empty(value: Any) -> Any:  # noqa: ANN401 - as above
     return (
-        {name: one for name, one in value.items() if name not in ALONE or one}
+        {name: value for name, value in value.items() if name not in ALONE or value}
         if isinstance(value, dict)
         else value
     )
@@ -64,9 +64,9 @@ def without_empty(value: Any) -> Any:  # noqa: ANN401 - as above
 def test_both_say_the_same(moved: str, both: TestClient, command: str, path: str) -> None:
     answer = both.get(f"/v1/{path}")
     assert answer.status_code == 200, answer.text
-    said = told(without_empty(items(answer)))
-    assert said == told(without_empty(json.loads(printed(moved, f"{command} -o json"))))
-    assert said
+    value = without_ours(without_empty(items(answer)))
+    assert value == without_ours(without_empty(json.loads(printed(moved, f"{command} -o json"))))
+    assert value
 
 
 def test_after_a_move_each_workload_is_there_once(both: TestClient) -> None:
@@ -109,7 +109,7 @@ def test_an_event_of_one_partition_is_a_moment_of_both(both: TestClient) -> None
 def test_a_story_goes_on_in_the_other_partition(both: TestClient) -> None:
     story = both.get("/v1/workloads/team/first-runs/why").json()
     assert (story["partition"], story["phase"], story["clusterQueue"]) == (1, "admitted", "first")
-    assert [one["partition"] for one in story["earlier"]] == [0]
+    assert [item["partition"] for item in story["earlier"]] == [0]
     text = both.get("/v1/workloads/team/first-runs/why?format=table").text
     headings = re.findall(r"^team/.*$", text, re.MULTILINE)
     assert [line.rpartition(", ")[2] for line in headings] == ["partition 0", "partition 1"]
@@ -141,15 +141,15 @@ def test_a_seq_of_no_partition_is_no_part_of_what_if(both: TestClient) -> None:
 
 
 def test_the_ledger_says_how_far_each_partition_is(both: TestClient) -> None:
-    said = both.get("/v1/ledger").json()
-    each = said["partitions"]
-    assert [one["partition"] for one in each] == [0, 1]
-    assert said["ledgerId"] == "ledger-0,ledger-1"
+    answer = both.get("/v1/ledger").json()
+    each = answer["partitions"]
+    assert [item["partition"] for item in each] == [0, 1]
+    assert answer["ledgerId"] == "ledger-0,ledger-1"
     for name in ("headSeq", "verifiedSeq", "turns"):
-        assert said[name] == sum(one[name] for one in each) > 0
-    assert said["position"] == ",".join(f"{one['partition']}={one['headSeq']}" for one in each)
-    assert (said["headHash"], said["firstAt"]) == ("", "2025-06-15T15:06:40Z")
-    assert all(one["headHash"] for one in each)
+        assert answer[name] == sum(item[name] for item in each) > 0
+    assert answer["position"] == ",".join(f"{item['partition']}={item['headSeq']}" for item in each)
+    assert (answer["headHash"], answer["firstAt"]) == ("", "2025-06-15T15:06:40Z")
+    assert all(item["headHash"] for item in each)
 
 
 @pytest.mark.parametrize("partition", [0, 1])
@@ -170,5 +170,5 @@ def test_one_partition_is_served_as_ever(moved: str, partition: int) -> None:
 def test_kueues_visibility_shows_each_queue_from_its_partition(both: TestClient, name: str) -> None:
     root = "/apis/visibility.kueue.x-k8s.io/v1beta2"
     for path in (f"clusterqueues/{name}", f"namespaces/team/localqueues/to-{name}"):
-        found = both.get(f"{root}/{path}/pendingworkloads").json()["items"]
-        assert [one["metadata"]["name"] for one in found] == [f"job-uid-{name}-waits"]
+        value = both.get(f"{root}/{path}/pendingworkloads").json()["items"]
+        assert [obj["metadata"]["name"] for obj in value] == [f"job-uid-{name}-waits"]

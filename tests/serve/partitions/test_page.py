@@ -37,7 +37,7 @@ async def test_the_slider_takes_all_partitions_to_a_time(browser: Browser, moved
         await expect(page.locator("#answer")).not_to_contain_text("first")
 
 
-async def test_each_partitions_chain_is_told(browser: Browser, moved: str) -> None:
+async def test_each_partitions_chain_is_reported(browser: Browser, moved: str) -> None:
     async with serving(moved, ANYBODY) as url:
         page = await browser.new_page()
         await page.goto(f"{url}?view=trust")

@@ -91,7 +91,7 @@ class World:
     async def list(self) -> None:
         """Let ingest list everything."""
         self.rounds += 1
-        told: dict[str, list[Any]] = {
+        fields: dict[str, list[Any]] = {
             NAMESPACES: [NamespaceObserved(name="team", uid="ns", version=1, session="a")],
             FLAVORS: [flavor("default")],
             QUEUES: list(self.queues.values()),
@@ -99,10 +99,10 @@ class World:
             JOBS: list(self.jobs.values()),
         }
         await self.site.say("probes", beat(self.rounds, *RESOURCES))
-        for resource, each in told.items():
+        for resource, each in fields.items():
             await self.site.say(resource, started(resource, self.rounds))
-            await self.site.say(resource, *(replace(one, round=self.rounds) for one in each))
-            present = [one.uid for one in each]
+            await self.site.say(resource, *(replace(item, round=self.rounds) for item in each))
+            present = [item.uid for item in each]
             end = completed(30, *present, resource=resource, number=self.rounds)
             await self.site.say(resource, end)
 
@@ -115,12 +115,12 @@ def _with_budget(made: ClusterQueueObserved) -> ClusterQueueObserved:
 def write(url: str, listening: Said = lambda _: None) -> None:
     """Write the ledger to an empty database."""
 
-    async def told() -> None:
+    async def run_story() -> None:
         await World(Site(MemoryBus(), engine)).live(listening)
 
     engine = open_engine(url)
     try:
         upgrade(engine)
-        run_virtually(told())
+        run_virtually(run_story())
     finally:
         engine.dispose()

@@ -28,31 +28,34 @@ class Checker:
         self._activate()
         while True:
             await asyncio.sleep(self._random.uniform(0.5, 3))
-            for one in self._cluster.api.registry.state.items("workloads.kueue.x-k8s.io"):
-                if _asks(one):
-                    self._say(one)
+            for item in self._cluster.api.registry.state.items("workloads.kueue.x-k8s.io"):
+                if _asks(item):
+                    self._say(item)
 
     def _activate(self) -> None:
         condition = {"type": "Active", "status": "True", "reason": "Active", "message": ""}
         active = {"status": {"conditions": [{**condition, "lastTransitionTime": AT}]}}
         self._cluster.act("checker", "PATCH", f"{KUEUE}/admissionchecks/{CHECK}/status", active)
 
-    def _say(self, one: Object) -> None:
+    def _say(self, obj: Object) -> None:
         chosen = 1.0 if self._kind else self._random.random()
-        said: Object = {"name": CHECK, "state": "Ready", "message": "", "lastTransitionTime": AT}
+        fields: Object = {"name": CHECK, "state": "Ready", "message": "", "lastTransitionTime": AT}
         if chosen < 0.08:
-            said |= {"state": "Rejected"}
+            fields |= {"state": "Rejected"}
         elif chosen < 0.3:
-            said |= {"state": "Retry", "requeueAfterSeconds": self._random.randrange(8)}
-        meta = one["metadata"]
+            fields |= {"state": "Retry", "requeueAfterSeconds": self._random.randrange(8)}
+        meta = obj["metadata"]
         path = f"{KUEUE}/namespaces/{meta['namespace']}/workloads/{meta['name']}/status"
         pinned = {"resourceVersion": meta["resourceVersion"]}
-        told = {"metadata": pinned, "status": {"admissionChecks": [said]}}
-        self.said += self._cluster.act("checker", "PATCH", path, told).status < 300
+        document = {"metadata": pinned, "status": {"admissionChecks": [fields]}}
+        self.said += self._cluster.act("checker", "PATCH", path, document).status < 300
 
 
-def _asks(one: Object) -> bool:
-    status = one.get("status", {})
-    held = {told["type"]: told["status"] for told in status.get("conditions", ())}
-    states = {told["name"]: told["state"] for told in status.get("admissionChecks", ())}
+def _asks(obj: Object) -> bool:
+    status = obj.get("status", {})
+    held = {condition["type"]: condition["status"] for condition in status.get("conditions", ())}
+    states = {
+        check_state["name"]: check_state["state"]
+        for check_state in status.get("admissionChecks", ())
+    }
     return held.get("QuotaReserved") == "True" and states.get(CHECK) == "Pending"

@@ -59,10 +59,10 @@ class Crowds:
         names = [self._submit(RANKED, priority="high") for _ in range(_EQUAL)]
         await asyncio.sleep(self._random.uniform(1, 4))
         state = self._cluster.api.registry.state
-        found = [state.get("jobs.batch", RANKED, name) for name in names]
-        running = [one for one in found if one and not one["spec"]["suspend"]]
-        for one in [one for one in running if not finished(one)][:1]:
-            path = f"{JOBS.format(RANKED)}/{one['metadata']['name']}"
+        documents = [state.get("jobs.batch", RANKED, name) for name in names]
+        running = [obj for obj in documents if obj and not obj["spec"]["suspend"]]
+        for obj in [item for item in running if not finished(item)][:1]:
+            path = f"{JOBS.format(RANKED)}/{obj['metadata']['name']}"
             low = {"metadata": {"labels": {PRIORITY_LABEL: "low"}}}
             self._cluster.act("user", "PATCH", path, low)
 

@@ -72,8 +72,8 @@ class Editors:
         self._names.append(name)
 
     def _edit(self, name: str) -> None:
-        one = self._cluster.api.registry.state.get("jobs.batch", TEAM, name)
-        if one is None or finished(one):
+        fields = self._cluster.api.registry.state.get("jobs.batch", TEAM, name)
+        if fields is None or finished(fields):
             self._names.remove(name)
             return
         chosen = self._random.random()
@@ -82,7 +82,7 @@ class Editors:
             later_s = self._random.uniform(0.05, 2)
             asyncio.get_running_loop().call_later(later_s, self._mimic, name)
         elif chosen < 0.5:
-            self._patch(name, {"spec": {"template": {"spec": self._podspec(one)}}})
+            self._patch(name, {"spec": {"template": {"spec": self._podspec(fields)}}})
         elif chosen < 0.8:
             self._forge(name)
         else:
@@ -90,8 +90,8 @@ class Editors:
             self._patch(name, {"metadata": {"annotations": annotations}})
             self._patch(name, {"spec": {"suspend": False}})
 
-    def _podspec(self, one: Object) -> Object:
-        (container,) = one["spec"]["template"]["spec"]["containers"]
+    def _podspec(self, obj: Object) -> Object:
+        (container,) = obj["spec"]["template"]["spec"]["containers"]
         requests = {"cpu": f"{self._random.choice([300, 500, 700])}m"}
         return {"containers": [{**container, "resources": {"requests": requests}}]}
 
@@ -104,8 +104,8 @@ class Editors:
 
     def _mimic(self, name: str) -> None:
         """Say that another ledger had stopped a Job, by the number that ours has for that."""
-        one = self._cluster.api.registry.state.get("jobs.batch", TEAM, name)
-        uid = "" if one is None else one["metadata"]["uid"]
+        obj = self._cluster.api.registry.state.get("jobs.batch", TEAM, name)
+        uid = "" if obj is None else obj["metadata"]["uid"]
         seqs = [seq for seq, order in self._ledger().orders.items() if order.job.uid == uid]
         if seqs and name in self._names:
             lie: Object = {"metadata": {"annotations": {DECISION: f"another/{max(seqs)}"}}}

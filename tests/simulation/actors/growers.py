@@ -55,8 +55,8 @@ class Growers:
         self._names.append(name)
 
     def _resize(self, name: str) -> None:
-        one = self._cluster.api.registry.state.get("jobs.batch", TEAM, name)
-        if one is None or finished(one):
+        fields = self._cluster.api.registry.state.get("jobs.batch", TEAM, name)
+        if fields is None or finished(fields):
             self._names.remove(name)
             return
         path = f"{JOBS.format(TEAM)}/{name}"

@@ -76,15 +76,17 @@ class Makers:
 
     def _mend(self) -> None:
         for name in list(self._jobs):
-            one, made = self._job(name), self._workload(name)
-            if one is not None and finished(one):  # perhaps a namesake, and not its Workload's
+            fields, made = self._job(name), self._workload(name)
+            if fields is not None and finished(
+                fields
+            ):  # perhaps a namesake, and not its Workload's
                 self._cluster.act("maker", "DELETE", self._path(name))
                 del self._jobs[name]
             elif made is not None and _is_over(made):
                 self._give_up(name)
-            elif one is None and made is not None:
+            elif fields is None and made is not None:
                 self._cluster.submit(TEAM, self._jobs[name])
-            elif one is None:
+            elif fields is None:
                 del self._jobs[name]
             elif made is None:
                 self._make(name, wrong=False)
@@ -113,4 +115,6 @@ class Makers:
 
 def _is_over(made: Object) -> bool:
     held = made.get("status", {}).get("conditions", ())
-    return any((one["type"], one["status"]) == ("Finished", "True") for one in held)
+    return any(
+        (condition["type"], condition["status"]) == ("Finished", "True") for condition in held
+    )

@@ -114,33 +114,33 @@ class Owners:
         self._cluster.act("admin", "PATCH", path, {"spec": {"stopPolicy": policy}})
 
     def _activate(self, active: bool) -> None:  # noqa: FBT001 - as the field is called
-        found = self._workloads()
-        if found:
-            self._set_active(self._random.choice(found), active)
+        workloads = self._workloads()
+        if workloads:
+            self._set_active(self._random.choice(workloads), active)
 
     def _activate_all(self) -> None:
-        for one in self._workloads():
-            if not one["spec"].get("active", True):
-                self._set_active(one, True)  # noqa: FBT003 - as the field is called
+        for workload in self._workloads():
+            if not workload["spec"].get("active", True):
+                self._set_active(workload, True)  # noqa: FBT003 - as the field is called
 
-    def _set_active(self, one: Object, active: bool) -> None:  # noqa: FBT001 - as the field is called
-        meta = one["metadata"]
+    def _set_active(self, obj: Object, active: bool) -> None:  # noqa: FBT001 - as the field is called
+        meta = obj["metadata"]
         path = f"{KUEUE}/namespaces/{meta['namespace']}/workloads/{meta['name']}"
         self._cluster.act("user", "PATCH", path, {"spec": {"active": active}})
 
     def _relabel(self) -> None:
         """Move a Job that waits to another queue, or change its priority or its longest run."""
-        found = [one for one in self._cluster.jobs() if QUEUE_LABEL in _labels(one)]
-        if not found:
+        jobs = [job for job in self._cluster.jobs() if QUEUE_LABEL in _labels(job)]
+        if not jobs:
             return
-        random, one = self._random, self._random.choice(found)
-        told: dict[str, str] = {PRIORITY_LABEL: random.choice(list(PRIORITIES))}
-        if one["spec"].get("suspend"):
-            told |= {QUEUE_LABEL: random.choice(QUEUES)}
+        random, obj = self._random, self._random.choice(jobs)
+        fields: dict[str, str] = {PRIORITY_LABEL: random.choice(list(PRIORITIES))}
+        if obj["spec"].get("suspend"):
+            fields |= {QUEUE_LABEL: random.choice(QUEUES)}
             if random.random() < 0.3:
-                told |= {MAX_EXECUTION_LABEL: str(longest_run_s(one))}
-        path = JOBS.format(one["metadata"]["namespace"]) + "/" + one["metadata"]["name"]
-        self._cluster.act("user", "PATCH", path, {"metadata": {"labels": told}})
+                fields |= {MAX_EXECUTION_LABEL: str(longest_run_s(obj))}
+        path = JOBS.format(obj["metadata"]["namespace"]) + "/" + obj["metadata"]["name"]
+        self._cluster.act("user", "PATCH", path, {"metadata": {"labels": fields}})
 
     def _workloads(self) -> list[Object]:
         return list(self._cluster.api.registry.state.items("workloads.kueue.x-k8s.io"))
@@ -154,6 +154,6 @@ def longest_run_s(job: Object) -> int:
     return int(seconds * (spec.get("completions", 1) if elastic else 1)) + 15
 
 
-def _labels(one: Object) -> dict[str, str]:
-    found: dict[str, str] = one["metadata"].get("labels", {})
-    return found
+def _labels(obj: Object) -> dict[str, str]:
+    labels: dict[str, str] = obj["metadata"].get("labels", {})
+    return labels

@@ -64,17 +64,17 @@ class People:
     def overtake(self, path: str) -> None:
         """Do something to a Job that somebody is about to change."""
         space, name = path.split("/")[5::2][:2]
-        one = self._cluster.api.registry.state.get("jobs.batch", space, name)
-        if one is not None and not finished(one):
-            self._do(one, self._random.random())
+        fields = self._cluster.api.registry.state.get("jobs.batch", space, name)
+        if fields is not None and not finished(fields):
+            self._do(fields, self._random.random())
 
     def act_at_once(self) -> None:
         """Submit a Job, or delete one."""
-        found = list(self._unfinished())
+        items = list(self._unfinished())
         if self._left > 0 and self._random.random() < 0.6:
             self._submit()
-        elif found:
-            self._delete(self._random.choice(found))
+        elif items:
+            self._delete(self._random.choice(items))
 
     def submit_last(self) -> None:
         """Submit a Job after all others, which nobody meddles with."""
@@ -100,42 +100,42 @@ class People:
         self._cluster.submit(random.choice(list(COHORT)), made)
 
     def _meddle(self) -> None:
-        found = list(self._unfinished())
-        if not found:
+        items = list(self._unfinished())
+        if not items:
             return
-        one = self._random.choice(found)
-        self._do(one, self._random.random())
+        fields = self._random.choice(items)
+        self._do(fields, self._random.random())
 
-    def _do(self, one: Object, chosen: float) -> None:
-        place = JOBS.format(one["metadata"]["namespace"]) + "/" + one["metadata"]["name"]
+    def _do(self, obj: Object, chosen: float) -> None:
+        place = JOBS.format(obj["metadata"]["namespace"]) + "/" + obj["metadata"]["name"]
         if chosen < 0.3:
             self._cluster.act("user", "PATCH", place, {"spec": {"suspend": False}})
         elif chosen < 0.5:
             self._cluster.act("user", "PATCH", place, {"spec": {"suspend": True}})
         elif chosen < 0.7:
-            self._delete(one)
+            self._delete(obj)
         elif chosen < 0.85:
             self._cluster.act(
                 "user", "PATCH", place, {"metadata": {"annotations": {"note": str(self._made)}}}
             )
         else:
-            self._kill_a_pod(one)
+            self._kill_a_pod(obj)
 
-    def _delete(self, one: Object) -> None:
+    def _delete(self, obj: Object) -> None:
         """Delete a Job, and half the time make another in its place."""
-        place = JOBS.format(one["metadata"]["namespace"]) + "/" + one["metadata"]["name"]
+        place = JOBS.format(obj["metadata"]["namespace"]) + "/" + obj["metadata"]["name"]
         self._cluster.act("user", "DELETE", place, {"propagationPolicy": "Background"})
         if self._random.random() < 0.5:
-            self._make_again(one)
+            self._make_again(obj)
 
     def replace(self, uid: str) -> None:
         """Delete a Job that is not over, and make another in its place."""
-        for one in list(self._unfinished()):
-            if one["metadata"]["uid"] == uid:
-                place = JOBS.format(one["metadata"]["namespace"]) + "/" + one["metadata"]["name"]
+        for obj in list(self._unfinished()):
+            if obj["metadata"]["uid"] == uid:
+                place = JOBS.format(obj["metadata"]["namespace"]) + "/" + obj["metadata"]["name"]
                 gone = {"propagationPolicy": "Background"}
                 self._cluster.act("user", "DELETE", place, gone)
-                self._make_again(one)
+                self._make_again(obj)
 
     def _make_again(self, old: Object) -> None:
         """Create a namesake: another uid."""
@@ -149,13 +149,13 @@ class People:
         )
         self._cluster.submit(old["metadata"]["namespace"], made)
 
-    def _kill_a_pod(self, one: Object) -> None:
+    def _kill_a_pod(self, obj: Object) -> None:
         state = self._cluster.api.registry.state
-        for pod in state.items("pods", one["metadata"]["namespace"]):
+        for pod in state.items("pods", obj["metadata"]["namespace"]):
             owners = pod["metadata"].get("ownerReferences") or ({"uid": ""},)
-            if owners[0]["uid"] == one["metadata"]["uid"]:
+            if owners[0]["uid"] == obj["metadata"]["uid"]:
                 name = pod["metadata"]["name"]
-                place = f"/api/v1/namespaces/{one['metadata']['namespace']}/pods/{name}"
+                place = f"/api/v1/namespaces/{obj['metadata']['namespace']}/pods/{name}"
                 self._cluster.act("user", "DELETE", place, {})
                 return
 
@@ -164,12 +164,15 @@ class People:
         self._cluster.set_quota(team, NOMINAL_MILLI[team] + self._random.choice([-500, 0, 1_000]))
 
     def _unfinished(self) -> Iterator[Object]:
-        return (one for one in self._cluster.jobs() if not finished(one))
+        return (
+            candidate_job for candidate_job in self._cluster.jobs() if not finished(candidate_job)
+        )
 
 
-def finished(one: Object) -> bool:
+def finished(obj: Object) -> bool:
     """Tell whether a Job is complete or failed."""
-    conditions = one.get("status", {}).get("conditions") or ()
+    conditions = obj.get("status", {}).get("conditions") or ()
     return any(
-        told["type"] in ("Complete", "Failed") and told["status"] == "True" for told in conditions
+        condition["type"] in ("Complete", "Failed") and condition["status"] == "True"
+        for condition in conditions
     )

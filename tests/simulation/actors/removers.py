@@ -89,7 +89,7 @@ class Removers:
             ("clusterqueues.kueue.x-k8s.io", "", TEAM),
             ("localqueues.kueue.x-k8s.io", TEAM, "main"),
         ]
-        while any(_is_going(state.get(*one)) for one in wanted):
+        while any(_is_going(state.get(*row)) for row in wanted):
             if self._over:  # nobody waits for what a Job that never ends still uses
                 self._delete_jobs()
             await asyncio.sleep(self._random.uniform(1, _SHORT_S))
@@ -98,12 +98,12 @@ class Removers:
         self._cluster.furnish(TEAM, QUOTA_MILLI)
 
     def _delete_jobs(self) -> None:
-        for one in list(self._cluster.api.registry.state.items("jobs.batch", TEAM)):
-            path = f"{JOBS.format(TEAM)}/{one['metadata']['name']}"
+        for obj in list(self._cluster.api.registry.state.items("jobs.batch", TEAM)):
+            path = f"{JOBS.format(TEAM)}/{obj['metadata']['name']}"
             self._cluster.act("admin", "DELETE", path, _BACKGROUND)
 
 
-def _is_going(found: dict[str, object] | None) -> bool:
-    metadata = {} if found is None else found["metadata"]
+def _is_going(obj: dict[str, object] | None) -> bool:
+    metadata = {} if obj is None else obj["metadata"]
     assert isinstance(metadata, dict)
     return "deletionTimestamp" in metadata

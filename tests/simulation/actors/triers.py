@@ -107,8 +107,8 @@ class Triers:
     def _delete(self, name: str) -> None:
         """Take a Job away, sometimes to make a namesake."""
         self._names.remove(name)
-        found = self._cluster.api.registry.state.get("jobs.batch", TEAM, name)
-        if found is None or finished(found) or self._random.random() < 0.6:
+        fields = self._cluster.api.registry.state.get("jobs.batch", TEAM, name)
+        if fields is None or finished(fields) or self._random.random() < 0.6:
             return
         place = f"{JOBS.format(TEAM)}/{name}"
         self._cluster.act("user", "DELETE", place, {"propagationPolicy": "Background"})
@@ -118,7 +118,9 @@ class Triers:
             )
 
     def _drawn(self) -> tuple[str, ...]:
-        return tuple(one for one in _FLAVORS if one == "fast" or self._random.random() < 0.7)
+        return tuple(
+            flavor for flavor in _FLAVORS if flavor == "fast" or self._random.random() < 0.7
+        )
 
     def _set_flavors(self, flavors: tuple[str, ...]) -> None:
         milli = self._random.choice([1_000, 1_500])

@@ -37,7 +37,7 @@ def main() -> int:
     )
     parser.add_argument("--write", action="store_true", help="write down what was found")
     wanted = parser.parse_args()
-    bugs = [_named(one) for one in wanted.patches] or every_bug()
+    bugs = [_named(item) for item in wanted.patches] or every_bug()
     missed = 0
     for bug in bugs:
         is_known = bug.seed is not None or bool(bug.test)
@@ -58,17 +58,17 @@ def _try(bug: Bug, seeds: int, *, write: bool) -> bool:
             _say(f"{bug.name}: {bug.test}")
             return True
         order = dict.fromkeys([*first, *TRIED_FIRST, *range(seeds)])
-        found = hunt(bug, [seed for seed in order if seed in first or seed < seeds])
+        match = hunt(bug, [seed for seed in order if seed in first or seed < seeds])
     except subprocess.CalledProcessError as error:
-        said = (error.stderr.splitlines() or [str(error)])[-1]
-        _say(f"{bug.name}: DOES NOT FIT: {said}")
+        line = (error.stderr.splitlines() or [str(error)])[-1]
+        _say(f"{bug.name}: DOES NOT FIT: {line}")
         return False
-    if found is None:
+    if match is None:
         _say(f"{bug.name}: NOT FOUND")
         return False
-    _say(f"{bug.name}: seed {found.seed}, {found.rule}: {found.why[:160]}")
+    _say(f"{bug.name}: seed {match.seed}, {match.rule}: {match.why[:160]}")
     if write:
-        note(bug, found.seed, found.rule)
+        note(bug, match.seed, match.rule)
     return True
 
 

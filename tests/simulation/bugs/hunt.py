@@ -28,10 +28,12 @@ def hunt(bug: Bug, seeds: Sequence[int]) -> Found | None:
     """
     command = [sys.executable, "-m", "tests.simulation", "--find", *map(str, seeds)]
     with tree_with(bug) as tree:
-        told = subprocess.run(command, cwd=tree, check=True, capture_output=True, text=True).stdout
-    if not told.strip():
+        stdout = subprocess.run(
+            command, cwd=tree, check=True, capture_output=True, text=True
+        ).stdout
+    if not stdout.strip():
         return None
-    seed, rule, why = told.splitlines()[-1].split(" ", 2)
+    seed, rule, why = stdout.splitlines()[-1].split(" ", 2)
     return Found(int(seed), rule, why)
 
 

@@ -70,11 +70,11 @@ def tree_with(bug: Bug) -> Generator[Path]:
     """
     with TemporaryDirectory() as name:
         copy = Path(name)
-        for one in ROOT.iterdir():
-            if one.name in CHANGED:
-                shutil.copytree(one, copy / one.name, symlinks=True)
-            elif not one.name.startswith("."):
-                (copy / one.name).symlink_to(one)
+        for path in ROOT.iterdir():
+            if path.name in CHANGED:
+                shutil.copytree(path, copy / path.name, symlinks=True)
+            elif not path.name.startswith("."):
+                (copy / path.name).symlink_to(path)
         put_in(bug, copy)
         yield copy
 

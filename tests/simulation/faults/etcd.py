@@ -74,8 +74,8 @@ def _put(state: State, place: Place, obj: Object | None) -> None:
 
 def _all(state: State) -> list[tuple[Place, Object]]:
     return [
-        ((key, namespace, name), one)
+        ((key, namespace, name), fields)
         for key, spaces in state._objects.items()  # noqa: SLF001 - etcd's own data
         for namespace, names in spaces.items()
-        for name, one in names.items()
+        for name, fields in names.items()
     ]

@@ -130,25 +130,25 @@ class LivingInbox:
         return await self._life.call(self._inbox.beginning)
 
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
-        told = await self._life.call(
+        messages = await self._life.call(
             lambda: self._inbox.pull(after, count_max=count_max, wait_s=wait_s)
         )
-        check_reading(self._kept(), after, told)
-        self._known = [*self._known, *told][-REPEATED:]
-        shaken = self._shaken(list(told))
+        check_reading(self._kept(), after, messages)
+        self._known = [*self._known, *messages][-REPEATED:]
+        shaken = self._shaken(list(messages))
         self._heard.take_in(shaken)
         return shaken
 
-    def _shaken(self, told: list[Message]) -> list[Message]:
+    def _shaken(self, messages: list[Message]) -> list[Message]:
         """Hand on what was read as the port allows after a fault: not all, again, out of order."""
         life, known = self._life, self._known
-        if told and life.strikes("repeat"):
-            told = [one for one in known if _precedes(one, told[-1])] + told
-        if len(told) > 1 and life.strikes("skip"):
-            del told[life.random.randrange(len(told))]
-        if len(told) > 1 and life.strikes("interleave"):
-            told = told[1::2] + told[::2]
-        return told
+        if messages and life.strikes("repeat"):
+            messages = [message for message in known if _precedes(message, messages[-1])] + messages
+        if len(messages) > 1 and life.strikes("skip"):
+            del messages[life.random.randrange(len(messages))]
+        if len(messages) > 1 and life.strikes("interleave"):
+            messages = messages[1::2] + messages[::2]
+        return messages
 
     async def forget(self, position: Position) -> None:
         await self._life.call(lambda: self._inbox.forget(position))
@@ -193,13 +193,13 @@ class LivingFeed:
     async def follow(self, after: int | None = None) -> AsyncIterator[Published]:
         life = self._life
         life.following.begin(after)
-        async for told in self._feed.follow(after):
+        async for message in self._feed.follow(after):
             await life.cross(0)
             if not life.strikes("event_lost"):
-                life.following.offer(told)
-                life.carrying.hear(told)
-                yield told
-                life.following.take(told)
+                life.following.offer(message)
+                life.carrying.hear(message)
+                yield message
+                life.following.take(message)
 
 
 class LivingLease:
@@ -217,9 +217,9 @@ class LivingLease:
         await self._life.call(self._lease.release)
 
 
-def _precedes(one: Message, last: Message) -> bool:
+def _precedes(message: Message, last: Message) -> bool:
     """Tell whether a repeated message skips none: after a step back some are ahead."""
-    return one.at.incarnation == last.at.incarnation and one.at.seq <= last.at.seq
+    return message.at.incarnation == last.at.incarnation and message.at.seq <= last.at.seq
 
 
 def _now_s() -> float:

@@ -29,7 +29,7 @@ class Storms:
         self._over = False
         self.lossless = (
             random.random() < 0.4 and not lossy
-        )  # whatever dies, nothing that was told is lost
+        )  # whatever dies, nothing that was reported is lost
         self._share = random.choice(SHARES)
         self._ledger_lost = self.lossless or random.random() < 0.6  # at most once, if at all
         self._blows: dict[float, Callable[[], None]] = {

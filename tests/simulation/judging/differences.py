@@ -37,25 +37,25 @@ class Differences:
 
     def tick(self, now_s: float, *, calm: bool) -> None:
         """Note what differs now; object to what differs for too long in calm."""
-        found = list(self.found()) if calm else []
-        self._since_s = {one: self._since_s.get(one, now_s) for one in found}
-        for one, since_s in self._since_s.items():
+        names = list(self.found()) if calm else []
+        self._since_s = {text: self._since_s.get(text, now_s) for text in names}
+        for text, since_s in self._since_s.items():
             self.longest_s = max(self.longest_s, now_s - since_s)
-            demand(now_s - since_s <= LATE_S, "late", one)
+            demand(now_s - since_s <= LATE_S, "late", text)
 
     def found(self) -> Iterator[str]:
         """Yield each difference as a sentence that stays the same while it lasts."""
-        jobs = {one["metadata"]["uid"]: one for one in self._state.items("jobs.batch")}
+        jobs = {obj["metadata"]["uid"]: obj for obj in self._state.items("jobs.batch")}
         yield from self._unjustified(jobs)
         yield from self._charged_otherwise(jobs)
         yield from self._unknown(jobs)
         yield from self._not_as_ordered(jobs)
         for resource in ("jobs.batch", QUEUES, LOCALS):
             yield from self._known_later(resource)
-        for one in self._state.items(WORKLOADS):
-            yield from self._shown_otherwise(one)
-        for one in self._state.items(QUEUES):
-            yield from self._counted_otherwise(one)
+        for workload in self._state.items(WORKLOADS):
+            yield from self._shown_otherwise(workload)
+        for workload in self._state.items(QUEUES):
+            yield from self._counted_otherwise(workload)
         yield from fits(self._state, self._ledger())
 
     def _unjustified(self, jobs: dict[str, Object]) -> Iterator[str]:
@@ -74,7 +74,7 @@ class Differences:
             job = jobs.get(uid)
             if job is not None and _is_managed(job) and taken > charged.get(uid, 0):
                 yield f"{job['metadata']['name']} ({uid}) runs more than it is charged"
-        leaving = {ledger.uids[one].partition("/")[0] for one in ledger.evicting}
+        leaving = {ledger.uids[text].partition("/")[0] for text in ledger.evicting}
         for uid in charged.keys() & jobs.keys() - leaving:
             if charged[uid] > _asked_milli(jobs[uid]):
                 yield f"{jobs[uid]['metadata']['name']} ({uid}) is charged more than it asks for"
@@ -95,7 +95,7 @@ class Differences:
 
     def _known_later(self, resource: str) -> Iterator[str]:
         """Yield what is known in a version that it does not have yet: etcd was restored."""
-        for meta in (one["metadata"] for one in self._state.items(resource)):
+        for meta in (obj["metadata"] for obj in self._state.items(resource)):
             known = self._ledger().past.versions.get(meta["uid"], 0)
             if known > int(meta["resourceVersion"]):
                 yield f"{meta['name']} ({meta['uid']}) is known in version {known}"
@@ -119,11 +119,11 @@ class Differences:
         if {name: selector.get(name) for name in LABELS if name in selector} != wanted:
             yield f"{job['metadata']['name']} ({uid}) selects {selector}, for {wanted}"
 
-    def _shown_otherwise(self, one: Object) -> Iterator[str]:
+    def _shown_otherwise(self, obj: Object) -> Iterator[str]:
         """Yield in what a Workload's conditions differ from who holds quota."""
-        meta, watch = one["metadata"], self._ledger()
+        meta, watch = obj["metadata"], self._ledger()
         key = f"{meta['namespace']}/{meta['name']}"
-        held = {c["type"]: c["status"] for c in one.get("status", {}).get("conditions", ())}
+        held = {c["type"]: c["status"] for c in obj.get("status", {}).get("conditions", ())}
         if key in watch.evicting or key not in watch.jobs:
             return
         reserved = held.get("QuotaReserved") == "True" and held.get("Finished") != "True"
@@ -132,8 +132,8 @@ class Differences:
         if (held.get("Admitted") == "True") > reserved and held.get("Finished") != "True":
             yield f"{key} is shown as admitted without quota"
 
-    def _counted_otherwise(self, one: Object) -> Iterator[str]:
-        name, status = one["metadata"]["name"], one.get("status", {})
+    def _counted_otherwise(self, obj: Object) -> Iterator[str]:
+        name, status = obj["metadata"]["name"], obj.get("status", {})
         holding = sum(held.queue == name for held in self._ledger().holding.values())
         shown = status.get("reservingWorkloads", 0)
         if shown != holding:

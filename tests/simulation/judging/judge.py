@@ -96,35 +96,44 @@ def _check_lives(ledger: WatchedLedger) -> None:
 
 def _check_subscriber(world: World, ledger: WatchedLedger) -> None:
     """Who subscribed saw each entry once, in order and letter for letter."""
-    told = [one for one in world.seen if one.ledger_id == ledger.watch.ledger_id]
-    seqs = [one.seq for one in told]
+    messages = [message for message in world.seen if message.ledger_id == ledger.watch.ledger_id]
+    seqs = [message.seq for message in messages]
     in_order = seqs == sorted(set(seqs))
     demand(in_order, "events", "a subscriber saw entries twice or out of order")
     # A ledger that was recovered has its name from some entry on.
-    # One that was brought back and lost again before it got a name of its own has told nothing:
-    # what is told under its name is of the ledger that it is a copy of.
-    named = [one for one in world.ledgers if one.watch.ledger_id == ledger.watch.ledger_id]
-    entries = (entry for one in named for entry in one.entries if entry.seq >= one.watch.opened)
+    # One that was brought back and lost again before it got a name of its own has reported nothing:
+    # what is reported under its name is of the ledger that it is a copy of.
+    named = [
+        watched_ledger
+        for watched_ledger in world.ledgers
+        if watched_ledger.watch.ledger_id == ledger.watch.ledger_id
+    ]
+    entries = (
+        entry
+        for watched_ledger in named
+        for entry in watched_ledger.entries
+        if entry.seq >= watched_ledger.watch.opened
+    )
     rows = {entry.seq: entry for entry in entries}
-    same = all(_is_of(rows.get(one.seq), one) for one in told)
+    same = all(_is_of(rows.get(message.seq), message) for message in messages)
     demand(same, "events", "a subscriber saw other entries than were committed")
     # A ledger that was lost may have taken along what it had not published yet.
     wanted = list(rows) if ledger is world.ledger else list(rows)[: len(seqs)]
     demand(seqs == wanted, "events", "a subscriber missed entries")
 
 
-def _is_of(row: Entry | None, told: Published) -> bool:
-    return row is not None and row.payload.encode() == told.payload
+def _is_of(row: Entry | None, message: Published) -> bool:
+    return row is not None and row.payload.encode() == message.payload
 
 
 def _check_losses(world: World, ledger: WatchedLedger) -> None:
     """Where nothing that was told is lost, the scheduler misses nothing, whoever dies."""
     for entry in ledger.entries if world.storms.lossless else ():
-        told = decode(entry.payload)
-        replaced = isinstance(told, StreamReplaced)
+        event = decode(entry.payload)
+        replaced = isinstance(event, StreamReplaced)
         demand(not replaced, "loss", "a stream that was not made anew counts as another")
-        missed = isinstance(told, GapObserved) and told.expected_seq != told.found_seq
-        demand(not missed, "loss", f"at {entry.seq} the scheduler missed what was told: {told}")
+        missed = isinstance(event, GapObserved) and event.expected_seq != event.found_seq
+        demand(not missed, "loss", f"at {entry.seq} the scheduler missed what was told: {event}")
 
 
 def _check_draft(world: World) -> None:

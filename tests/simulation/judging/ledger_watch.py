@@ -1,6 +1,6 @@
 """The ledger as an outsider understands it: who holds quota, what was ordered, by a small model.
 
-It shares no code with the core. It is told of each commit as it happens and objects at once.
+It shares no code with the core. It hears of each commit as it happens and objects at once.
 """
 
 from __future__ import annotations
@@ -162,13 +162,15 @@ class LedgerWatch:
 
         What it bears of a ledger that was lost before says nothing: it may have been stopped then.
         """
-        orders = (one for one in self.orders.values() if one.job.uid == uid)
-        return uid in self._adopted or any(isinstance(one, StartOrdered) for one in orders)
+        orders = (order for order in self.orders.values() if order.job.uid == uid)
+        return uid in self._adopted or any(isinstance(order, StartOrdered) for order in orders)
 
     def stops_since_start(self, uid: str) -> set[str]:
         """Return the marks of the stops that were ordered behind a job's newest start."""
-        orders = [(seq, one) for seq, one in self.orders.items() if one.job.uid == uid]
-        starts = [seq for seq, one in orders if isinstance(one, StartOrdered)]
+        orders = [
+            (seq, decision) for seq, decision in self.orders.items() if decision.job.uid == uid
+        ]
+        starts = [seq for seq, decision in orders if isinstance(decision, StartOrdered)]
         since = max(starts, default=0)
         return {f"{self.ledger_id}/{seq}" for seq, _ in orders if seq > since}
 
@@ -194,44 +196,46 @@ class LedgerWatch:
 
     def is_shown_with_quota(self, workload: str) -> bool:
         """Tell whether a workload holds quota, or a variant of it does: it shows what that has."""
-        variants = (one for one in self.holding if self.parents.get(one) == workload)
+        variants = (text for text in self.holding if self.parents.get(text) == workload)
         return workload in self.holding or next(variants, None) is not None
 
     def holds(self, uid: str) -> bool:
         """Tell whether a job's workload holds quota."""
-        return any(one.partition("/")[0] == uid for one in self.uids.values())
+        return any(text.partition("/")[0] == uid for text in self.uids.values())
 
     def _hold(
         self, workload: str, uid: str, queue: str, assignment: tuple[PodSetAssignment, ...]
     ) -> None:
-        pods = sum(one.count for one in assignment)
+        pods = sum(assignment.count for assignment in assignment)
         each, flavor = (
             assignment[0].usage["cpu"] // assignment[0].count,
             assignment[0].flavors["cpu"],
         )
-        assert sum(one.usage["cpu"] for one in assignment) == each * pods, "all pods are alike here"
+        assert sum(assignment.usage["cpu"] for assignment in assignment) == each * pods, (
+            "all pods are alike here"
+        )
         self.holding[workload] = Holding(queue, pods, each, flavor)
         self.uids[workload] = uid
 
     def _object(self, workload: str, queue: str, seq: int) -> None:
-        for found in self._tree.excesses(queue, self.holding[workload].flavor, self._used_of):
-            demand(holds=False, rule="quota", found=f"at {seq} {found}")
+        for excess in self._tree.excesses(queue, self.holding[workload].flavor, self._used_of):
+            demand(holds=False, rule="quota", text=f"at {seq} {excess}")
 
     def _used_of(self, queues: set[str], flavor: str) -> int:
-        ours = (one for one in self.holding.values() if one.queue in queues)
-        return sum(one.cpu for one in ours if one.flavor == flavor)
+        ours = (holding for holding in self.holding.values() if holding.queue in queues)
+        return sum(holding.cpu for holding in ours if holding.flavor == flavor)
 
     def charged(self) -> dict[str, int]:
         """Return what each job's workloads are charged together, by its uid, in milli-CPU."""
-        found = dict[str, int]()
+        mapping = dict[str, int]()
         for workload, held in self.holding.items():
             uid = self.uids[workload].partition("/")[0]
-            found[uid] = found.get(uid, 0) + held.cpu
-        return found
+            mapping[uid] = mapping.get(uid, 0) + held.cpu
+        return mapping
 
     def used(self, queues: set[str]) -> int:
         """Return what some ClusterQueues are charged together, in milli-CPU."""
-        return sum(one.cpu for one in self.holding.values() if one.queue in queues)
+        return sum(holding.cpu for holding in self.holding.values() if holding.queue in queues)
 
 
 class WatchedLedger:
@@ -259,7 +263,7 @@ class WatchedLedger:
     ) -> None:
         self._ledger.append(epoch, after, entries, positions)
         demand(epoch == self._epoch, "past", f"term {epoch} writes in term {self._epoch}")
-        if entries and not any(one.type.startswith("LedgerOpened") for one in entries):
+        if entries and not any(entry.type.startswith("LedgerOpened") for entry in entries):
             self._taken.object_to_number(self.watch.ledger_id, entries[0].seq)
         if positions.observations is not None:
             self._taken.commit(positions.observations)

@@ -34,24 +34,24 @@ class Needless:
         entries = self._ledger().entries
         first, self._read = min(self._read, len(entries)), len(entries)
         for entry in entries[first:] if calm else ():
-            told = decode(entry.payload)
-            lost = isinstance(told, StreamReplaced) or self._is_gap(told)
-            demand(not lost, "loss", f"at {entry.seq} something is missed in calm: {told}")
-            if isinstance(told, OrderReissued):
-                self._object(told, calm_since_s)
+            event = decode(entry.payload)
+            lost = isinstance(event, StreamReplaced) or self._is_gap(event)
+            demand(not lost, "loss", f"at {entry.seq} something is missed in calm: {event}")
+            if isinstance(event, OrderReissued):
+                self._object(event, calm_since_s)
 
-    def _is_gap(self, told: object) -> bool:
+    def _is_gap(self, value: object) -> bool:
         """Tell whether something is missed; a list may make up for what came late."""
-        if not isinstance(told, GapObserved):
+        if not isinstance(value, GapObserved):
             return False
-        return told.found_seq != told.expected_seq or not self.lags
+        return value.found_seq != value.expected_seq or not self.lags
 
-    def _object(self, told: OrderReissued, calm_since_s: float) -> None:
+    def _object(self, decision: OrderReissued, calm_since_s: float) -> None:
         """Object to an order that was given again, unless somebody changed the job meanwhile."""
-        since_s = (told.since_us - EPOCH_US) / 1_000_000
-        if told.at_us - told.since_us < REPAIR_US:
+        since_s = (decision.since_us - EPOCH_US) / 1_000_000
+        if decision.at_us - decision.since_us < REPAIR_US:
             return  # the job had changed since the order, and the actuator said so
-        touched_s = self._touched_s.get(told.uid.partition("/")[0], 0.0)
+        touched_s = self._touched_s.get(decision.uid.partition("/")[0], 0.0)
         in_vain = since_s > calm_since_s + SETTLED_S and touched_s < since_s
-        found = f"{told.workload}: its {told.order} of {since_s:.1f} s was ordered again in calm"
-        demand(not in_vain, "repair", found)
+        order = f"{decision.workload}: its {decision.order} of {since_s:.1f} s"
+        demand(not in_vain, "repair", f"{order} was ordered again in calm")

@@ -62,9 +62,9 @@ class Observer:
             case "clusterqueues.kueue.x-k8s.io" if change.after is not None:
                 (group,) = change.after["spec"]["resourceGroups"]
                 most = self._most.setdefault(change.after["metadata"]["name"], {})
-                for one in group["flavors"]:
-                    quota, had = one["resources"][0]["nominalQuota"], most.get(one["name"], 0)
-                    most[one["name"]] = max(had, milli(quota))
+                for flavor in group["flavors"]:
+                    quota, had = flavor["resources"][0]["nominalQuota"], most.get(flavor["name"], 0)
+                    most[flavor["name"]] = max(had, milli(quota))
             case _:
                 pass
 
@@ -109,7 +109,7 @@ class Observer:
     def forget(self) -> None:
         """Begin anew with a cluster that was restored: whatever runs there was not started now."""
         jobs = self._cluster.jobs()
-        self._by_hand |= {one["metadata"]["uid"] for one in jobs if not one["spec"]["suspend"]}
+        self._by_hand |= {job["metadata"]["uid"] for job in jobs if not job["spec"]["suspend"]}
         self._applied.clear()
         self._newest.clear()
         self._restored_s = _now_s()
@@ -134,8 +134,8 @@ class Observer:
 
     def object_to_removal(self, uid: str) -> None:
         """Object if somebody is forgotten whose Job is there; a prebuilt Workload may change."""
-        jobs = (one for one in self._cluster.jobs() if one["metadata"]["uid"] == uid)
-        for meta in (one["metadata"] for one in jobs):
+        jobs = (job for job in self._cluster.jobs() if job["metadata"]["uid"] == uid)
+        for meta in (job["metadata"] for job in jobs):
             labels, gone = meta.get("labels", {}), "deletionTimestamp" in meta
             gone = gone or uid not in self._queues or _now_s() - self._restored_s < UNADMITTED_S_MAX
             ours = QUEUE_LABEL in labels and PREBUILT not in labels
@@ -184,12 +184,12 @@ class Observer:
                 del self._pods[pod]
 
     def _see_pod(self, before: Object | None, after: Object | None) -> None:
-        found = after or before
-        assert found is not None
-        uid = found["metadata"]["uid"]
-        owners = found["metadata"].get("ownerReferences") or ()
+        obj = after or before
+        assert obj is not None
+        uid = obj["metadata"]["uid"]
+        owners = obj["metadata"].get("ownerReferences") or ()
         # A pod that somebody deletes past us is replaced before its grace is over.
-        if self._cluster.acting and "deletionTimestamp" in found["metadata"]:
+        if self._cluster.acting and "deletionTimestamp" in obj["metadata"]:
             self._killed.add(uid)
         if after is None or not owners or uid in self._killed or _ended(after):
             self._pods.pop(uid, None)

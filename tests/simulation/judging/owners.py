@@ -26,18 +26,26 @@ def check_owners_first(state: State, turn: Iterable[object], preemptors: Collect
     first, and what it borrows its own queue gives back as its victims leave (docs/adr/0005).
     ``preemptors``: whose victims were leaving when the turn began.
     """
-    told = list(turn)
-    kept = {one.workload for one in told if isinstance(one, PreemptionIntended)}.union(preemptors)
-    reserved = [one for one in told if isinstance(one, QuotaReserved) and one.workload not in kept]
-    queues = {one.cluster_queue for one in reserved if COHORT.get(one.cluster_queue)}
+    items = list(turn)
+    kept = {item.workload for item in items if isinstance(item, PreemptionIntended)}.union(
+        preemptors
+    )
+    reserved = [
+        item for item in items if isinstance(item, QuotaReserved) and item.workload not in kept
+    ]
+    queues = {decision.cluster_queue for decision in reserved if COHORT.get(decision.cluster_queue)}
     borrowed = {name: -_own(state, name) - _left_by(state, name) for name in queues}
     borrowers = {name for name, amount in borrowed.items() if amount > 0}
     for name in queues - borrowers if borrowers else ():
-        taken = sum(min(_by(state, reserved, one), borrowed[one]) for one in borrowers)
-        waiting = [one for one in state.workloads.values() if _waits(state, one, name)]
+        taken = sum(
+            min(_by(state, reserved, borrower), borrowed[borrower]) for borrower in borrowers
+        )
+        waiting = [
+            workload for workload in state.workloads.values() if _waits(state, workload, name)
+        ]
         most = max(map(_asked, waiting), default=0)
         cheated = 0 < most <= min(_spare(state, name), _free(state, name) + taken)
-        keys = ", ".join(one.key for one in waiting)
+        keys = ", ".join(workload.key for workload in waiting)
         demand(
             not cheated, "quota", f"{sorted(borrowers)} borrows at {state.seq}, and {keys} waits"
         )
@@ -51,13 +59,17 @@ def check_ranks(state: State) -> None:
     """
     for name in () if _awaits_pods(state) else COHORT:
         queue = state.forest.cluster_queues.get(name)
-        found = (one for one in state.workloads.values() if _waits(state, one, name))
-        waiting = [one for one in found if _lacks_quota(one)]
+        workloads = (
+            workload for workload in state.workloads.values() if _waits(state, workload, name)
+        )
+        waiting = [workload for workload in workloads if _lacks_quota(workload)]
         if queue is None or not waiting or not _is_settled(state, queue):
             continue
-        highest = max(one.priority for one in waiting)
-        most = max(_asked(one) for one in waiting if one.priority == highest)
-        lower = sum(_charged(one) for one in queue.holding.values() if one.priority < highest)
+        highest = max(workload.priority for workload in waiting)
+        most = max(_asked(workload) for workload in waiting if workload.priority == highest)
+        lower = sum(
+            _charged(workload) for workload in queue.holding.values() if workload.priority < highest
+        )
         free = _free(state, name) if COHORT[name] else _spare(state, name)
         outranks = lower > 0 and most <= min(_spare(state, name), free) + lower
         why = f"at {state.seq} {most}m waits in {name}, and lower ones hold {lower}m"
@@ -66,7 +78,9 @@ def check_ranks(state: State) -> None:
 
 def _is_settled(state: State, queue: ClusterQueueState) -> bool:
     """Tell whether whoever waits in a queue may evict now: nobody leaves, and nobody is spared."""
-    spared = queue.spec.min_runtime_us or any(one.guaranteed for one in queue.holding.values())
+    spared = queue.spec.min_runtime_us or any(
+        workload.guaranteed for workload in queue.holding.values()
+    )
     moves = any(state.workloads[key].cluster_queue in COHORT for key in state.intents)
     return queue.active and not (spared or moves or queue.tree.leaving)
 
@@ -76,40 +90,46 @@ def _awaits_pods(state: State) -> bool:
     policy = state.policy.pods_ready
     if policy is None or not policy.block_admission:
         return False
-    return any(one.charges and not one.ready for one in state.workloads.values())
+    return any(workload.charges and not workload.ready for workload in state.workloads.values())
 
 
 def _by(state: State, reserved: Iterable[QuotaReserved], queue: str) -> int:
     """Return what those ask for who reserved quota in a queue and still hold it."""
-    keys = [one.workload for one in reserved if one.cluster_queue == queue]
-    found = (state.workloads.get(key) for key in keys)
-    return sum(_asked(one) for one in found if one is not None and one.charges)
-
-
-def _waits(state: State, one: Workload, queue: str) -> bool:
-    """Tell whether a workload waits for nothing but quota."""
-    if one.cluster_queue != queue or one.phase != "pending" or one.key in state.intents:
-        return False
-    waits = one.pending_status is not None and not one.pending_status.others
-    return waits and not one.made_way_for and one.requeue_after_us <= state.now_us
-
-
-def _lacks_quota(one: Workload) -> bool:
-    """Tell whether a workload was told that it lacks quota, and takes over nobody's."""
-    return (
-        one.pending_status is not None
-        and one.pending_status.reason == "WaitingForQuota"
-        and not one.replaces
+    keys = [decision.workload for decision in reserved if decision.cluster_queue == queue]
+    workloads = (state.workloads.get(key) for key in keys)
+    return sum(
+        _asked(workload) for workload in workloads if workload is not None and workload.charges
     )
 
 
-def _asked(one: Workload) -> int:
-    (podset,) = one.podsets
+def _waits(state: State, workload: Workload, queue: str) -> bool:
+    """Tell whether a workload waits for nothing but quota."""
+    if (
+        workload.cluster_queue != queue
+        or workload.phase != "pending"
+        or workload.key in state.intents
+    ):
+        return False
+    waits = workload.pending_status is not None and not workload.pending_status.others
+    return waits and not workload.made_way_for and workload.requeue_after_us <= state.now_us
+
+
+def _lacks_quota(workload: Workload) -> bool:
+    """Tell whether a workload was told that it lacks quota, and takes over nobody's."""
+    return (
+        workload.pending_status is not None
+        and workload.pending_status.reason == "WaitingForQuota"
+        and not workload.replaces
+    )
+
+
+def _asked(workload: Workload) -> int:
+    (podset,) = workload.podsets
     return podset.count * sum(milli(pod.requests["cpu"]) for pod in podset.containers)
 
 
-def _charged(one: Workload) -> int:
-    return sum(units for fr, units in one.charges if fr == CPU)
+def _charged(workload: Workload) -> int:
+    return sum(units for fr, units in workload.charges if fr == CPU)
 
 
 def _own(state: State, queue: str) -> int:
@@ -120,17 +140,21 @@ def _own(state: State, queue: str) -> int:
 
 def _left_by(state: State, queue: str) -> int:
     """Return what those who leave a queue still hold."""
-    found = state.forest.cluster_queues[queue]
-    return sum(_charged(one) for one in found.tree.leaving.values() if one.cluster_queue == queue)
+    actual_state = state.forest.cluster_queues[queue]
+    return sum(
+        _charged(workload)
+        for workload in actual_state.tree.leaving.values()
+        if workload.cluster_queue == queue
+    )
 
 
 def _spare(state: State, queue: str) -> int:
     """Return what a queue has left of its own quota, with what it keeps for preemptors."""
-    intents = (one for one in state.intents.values() if one.cluster_queue == queue)
-    kept = sum(units for one in intents for fr, units in one.charges if fr == CPU)
+    intents = (intent for intent in state.intents.values() if intent.cluster_queue == queue)
+    kept = sum(units for intent in intents for fr, units in intent.charges if fr == CPU)
     return _own(state, queue) - kept
 
 
 def _free(state: State, queue: str) -> int:
     """Return what the whole cohort has left."""
-    return sum(_spare(state, one) for one in COHORT if COHORT[one] == COHORT[queue])
+    return sum(_spare(state, text) for text in COHORT if COHORT[text] == COHORT[queue])

@@ -71,24 +71,24 @@ class QuotaTree:
 
     def _below(self, cohort: str) -> set[str]:
         """Return the queues of a cohort and of those below it."""
-        found = {name for name, one in self.queues.items() if one.parent == cohort}
-        for name, one in self._cohorts.items():
-            if one.parent == cohort:
-                found |= self._below(name)
-        return found
+        names = {name for name, node in self.queues.items() if node.parent == cohort}
+        for name, node in self._cohorts.items():
+            if node.parent == cohort:
+                names |= self._below(name)
+        return names
 
     def _quota(self, below: set[str], name: str, flavor: str) -> int:
-        own = sum(self.queues[one].nominal.get(flavor, 0) for one in below)
+        own = sum(self.queues[text].nominal.get(flavor, 0) for text in below)
         return own + self._given(name.removeprefix("cohort "), flavor)
 
     def _given(self, cohort: str, flavor: str) -> int:
         """Return what a cohort and those below it add of their own."""
-        one = self._cohorts.get(cohort, _NOBODY).nominal.get(flavor, 0)
+        number = self._cohorts.get(cohort, _NOBODY).nominal.get(flavor, 0)
         children = (name for name, made in self._cohorts.items() if made.parent == cohort)
-        return one + sum(self._given(name, flavor) for name in children)
+        return number + sum(self._given(name, flavor) for name in children)
 
 
 def _node(parent: str, groups: tuple[ResourceGroup, ...]) -> Node:
-    quotas = {one.flavor: one.quotas["cpu"] for group in groups for one in group.flavors}
-    nominal = {name: one.nominal for name, one in quotas.items()}
-    return Node(parent, nominal, {name: one.borrowing_limit for name, one in quotas.items()})
+    quotas = {flavor.flavor: flavor.quotas["cpu"] for group in groups for flavor in group.flavors}
+    nominal = {name: quota.nominal for name, quota in quotas.items()}
+    return Node(parent, nominal, {name: quota.borrowing_limit for name, quota in quotas.items()})

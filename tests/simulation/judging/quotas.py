@@ -22,30 +22,30 @@ LOCALS = "localqueues.kueue.x-k8s.io"
 def fits(state: State, ledger: LedgerWatch) -> Iterator[str]:
     """Yield each Workload that waits though its queue has quota of its own to spare for it."""
     waiting = dict[str, list[Object]]()
-    for one in state.items(WORKLOADS):
-        queue = _open_queue(state, one)
-        if queue and _waits(one, ledger):
-            waiting.setdefault(queue, []).append(one)
-    for queue, found in waiting.items():
+    for workload in state.items(WORKLOADS):
+        queue = _open_queue(state, workload)
+        if queue and _waits(workload, ledger):
+            waiting.setdefault(queue, []).append(workload)
+    for queue, documents in waiting.items():
         if queue not in COHORT or _is_leaving(queue, ledger):
             continue
         shared = _cohort(queue)
         if not shared <= ledger.quota.keys():
             continue  # a ledger that began anew has not been told of it yet
         spare = ledger.quota[queue] - ledger.used({queue})
-        spare = min(spare, sum(ledger.quota[one] for one in shared) - ledger.used(shared))
-        if max(map(_cpu_milli, found)) <= spare:
-            waits = ", ".join(map(_key, found))
+        spare = min(spare, sum(ledger.quota[text] for text in shared) - ledger.used(shared))
+        if max(map(_cpu_milli, documents)) <= spare:
+            waits = ", ".join(map(_key, documents))
             yield f"{waits} waits, and {queue} has {spare}m cpu to spare"
-        yield from _outranked(state, ledger, queue, found, spare)
+        yield from _outranked(state, ledger, queue, documents, spare)
 
 
 def _outranked(
-    state: State, ledger: LedgerWatch, queue: str, found: list[Object], spare: int
+    state: State, ledger: LedgerWatch, queue: str, documents: list[Object], spare: int
 ) -> Iterator[str]:
     """Yield who waits though those of lower priority in its queue hold what it asks for."""
-    highest = max(map(_priority, found))
-    first = [one for one in found if _priority(one) == highest]
+    highest = max(map(_priority, documents))
+    first = [item for item in documents if _priority(item) == highest]
     below = 0
     for key, held in ledger.holding.items():
         shown = state.get(WORKLOADS, *key.split("/", 1)) if held.queue == queue else None
@@ -56,12 +56,12 @@ def _outranked(
 
 
 def _cohort(queue: str) -> set[str]:
-    return {one for one in COHORT if COHORT[one] == COHORT[queue] != ""} or {queue}
+    return {text for text in COHORT if COHORT[text] == COHORT[queue] != ""} or {queue}
 
 
-def _open_queue(state: State, one: Object) -> str:
+def _open_queue(state: State, obj: Object) -> str:
     """Return the ClusterQueue that a Workload waits for, if that is open to it; else nothing."""
-    local = state.get(LOCALS, one["metadata"]["namespace"], one["spec"].get("queueName", ""))
+    local = state.get(LOCALS, obj["metadata"]["namespace"], obj["spec"].get("queueName", ""))
     if local is None or local["spec"].get("stopPolicy", "None") != "None":
         return ""
     name: str = local["spec"]["clusterQueue"]
@@ -70,10 +70,10 @@ def _open_queue(state: State, one: Object) -> str:
     return "" if stopped else name
 
 
-def _waits(one: Object, ledger: LedgerWatch) -> bool:
-    key, status = _key(one), one.get("status", {})
-    held = {told["type"]: told["status"] for told in status.get("conditions", ())}
-    if key in ledger.holding or key not in ledger.jobs or not one["spec"].get("active", True):
+def _waits(obj: Object, ledger: LedgerWatch) -> bool:
+    key, status = _key(obj), obj.get("status", {})
+    held = {condition["type"]: condition["status"] for condition in status.get("conditions", ())}
+    if key in ledger.holding or key not in ledger.jobs or not obj["spec"].get("active", True):
         return False
     if held.get("Finished") == "True" or held.get("Requeued") == "False":
         return False
@@ -81,19 +81,19 @@ def _waits(one: Object, ledger: LedgerWatch) -> bool:
 
 
 def _is_leaving(queue: str, ledger: LedgerWatch) -> bool:
-    return any(ledger.holding[one].queue in _cohort(queue) for one in ledger.evicting)
+    return any(ledger.holding[text].queue in _cohort(queue) for text in ledger.evicting)
 
 
-def _cpu_milli(one: Object) -> int:
-    (podset,) = one["spec"]["podSets"]
+def _cpu_milli(obj: Object) -> int:
+    (podset,) = obj["spec"]["podSets"]
     (container,) = podset["template"]["spec"]["containers"]
     cpu: str = container["resources"]["requests"]["cpu"]
     return int(podset["count"]) * milli(cpu)
 
 
-def _priority(one: Object) -> int:
-    return int(one["spec"].get("priority", 0))
+def _priority(obj: Object) -> int:
+    return int(obj["spec"].get("priority", 0))
 
 
-def _key(one: Object) -> str:
-    return f"{one['metadata']['namespace']}/{one['metadata']['name']}"
+def _key(obj: Object) -> str:
+    return f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"

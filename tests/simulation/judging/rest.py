@@ -46,18 +46,18 @@ class Rest:
         demand(now_s - self._moved_s <= LATE_S, "rest", f"nothing moves: {why}")
         demand(now_s - self._began_s <= REST_S_MAX, "rest", why)
 
-    def _waits(self, one: dict[str, dict[str, dict[str, str]]]) -> bool:
+    def _waits(self, obj: dict[str, dict[str, dict[str, str]]]) -> bool:
         """Tell whether a Workload says of itself until when it waits, and that is not over."""
-        at = one.get("status", {}).get("requeueState", {}).get("requeueAt", "")
+        at = obj.get("status", {}).get("requeueState", {}).get("requeueAt", "")
         return bool(at) and datetime.fromisoformat(at).timestamp() * 1_000_000 > self._now_us()
 
 
 def unrest(world: World) -> str:
     """Tell what is still going on in a world; empty: nothing."""
-    for one in world.cluster.jobs():
-        managed = QUEUE_LABEL in one["metadata"].get("labels", {})
-        if managed and not finished(one):
-            return f"{one['metadata']['name']} is not finished"
+    for job in world.cluster.jobs():
+        managed = QUEUE_LABEL in job["metadata"].get("labels", {})
+        if managed and not finished(job):
+            return f"{job['metadata']['name']} is not finished"
     if not world.makers.done:
         return "some Workload has no Job yet"
     if not world.removers.done:

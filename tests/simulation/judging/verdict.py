@@ -22,8 +22,8 @@ Rule = Literal[
 class BrokenRuleError(AssertionError):
     """A promise that does not hold in some world."""
 
-    def __init__(self, rule: Rule, found: str) -> None:
-        super().__init__(f"{rule}: {found}")
+    def __init__(self, rule: Rule, text: str) -> None:
+        super().__init__(f"{rule}: {text}")
         self.rule = rule
 
 
@@ -31,14 +31,14 @@ OBJECTIONS: list[BrokenRuleError] = []
 """Of the world that lives now."""
 
 
-def demand(holds: object, rule: Rule, found: str) -> None:
+def demand(holds: object, rule: Rule, text: str) -> None:
     """Raise unless something holds.
 
     Raises:
         BrokenRuleError: it does not.
     """
     if not holds:
-        broken = BrokenRuleError(rule, found)
+        broken = BrokenRuleError(rule, text)
         OBJECTIONS.append(broken)
         raise broken
 

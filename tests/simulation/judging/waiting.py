@@ -23,14 +23,14 @@ def check_nobody_is_stuck(entries: Iterable[Entry]) -> int:
     """Fold a ledger turn by turn and assert it of everybody; return how often that was asked."""
     state, asked = State(), 0
     for _, turn in groupby(entries, key=lambda entry: entry.turn):
-        told = [decode(entry.payload) for entry in turn]
+        events = [decode(entry.payload) for entry in turn]
         preemptors = set(state.intents)
-        for event in told:
+        for event in events:
             apply(state, event)
         if _decides(state):
             forest(state)
             _check_charges(state)
-            check_owners_first(state, told, preemptors)
+            check_owners_first(state, events, preemptors)
             check_ranks(state)
             for workload in state.workloads.values():
                 moves = what_moves(state, workload)
@@ -64,17 +64,21 @@ def what_moves(state: State, workload: Workload) -> str:
         case "inactive":
             return _stays_out(state, workload)
         case "parent":
-            moving = any(one.phase != "inactive" for one in variants(state, workload))
+            moving = any(variant.phase != "inactive" for variant in variants(state, workload))
             return "its variants" if moving else ""
         case "evicting":
             return "its stop" if _is_watched(state, workload) else ""
         case "admitted":
             return "" if _is_drained(state, workload) else _ends(state, workload)
         case "reserved":
-            ready = {name for name, told in workload.checks.items() if told.state == "Ready"}
+            ready = {
+                name
+                for name, check_state in workload.checks.items()
+                if check_state.state == "Ready"
+            }
             defined = state.objects.cluster_queues.get(workload.cluster_queue)
             rules = () if defined is None else defined.spec.checks
-            return "its checks" if any(one.name not in ready for one in rules) else ""
+            return "its checks" if any(rule.name not in ready for rule in rules) else ""
         case "pending":
             return _pends(state, workload)
 
@@ -93,7 +97,7 @@ def _is_drained(state: State, workload: Workload) -> bool:
     objects, namespace = state.objects, workload.key.partition("/")[0]
     cq = objects.cluster_queues.get(workload.cluster_queue)
     local = objects.local_queues.get(f"{namespace}/{workload.queue}")
-    policies = [one.spec.stop_policy for one in (cq, local) if one is not None]
+    policies = [event.spec.stop_policy for event in (cq, local) if event is not None]
     return "HoldAndDrain" in policies
 
 
@@ -129,16 +133,18 @@ def _is_tried(state: State, workload: Workload) -> bool:
     if cq is None or not cq.active:
         return False
     waits = [
-        one
-        for one in state.workloads.values()
-        if one.cluster_queue == cq.name and one.phase == "pending"
+        workload
+        for workload in state.workloads.values()
+        if workload.cluster_queue == cq.name and workload.phase == "pending"
     ]
-    return any(one.pending_status is not None or one.key in state.intents for one in waits)
+    return any(
+        workload.pending_status is not None or workload.key in state.intents for workload in waits
+    )
 
 
 def _said(state: State, workload: Workload) -> str:
     """Return what it said, if what it said is so."""
-    said = workload.pending_status.others if workload.pending_status is not None else ()
+    others = workload.pending_status.others if workload.pending_status is not None else ()
     cq = state.forest.cluster_queues.get(workload.cluster_queue)
     local = state.objects.local_queues.get(f"{workload.key.partition('/')[0]}/{workload.queue}")
     holds = {
@@ -151,7 +157,7 @@ def _said(state: State, workload: Workload) -> str:
         "ReplacedSliceLeaves": replaced_leaves(state, workload),
         "VariantLeaves": sibling_leaves(state, workload),
     }
-    return next((one for one in said if holds.get(one)), "")
+    return next((text for text in others if holds.get(text)), "")
 
 
 def _is_watched(state: State, workload: Workload) -> bool:
@@ -162,6 +168,8 @@ def _is_watched(state: State, workload: Workload) -> bool:
 
 
 def _decides(state: State) -> bool:
-    rounds = [state.rounds.get(one) for one in state.expected or ()]
+    rounds = [state.rounds.get(text) for text in state.expected or ()]
     rounds += state.rounds.values() if rounds else ()
-    return bool(rounds) and all(one is not None and one.completed for one in rounds)
+    return bool(rounds) and all(
+        candidate_round is not None and candidate_round.completed for candidate_round in rounds
+    )

@@ -36,16 +36,16 @@ class Taken:
     def commit(self, position: Position) -> None:
         """Note a committed position, and object if it is one of what was never stored."""
         end = self._ends.get(position.incarnation, 0)
-        found = f"observation {position.seq} counts as read, and {end} is the newest there was"
-        demand(position.seq <= end, "loss", found)
+        text = f"observation {position.seq} counts as read, and {end} is the newest there was"
+        demand(position.seq <= end, "loss", text)
         known = self._seqs.get(position.incarnation, 0)
         self._seqs[position.incarnation] = max(known, position.seq)
 
     def object_to_number(self, ledger_id: str, seq: int) -> None:
-        """Object to an entry under a number that EVENTS has told of something else."""
-        told = self.told(ledger_id)
-        found = f"{ledger_id}/{seq} is written, and EVENTS has told up to {told}"
-        demand(seq > told, "past", found)
+        """Object to an entry under a number that EVENTS has reported of something else."""
+        number = self.told(ledger_id)
+        text = f"{ledger_id}/{seq} is written, and EVENTS has told up to {number}"
+        demand(seq > number, "past", text)
 
     def store(self, stream: Stream) -> None:
         """Note how far a stream is."""
@@ -63,8 +63,8 @@ class Taken:
         taken = self._seqs.get(stream.created_us, 0)
         kept = next(stream.after(max(taken, 0)), None)
         lost = kept is not None and kept.seq < below
-        found = f"observations below {below} are purged, and {taken} is the newest in a ledger"
-        demand(not lost, "loss", found)
+        text = f"observations below {below} are purged, and {taken} is the newest in a ledger"
+        demand(not lost, "loss", text)
         demand(below - 1 <= stream.last_seq, "loss", f"{below} is beyond the end")
 
 
@@ -102,7 +102,7 @@ class Post:
         while standing and standing[-1].seq >= seq:
             standing.pop()
         first, newest = self._calls.get(name, (0, 0))
-        known = next((one.call for one in reversed(standing) if one.session == session), 0)
+        known = next((stored.call for stored in reversed(standing) if stored.session == session), 0)
         demand(newest >= known, "past", f"{name} is stored behind what was told after it")
         standing.append(Stored(seq, session, max(known, first)))
         self._stored.add(name)
@@ -126,64 +126,64 @@ class WatchedServer(Server):
             "events": _published,
         }
 
-    def _store(self, found: Stream, message: Incoming) -> Object:
-        kind = found.config["name"].rpartition("_")[2]
-        newest = _newest(found, message) if kind == "events" else ""
-        holds = found.newest(message.subject) if kind == "leases" else None
-        told = super()._store(found, message)
-        self._rules.get(kind, _nothing)(found, message, told | {"newest": newest})
+    def _store(self, stream: Stream, message: Incoming) -> Object:
+        kind = stream.config["name"].rpartition("_")[2]
+        newest = _newest(stream, message) if kind == "events" else ""
+        holds = stream.newest(message.subject) if kind == "leases" else None
+        store = super()._store(stream, message)
+        self._rules.get(kind, _nothing)(stream, message, store | {"newest": newest})
         since_s = asyncio.get_running_loop().time() - self.rolled_back_s
         if holds is not None and since_s > LEASE_S:
             _object_to_theft(holds, message)
-        return told
+        return store
 
-    def _keep(self, found: Stream, message: Incoming) -> Object:
-        told = super()._keep(found, message)
+    def _keep(self, stream: Stream, message: Incoming) -> Object:
+        row = super()._keep(stream, message)
         name = message.headers.get("Nats-Msg-Id", "")
         if name in self.holes:
             self.holes.discard(name)
-            found.delete(told["seq"])
-        return told
+            stream.delete(row["seq"])
+        return row
 
     def _purge(self, name: str, body: Object) -> Object:
         if name.endswith("_observations") and body.get("seq"):
             self._taken.object_to_purge(self.stream(name), body["seq"], self.clock())
         return super()._purge(name, body)
 
-    def _observed(self, found: Stream, message: Incoming, told: Object) -> None:
+    def _observed(self, stream: Stream, message: Incoming, row: Object) -> None:
         """Object if one observation is taken for the repetition of another."""
-        self._taken.store(found)
-        key = found.created_us, message.headers.get("Nats-Msg-Id", "")
-        if not told.get("duplicate"):
+        self._taken.store(stream)
+        key = stream.created_us, message.headers.get("Nats-Msg-Id", "")
+        if not row.get("duplicate"):
             self._ids[key] = message.payload
-            self._post.store(key[1], key[0], told["seq"])
+            self._post.store(key[1], key[0], row["seq"])
         same = self._ids.get(key, message.payload) == message.payload
         demand(same, "loss", f"{key[1]} names two observations, and the second is dropped")
 
 
-def _published(found: Stream, message: Incoming, told: Object) -> None:
+def _published(stream: Stream, message: Incoming, obj: Object) -> None:
     """Object if EVENTS has an entry of one ledger twice, or not in order."""
     ledger_id, _, seq = message.headers.get(EVENT, "").rpartition("/")
-    before = told["newest"]
+    before = obj["newest"]
     follows = not before or int(seq) == int(before) + 1
-    what = f"{found.config['name']} has {ledger_id}/{seq} behind {ledger_id}/{before}"
-    demand(follows or told.get("duplicate"), "events", what)
+    what = f"{stream.config['name']} has {ledger_id}/{seq} behind {ledger_id}/{before}"
+    demand(follows or obj.get("duplicate"), "events", what)
 
 
-def _newest(found: Stream, message: Incoming) -> str:
+def _newest(stream: Stream, message: Incoming) -> str:
     """Return the seq of the newest entry of a message's ledger that a stream keeps; "": none."""
-    return newest_of(found, message.headers.get(EVENT, "").rpartition("/")[0])
+    return newest_of(stream, message.headers.get(EVENT, "").rpartition("/")[0])
 
 
-def newest_of(found: Stream, ledger_id: str) -> str:
+def newest_of(stream: Stream, ledger_id: str) -> str:
     """Return the seq of the newest entry of a ledger that a stream keeps; "": none."""
-    kept = found.newest_with(EVENT, f"{ledger_id}/")
+    kept = stream.newest_with(EVENT, f"{ledger_id}/")
     return "" if kept is None else kept.headers[EVENT].rpartition("/")[2]
 
 
 def is_complete(stream: Stream, ledger_id: str, seqs: Iterable[int]) -> bool:
     """Tell whether EVENTS has each of some entries of a ledger."""
-    marks = {one.headers.get(EVENT, "") for one in stream.after(0)}
+    marks = {record.headers.get(EVENT, "") for record in stream.after(0)}
     return all(f"{ledger_id}/{seq}" in marks for seq in seqs)
 
 
@@ -198,5 +198,5 @@ def _nobody(ledger_id: str) -> int:
     return 0
 
 
-def _nothing(found: Stream, message: Incoming, told: Object) -> None:
-    del found, message, told
+def _nothing(stream: Stream, message: Incoming, obj: Object) -> None:
+    del stream, message, obj

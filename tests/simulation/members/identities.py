@@ -76,8 +76,8 @@ class Identities:
             case WorkloadSubmitted():
                 self._believe(cluster_of(event.workload), f"{event.workload} comes")
                 known = cluster_of(event.workload) in self._uids
-                told = f"{event.workload} of another cluster comes"
-                demand(not (known and event.job.name == THEIRS), "loss", told)
+                text = f"{event.workload} of another cluster comes"
+                demand(not (known and event.job.name == THEIRS), "loss", text)
             case _:
                 pass
 
@@ -97,6 +97,6 @@ class Identities:
             self._replaced.add(name)
             self.replacements += 1
 
-    def _believe(self, place: str, told: str) -> None:
+    def _believe(self, place: str, text: str) -> None:
         doubted = self._replaced | self._unheard
-        demand(place not in doubted, "loss", f"{told} by another's list")
+        demand(place not in doubted, "loss", f"{text} by another's list")

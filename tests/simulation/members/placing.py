@@ -52,15 +52,15 @@ class PlacingSite(Site):
         decide, _ = processes.scheduler(
             self.bus, lambda: self.ledger, lambda: "ledger", self.policy, MEMBERS
         )
-        found = {"s": decide}
+        fields = {"s": decide}
         for name, cluster in self.clusters.items():
             uid, api = uid_of(name), cluster.api
             observe = processes.ingest(
                 self.bus, api, lambda: self.kinds, cluster=name, cluster_uid=uid, places=True
             )
             act = processes.actuator(self.bus, api, cluster=name, cluster_uid=uid, places=True)
-            found |= {f"i-{name}": observe, f"a-{name}": act}
-        return found | self.impostor.bodies(found, places=True)
+            fields |= {f"i-{name}": observe, f"a-{name}": act}
+        return fields | self.impostor.bodies(fields, places=True)
 
     def _submit(self, cluster: Cluster, number: int) -> None:
         super()._submit(cluster, number)
@@ -99,9 +99,9 @@ class PlacingSite(Site):
         for name, cluster in self.clusters.items():
             if now_s() - self.restored_s.get(name, -RESTORED_S) < RESTORED_S:
                 continue
-            for one in cluster.jobs():
-                origin = one["metadata"].get("annotations", {}).get(ORIGIN)
-                if origin and not waits(one):
+            for job in cluster.jobs():
+                origin = job["metadata"].get("annotations", {}).get(ORIGIN)
+                if origin and not waits(job):
                     running[origin].add(name)
         for origin, names in running.items():
             demand(len(names) == 1, "once", f"{origin} runs in {' and '.join(sorted(names))}")
@@ -109,7 +109,7 @@ class PlacingSite(Site):
     def unrest(self) -> str:
         """See ``Shore.unrest``; no copy is left behind."""
         for name, cluster in self.clusters.items():
-            for one in cluster.jobs():
-                if ORIGIN in one["metadata"].get("annotations", {}):
-                    return f"a copy of {one['metadata']['name']} is left in {name}"
+            for job in cluster.jobs():
+                if ORIGIN in job["metadata"].get("annotations", {}):
+                    return f"a copy of {job['metadata']['name']} is left in {name}"
         return super().unrest()

@@ -105,7 +105,7 @@ class Site(Shore):
         decide, _ = processes.scheduler(
             self.bus, lambda: self.ledger, lambda: "ledger", self.policy, MEMBERS
         )
-        found = {"s": decide}
+        fields = {"s": decide}
         for name, cluster in self.clusters.items():
             api = cluster.api
             uid = uid_of(name)
@@ -113,8 +113,8 @@ class Site(Shore):
                 self.bus, api, lambda: self.kinds, cluster=name, cluster_uid=uid
             )
             act = processes.actuator(self.bus, api, cluster=name, cluster_uid=uid)
-            found |= {f"i-{name}": observe, f"a-{name}": act}
-        return found | self.impostor.bodies(found)
+            fields |= {f"i-{name}": observe, f"a-{name}": act}
+        return fields | self.impostor.bodies(fields)
 
     # what people do, and what strikes
 
@@ -219,7 +219,7 @@ class Site(Shore):
             if now_s() - self.restored_s.get(name, -RESTORED_S) < RESTORED_S:
                 continue
             pods = cluster.api.registry.state.items("pods")
-            milli = sum(cpu_milli(one) for one in pods if runs(one))
+            milli = sum(cpu_milli(pod) for pod in pods if runs(pod))
             demand(milli <= QUOTA_MILLI, "quota", f"{milli}m run in {name}")
 
     def _see(self, name: str, change: Change) -> None:
@@ -233,19 +233,19 @@ class Site(Shore):
         decision = meta.get("annotations", {}).get(DECISION, "")
         self._read_entries()
         order = self.starts.get(decision)
-        told = f"{meta['name']} is started in {name} by {decision or 'nobody'}"
-        demand(order is not None, "once", told)
+        text = f"{meta['name']} is started in {name} by {decision or 'nobody'}"
+        demand(order is not None, "once", text)
         assert order is not None
         where, whose = order.job.cluster or CLUSTER, local(order.job.uid)
         uid = meta["annotations"].get(GROUP_UID, meta["uid"])
-        demand((where, whose) == (name, uid), "once", f"{told}: an order of {where}")
+        demand((where, whose) == (name, uid), "once", f"{text}: an order of {where}")
 
     def unrest(self) -> str:
         """See ``Shore.unrest``."""
         for name, cluster in self.clusters.items():
-            for one in cluster.jobs():
-                if not finished(one):
-                    return f"{one['metadata']['name']} is not finished in {name}"
+            for job in cluster.jobs():
+                if not finished(job):
+                    return f"{job['metadata']['name']} is not finished in {name}"
         for name, groups in self.groups.items():
             if why := groups.unrest():
                 return f"{why} in {name}"
@@ -263,7 +263,7 @@ def runs(pod: Object) -> bool:
 def waits(job: Object) -> bool:
     """Tell whether a Job is suspended, or a pod gated."""
     gates = job["spec"].get("schedulingGates") or ()
-    return bool(job["spec"].get("suspend")) or any(one["name"] == ADMISSION for one in gates)
+    return bool(job["spec"].get("suspend")) or any(gate["name"] == ADMISSION for gate in gates)
 
 
 def cpu_milli(pod: Object) -> int:

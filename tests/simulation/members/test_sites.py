@@ -27,7 +27,11 @@ def test_each_cluster_runs_its_own_within_its_quota_and_all_ends(seed: int) -> N
     site = live(seed)
     assert set(site.struck) == set(STRIKES)
     assert site.highest >= QUOTA_MILLI
-    grouped = {one.job.cluster for one in site.starts.values() if one.job.kind == "pod-group"}
+    grouped = {
+        decision.job.cluster
+        for decision in site.starts.values()
+        if decision.job.kind == "pod-group"
+    }
     assert grouped == ({"", "east", "west"} if seed % GROUPED == 1 else set())
 
 

@@ -85,8 +85,8 @@ class Movers:
     def _notes(self, path: str) -> dict[str, str]:
         kind, _, name = path.partition("/")
         state = self._cluster.api.registry.state
-        found: Object = state.get(f"{kind}.kueue.x-k8s.io", "", name) or {"metadata": {}}
-        notes: dict[str, str] = found["metadata"].get("annotations") or {}
+        obj: Object = state.get(f"{kind}.kueue.x-k8s.io", "", name) or {"metadata": {}}
+        notes: dict[str, str] = obj["metadata"].get("annotations") or {}
         return notes
 
     def _annotate(self, path: str, notes: dict[str, str | None]) -> None:

@@ -94,10 +94,10 @@ class Site(Shore):
 
     def _furnish(self, placed: dict[str, int]) -> None:
         def made(kind: str, name: str, tree: str, spec: Object) -> Object:
-            found = named(kind, name, spec=spec)
+            obj = named(kind, name, spec=spec)
             if placed[tree]:
-                found["metadata"]["annotations"] = {PARTITION: str(placed[tree])}
-            return found
+                obj["metadata"]["annotations"] = {PARTITION: str(placed[tree])}
+            return obj
 
         for name in COHORTS:
             answer = self.cluster.act(
@@ -112,7 +112,7 @@ class Site(Shore):
 
     def _bodies(self) -> dict[str, processes.Body]:
         api = self.cluster.api
-        found = {"i": processes.ingest(self.bus, api, lambda: self.kinds)}
+        fields = {"i": processes.ingest(self.bus, api, lambda: self.kinds)}
         for number, ledger in enumerate(self.both):
             decide, _ = processes.scheduler(
                 self.bus,
@@ -122,8 +122,8 @@ class Site(Shore):
                 partition=number,
             )
             act = processes.actuator(self.bus, api, partition=number)
-            found |= {f"s-{number}": decide, f"a-{number}": act}
-        return found
+            fields |= {f"s-{number}": decide, f"a-{number}": act}
+        return fields
 
     # what people do
 
@@ -161,26 +161,29 @@ class Site(Shore):
         return self.trees.owners[tree] if active and all(active) else None
 
     def _queue(self, name: str) -> Object:
-        found: Object | None
-        found = self.cluster.api.registry.state.get("clusterqueues.kueue.x-k8s.io", "", name)
-        assert found is not None
-        return found
+        fields: Object | None
+        fields = self.cluster.api.registry.state.get("clusterqueues.kueue.x-k8s.io", "", name)
+        assert fields is not None
+        return fields
 
     def _running(self, tree: str) -> list[str]:
         """Return the uids of a tree's Jobs that run and that nobody deletes."""
         return [
-            one["metadata"]["uid"]
-            for one in self.cluster.jobs()
-            if TREES[one["metadata"]["namespace"]] == tree
-            and not (waits(one) or finished(one) or "deletionTimestamp" in one["metadata"])
+            job["metadata"]["uid"]
+            for job in self.cluster.jobs()
+            if TREES[job["metadata"]["namespace"]] == tree
+            and not (waits(job) or finished(job) or "deletionTimestamp" in job["metadata"])
         ]
 
     # what must hold
 
     def _told(self, ledger_id: str) -> int:
         """Return the newest entry of a ledger that the EVENTS of its partition keeps."""
-        found = (self.bus.server.streams.get(names_of(CLUSTER, one).events) for one in PARTITIONS)
-        return max(int(newest_of(each, ledger_id) or 0) for each in found if each is not None)
+        streams = (
+            self.bus.server.streams.get(names_of(CLUSTER, partition).events)
+            for partition in PARTITIONS
+        )
+        return max(int(newest_of(each, ledger_id) or 0) for each in streams if each is not None)
 
     async def watch(self) -> None:
         """Count what runs, and say again what somebody objected to on the way."""
@@ -210,17 +213,17 @@ class Site(Shore):
             return
         meta = after["metadata"]
         decision = meta.get("annotations", {}).get(DECISION, "")
-        told = f"{meta['name']} is started by {decision or 'nobody'}"
+        text = f"{meta['name']} is started by {decision or 'nobody'}"
         partition, order = self.trees.orders.get(decision, (None, None))
-        demand(order is not None and order.job.uid == meta["uid"], "once", told)
+        demand(order is not None and order.job.uid == meta["uid"], "once", text)
         owner = self.trees.owners[TREES[meta["namespace"]]]
-        demand(owner == partition, "once", f"{told}, and its tree is {owner}'s")
+        demand(owner == partition, "once", f"{text}, and its tree is {owner}'s")
 
     def unrest(self) -> str:
         """See ``Shore.unrest``."""
-        for one in self.cluster.jobs():
-            if not finished(one):
-                return f"{one['metadata']['namespace']}/{one['metadata']['name']} is not finished"
+        for job in self.cluster.jobs():
+            if not finished(job):
+                return f"{job['metadata']['namespace']}/{job['metadata']['name']} is not finished"
         for ledger in self.both:
             if ledger.watch.holding:
                 return f"{next(iter(ledger.watch.holding))} holds quota"
@@ -238,9 +241,9 @@ class Site(Shore):
             counts = [status.get(f"{what}Workloads") for what in ("pending", "admitted")]
             if any(counts):
                 return f"{name} shows {counts} workloads"
-        for one in self.cluster.api.registry.state.items("workloads.kueue.x-k8s.io"):
-            if not _holds(one, "Finished"):
-                return f"{one['metadata']['name']} is not shown as finished"
+        for obj in self.cluster.api.registry.state.items("workloads.kueue.x-k8s.io"):
+            if not _holds(obj, "Finished"):
+                return f"{obj['metadata']['name']} is not shown as finished"
         return ""
 
 
@@ -257,17 +260,20 @@ def _spec(cohort: str, *, preempts: bool) -> Object:
 
 def _paths() -> dict[str, list[str]]:
     """Return the paths of each tree's objects, below Kueue's API."""
-    found = {tree: list[str]() for tree in TREES.values()}
+    mapping = {tree: list[str]() for tree in TREES.values()}
     for name in COHORTS:
-        found[name].append(f"cohorts/{name}")
+        mapping[name].append(f"cohorts/{name}")
     for name, tree in TREES.items():
-        found[tree].append(f"clusterqueues/{name}")
-    return found
+        mapping[tree].append(f"clusterqueues/{name}")
+    return mapping
 
 
 def _holds(workload: Object, condition: str) -> bool:
     conditions = workload.get("status", {}).get("conditions") or ()
-    return any(one["type"] == condition and one["status"] == "True" for one in conditions)
+    return any(
+        candidate_condition["type"] == condition and candidate_condition["status"] == "True"
+        for candidate_condition in conditions
+    )
 
 
 def _given(what: Any) -> Any:  # noqa: ANN401 - whatever it is

@@ -189,5 +189,5 @@ class Trees:
         """Object if quota is given away before all that runs in its tree is charged."""
         watch, tree = self._watches[partition], self.tree_of(workload)
         for uid in self._running(tree):
-            told = f"{workload} gets quota of {tree}, where {uid} runs uncharged"
-            demand(watch.holds(uid), "loss", told)
+            text = f"{workload} gets quota of {tree}, where {uid} runs uncharged"
+            demand(watch.holds(uid), "loss", text)

@@ -67,9 +67,9 @@ class Crews:
             there = [*self._there(crew, "leader"), *self._there(crew, "worker")]
             if len(there) < 1 + workers:
                 return f"{crew} is not complete"
-            for one in there:
-                if one["status"].get("phase") != "Succeeded":
-                    return f"{one['metadata']['name']} is not done"
+            for obj in there:
+                if obj["status"].get("phase") != "Succeeded":
+                    return f"{obj['metadata']['name']} is not done"
         return "" if not self._left else "a crew is to come"
 
     def _is_over(self, crew: str) -> bool:
@@ -77,23 +77,26 @@ class Crews:
         state = self._cluster.api.registry.state
         workload = state.get("workloads.kueue.x-k8s.io", self._team, crew) or {"status": {}}
         conditions = workload.get("status", {}).get("conditions", [])
-        return any(one["type"] == "Finished" and one["status"] == "True" for one in conditions)
+        return any(
+            condition["type"] == "Finished" and condition["status"] == "True"
+            for condition in conditions
+        )
 
     def _dismiss(self, crew: str) -> None:
         """Delete pods that were made before anybody knew that their crew was over."""
-        for one in [*self._there(crew, "leader"), *self._there(crew, "worker")]:
-            if one["spec"].get("schedulingGates"):
-                path = f"/api/v1/namespaces/{self._team}/pods/{one['metadata']['name']}"
+        for obj in [*self._there(crew, "leader"), *self._there(crew, "worker")]:
+            if obj["spec"].get("schedulingGates"):
+                path = f"/api/v1/namespaces/{self._team}/pods/{obj['metadata']['name']}"
                 self._cluster.act("user", "DELETE", path, {"gracePeriodSeconds": 0})
 
     def _there(self, crew: str, role: str) -> list[Object]:
         return [
-            one
-            for one in self._cluster.api.registry.state.items("pods")
-            if one["metadata"].get("labels", {}).get(_GROUP) == crew
-            and one["metadata"]["labels"][_ROLE] == role
-            and "deletionTimestamp" not in one["metadata"]
-            and one["status"].get("phase") != "Failed"
+            obj
+            for obj in self._cluster.api.registry.state.items("pods")
+            if obj["metadata"].get("labels", {}).get(_GROUP) == crew
+            and obj["metadata"]["labels"][_ROLE] == role
+            and "deletionTimestamp" not in obj["metadata"]
+            and obj["status"].get("phase") != "Failed"
         ]
 
     def _make(self, crew: str, role: str, total: int) -> None:
@@ -113,7 +116,7 @@ class Crews:
                 "restartPolicy": "Never",
                 "containers": [container],
                 "nodeSelector": {"kind": "placed"} if self._placed and role == "leader" else {},
-                "schedulingGates": [{"name": one} for one in _GATES[: 1 + self._placed]],
+                "schedulingGates": [{"name": gate} for gate in _GATES[: 1 + self._placed]],
             },
         }
         path = f"/api/v1/namespaces/{self._team}/pods"

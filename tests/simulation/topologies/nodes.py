@@ -70,8 +70,8 @@ class Nodes:
                 whole = {"status": {"allocatable": {"cpu": str(CPU)}}}
                 self._change(f"{name}/status", whole)
                 self._change(name, {"spec": {"taints": None, "unschedulable": None}})
-        for one in self._foreign():
-            self._delete("foreign", one["metadata"]["name"])
+        for obj in self._foreign():
+            self._delete("foreign", obj["metadata"]["name"])
 
     def collect(self) -> None:
         """Delete pods whose node is gone, or evicts them, as Kubernetes' controllers do."""
@@ -91,8 +91,8 @@ class Nodes:
         self._cluster.machinery.add_node(f"x{number}", labels=labels, cpu=str(CPU), pods="8")
 
     def _be_ready(self, name: str, status: str) -> None:
-        told = {"type": "Ready", "status": status, "reason": "Simulated"}
-        self._change(f"{name}/status", {"status": {"conditions": [told]}})
+        condition = {"type": "Ready", "status": status, "reason": "Simulated"}
+        self._change(f"{name}/status", {"status": {"conditions": [condition]}})
         self._change(name, {"spec": {"taints": None if status == "True" else [_UNREADY]}})
 
     def _fill(self, name: str) -> None:
@@ -115,15 +115,15 @@ class Nodes:
 
     def _foreign(self) -> list[Object]:
         return [
-            one
-            for one in self._cluster.api.registry.state.items("pods")
-            if one["metadata"]["namespace"] == "foreign"
+            obj
+            for obj in self._cluster.api.registry.state.items("pods")
+            if obj["metadata"]["namespace"] == "foreign"
         ]
 
     def _ails(self, name: str) -> bool:
         node = self._found(name)
         assert node is not None, name
-        ready = [one["status"] for one in node["status"]["conditions"]] == ["True"]
+        ready = [condition["status"] for condition in node["status"]["conditions"]] == ["True"]
         amounts = node["status"].get("allocatable") or node["status"]["capacity"]
         spec = node["spec"]
         well = ready and amounts["cpu"] == str(CPU)

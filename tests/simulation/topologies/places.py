@@ -90,7 +90,7 @@ class Places:
                 pass
 
     def _ask(self, event: WorkloadSubmitted | WorkloadChanged) -> None:
-        self._asked[event.workload] = {one.name: one for one in event.podsets}
+        self._asked[event.workload] = {podset.name: podset for podset in event.podsets}
         self._replaces[event.workload] = event.replaces
         if event.elastic:
             self._elastic.add(event.workload)
@@ -120,12 +120,19 @@ class Places:
 
     def _take(self, key: str, assignment: tuple[PodSetAssignment, ...], seq: int) -> None:
         """Put a workload where an assignment says; what it did not have there has to fit."""
-        given = {one.name: one for one in assignment if one.topology is not None}
+        given = {
+            assignment.name: assignment
+            for assignment in assignment
+            if assignment.topology is not None
+        }
         if not given:
             return
         older = self._handed.pop(self._replaces.get(key, ""), {})
         before = self.held.pop(key, older)
-        now = {name: Placed(_hosts(one), _milli(one)) for name, one in given.items()}
+        now = {
+            name: Placed(_hosts(assignment), _milli(assignment))
+            for name, assignment in given.items()
+        }
         self.held[key] = now
         for name, placed in now.items():
             whole = sum(placed.hosts.values()) == given[name].count
@@ -134,7 +141,7 @@ class Places:
         for name, placed in self.held[key].items():
             self._note(key, name, placed, before.get(name, Placed({}, 0)), seq)
         for why in self._misplaced(key, now):
-            demand(holds=False, rule="quota", found=f"at {seq} {key} on {now}: {why}")
+            demand(holds=False, rule="quota", text=f"at {seq} {key} on {now}: {why}")
 
     def _note(self, key: str, name: str, placed: Placed, before: Placed, seq: int) -> None:
         job = self.jobs[key]
@@ -152,7 +159,7 @@ class Places:
             return "there is no such node"
         if not node.spec.ready or node.spec.unschedulable:
             return "it takes no pods"
-        if any(one.effect in REPELLING for one in node.spec.taints):
+        if any(taint.effect in REPELLING for taint in node.spec.taints):
             return "it has a taint"
         used = self._foreign_on(host)
         for key in self.held:
@@ -166,17 +173,20 @@ class Places:
 
     def _own_on(self, key: str, host: str) -> dict[str, int]:
         """Return what a workload holds on a node."""
-        mine = [(one, one.hosts.get(host, 0)) for one in self.held.get(key, {}).values()]
-        cpu = sum(pods * one.pod_milli for one, pods in mine)
+        mine = [
+            (placement, placement.hosts.get(host, 0))
+            for placement in self.held.get(key, {}).values()
+        ]
+        cpu = sum(pods * placement.pod_milli for placement, pods in mine)
         return {"cpu": cpu, "pods": sum(pods for _, pods in mine)}
 
     def _foreign_on(self, host: str) -> Counter[str]:
         """Return what pods use of a node beyond what whom they name holds there."""
-        told = self._foreign.get(host)
-        if told is None:
+        event = self._foreign.get(host)
+        if event is None:
             return Counter()
-        used = Counter[str](told.usage)
-        for key, amounts in told.claimed.items():
+        used = Counter[str](event.usage)
+        for key, amounts in event.claimed.items():
             own = Counter[str]()
             for other in self._named(key):
                 own.update(self._own_on(other, host))
@@ -186,7 +196,7 @@ class Places:
     def _named(self, key: str) -> set[str]:
         """Return the workloads that pods may mean: those of an elastic job name any slice."""
         job = self.jobs.get(key, "")
-        return {key, *(one for one in self._elastic if self.jobs[one] == job)}
+        return {key, *(text for text in self._elastic if self.jobs[text] == job)}
 
     def _misplaced(self, key: str, now: dict[str, Placed]) -> Iterator[str]:
         """Yield what of a workload's wish its place does not fulfil, as far as nodes are there."""
@@ -214,9 +224,9 @@ class Places:
         return counts
 
     def _check_start(self, order: StartOrdered, seq: int) -> None:
-        for one in order.podsets:
-            hosts = Counter[str]() if one.topology is None else _domains(one.topology)
-            placed = one.topology is None or hosts.total() == one.count
+        for podset in order.podsets:
+            hosts = Counter[str]() if podset.topology is None else _domains(podset.topology)
+            placed = podset.topology is None or hosts.total() == podset.count
             demand(placed, "quota", f"at {seq} {order.workload} starts with pods without a place")
 
 
@@ -231,4 +241,9 @@ def _milli(given: PodSetAssignment) -> int:
 
 def _domains(assignment: TopologyAssignment) -> Counter[str]:
     assert assignment.levels[-1] == HOSTNAME
-    return Counter({one.values[-1]: one.count for one in unpack(assignment)})
+    return Counter(
+        {
+            topology_domain.values[-1]: topology_domain.count
+            for topology_domain in unpack(assignment)
+        }
+    )

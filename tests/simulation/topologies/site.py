@@ -164,9 +164,9 @@ class Site(Shore):
         self.nodes.mend()
         self.nodes.collect()
         self.crews.work()
-        for one in self.cluster.api.registry.state.items("workloads.kueue.x-k8s.io"):
-            if not one["spec"].get("active", True):  # a check rejected it
-                meta = one["metadata"]
+        for obj in self.cluster.api.registry.state.items("workloads.kueue.x-k8s.io"):
+            if not obj["spec"].get("active", True):  # a check rejected it
+                meta = obj["metadata"]
                 path = f"{KUEUE}/namespaces/{meta['namespace']}/workloads/{meta['name']}"
                 self.cluster.act("user", "PATCH", path, {"spec": {"active": True}})
 
@@ -215,17 +215,17 @@ class Site(Shore):
         return self.places.jobs.get(named_, "")
 
     def _living(self, job: str, podset: str, host: str) -> int:
-        found = self.cluster.api.registry.state.items("pods")
-        of = [one for one in found if one["metadata"].get("labels", {}).get(PODSET) == podset]
-        return sum(_is_let_go(one, host) for one in of if self._job_of(one) == job)
+        documents = self.cluster.api.registry.state.items("pods")
+        of = [obj for obj in documents if obj["metadata"].get("labels", {}).get(PODSET) == podset]
+        return sum(_is_let_go(item, host) for item in of if self._job_of(item) == job)
 
     def unrest(self) -> str:
-        for one in self.cluster.jobs():
-            if not finished(one):
-                return f"{one['metadata']['name']} is not finished"
+        for obj in self.cluster.jobs():
+            if not finished(obj):
+                return f"{obj['metadata']['name']} is not finished"
         if self.ledger.watch.holding or self.places.held:
             return "somebody holds quota"
-        if any(_is_gated(one) for one in self.cluster.api.registry.state.items("pods")):
+        if any(_is_gated(item) for item in self.cluster.api.registry.state.items("pods")):
             return "a pod waits"
         if why := self.crews.unrest():
             return why
@@ -233,7 +233,7 @@ class Site(Shore):
 
 
 def _is_gated(pod: Object) -> bool:
-    return any(one["name"] == GATE for one in pod["spec"].get("schedulingGates") or ())
+    return any(gate["name"] == GATE for gate in pod["spec"].get("schedulingGates") or ())
 
 
 def _is_let_go(pod: Object, host: str) -> bool:

@@ -15,7 +15,7 @@ from tidegate.kinds.pods import Pod
 
 BUSY = 410
 """A seed in whose world many nodes fail under somebody's pods."""
-SEEDS = [0, BUSY, *(pytest.param(one, marks=pytest.mark.slow) for one in range(1, 40))]
+SEEDS = [0, BUSY, *(pytest.param(number, marks=pytest.mark.slow) for number in range(1, 40))]
 
 
 @cache
@@ -32,14 +32,14 @@ def test_no_node_is_overfilled_and_each_pod_goes_to_its_own_whatever_happens(see
 
 
 def test_services_die_and_nodes_are_replaced_in_such_a_world() -> None:
-    found = lived(BUSY)
-    assert found.deaths > 0
-    assert found.places.replaced > 0
+    site = lived(BUSY)
+    assert site.deaths > 0
+    assert site.places.replaced > 0
 
 
 def choose_the_first(pods: Sequence[Pod], place: Place, *_: object) -> dict[str, Values]:
-    waiting = [one for one in pods if one.spec.scheduling_gates]
-    return {one.metadata.name: place.domains[0].values for one in waiting}
+    waiting = [pod for pod in pods if pod.spec.scheduling_gates]
+    return {pod.metadata.name: place.domains[0].values for pod in waiting}
 
 
 def test_the_judge_notices_pods_that_are_sent_elsewhere() -> None:

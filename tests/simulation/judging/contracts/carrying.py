@@ -31,11 +31,11 @@ class Carrying:
         self._held_s: float | None = None  # when it was told last that the lease is its own
         self.holds = False  # the lease, as far as it was told
 
-    def hear(self, told: Published) -> None:
+    def hear(self, message: Published) -> None:
         """Note an order that it was handed."""
-        event = decode(told.payload)
+        event = decode(message.payload)
         if isinstance(event, StartOrdered | StopOrdered):
-            self._heard[event.job.uid] = told.ledger_id, told.seq, _now_s()
+            self._heard[event.job.uid] = message.ledger_id, message.seq, _now_s()
 
     def hold(self, *, ours: bool) -> None:
         """Note what it was told of its lease."""

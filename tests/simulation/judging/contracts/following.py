@@ -27,22 +27,22 @@ class Following:
         """Note from where it reads."""
         self._read = after or 0
 
-    def offer(self, told: Published) -> None:
+    def offer(self, message: Published) -> None:
         """Note what it is handed."""
-        if self._is_behind_a_gap(told):
+        if self._is_behind_a_gap(message):
             self._offered[self._read] = self._offered.get(self._read, 0) + 1
 
-    def take(self, told: Published) -> None:
+    def take(self, message: Published) -> None:
         """Note that it reads on, and object if it should have looked for what is missing."""
-        if self._is_behind_a_gap(told):
+        if self._is_behind_a_gap(message):
             looked = self._offered.get(self._read, 0) >= LOOKS_MIN
-            found = (
-                f"events {self._read + 1} to {told.seq - 1} did not come, and are not looked for"
+            text = (
+                f"events {self._read + 1} to {message.seq - 1} did not come, and are not looked for"
             )
-            demand(looked, "loss", found)
-        if told.ledger_id == self._ledger_id:
-            self._read = max(self._read, told.seq)
+            demand(looked, "loss", text)
+        if message.ledger_id == self._ledger_id:
+            self._read = max(self._read, message.seq)
 
-    def _is_behind_a_gap(self, told: Published) -> bool:
-        ours = told.ledger_id == self._ledger_id
-        return ours and 0 < self._read < told.seq - 1
+    def _is_behind_a_gap(self, message: Published) -> bool:
+        ours = message.ledger_id == self._ledger_id
+        return ours and 0 < self._read < message.seq - 1

@@ -33,8 +33,8 @@ class Past:
                 if self.on_restored is not None:
                     self.on_restored()
             case GapObserved():
-                found = f"at {seq} {event.found_seq} is said to miss what follows it"
-                demand(event.found_seq >= event.expected_seq, "past", found)
+                text = f"at {seq} {event.found_seq} is said to miss what follows it"
+                demand(event.found_seq >= event.expected_seq, "past", text)
             case CopyFact():
                 pass  # its version is that of another object, in another cluster
             case QueueElsewhere():
@@ -52,18 +52,18 @@ class Past:
             if isinstance(event, WorkloadSubmitted):
                 self._give_way(event, term)
                 ended, gone = self._gone.pop(uid, (term, 0))
-                found = f"at {seq} version {version} of {uid} is taken up, gone since {gone}"
+                text = f"at {seq} version {version} of {uid} is taken up, gone since {gone}"
                 # A new term does not know who was there before the last one's end.
-                demand(version >= gone or term > ended, "past", found)
+                demand(version >= gone or term > ended, "past", text)
             known = self.versions.get(uid, 0)
-            found = f"at {seq} version {version} of {uid} came after {known}"
-            demand(version >= known, "past", found)
+            text = f"at {seq} version {version} of {uid} came after {known}"
+            demand(version >= known, "past", text)
             self.versions[uid] = version
 
     def _give_way(self, event: WorkloadSubmitted, term: int) -> None:
         """Take a Workload that a job names as its own for there: it only stands for that now.
 
-        It is told again as it was, once the job is gone or names another.
+        It is reported again as it was, once the job is gone or names another.
         """
         uid, known = self._let_go.pop(event.workload, ("", 0))
         if event.prebuilt and uid in self._direct and uid in self._gone:

@@ -9,17 +9,19 @@ from tests.simulation.judging.verdict import demand
 from tidegate.contracts.entry import Message, Position
 
 
-def check_reading(stream: Stream | None, after: Position, told: Sequence[Message]) -> None:
+def check_reading(stream: Stream | None, after: Position, messages: Sequence[Message]) -> None:
     """Object to what was passed over, and to what lies behind the place that was asked for.
 
     What the server does not keep any more, nobody can be told of; nothing of a stream that is gone.
     """
-    if not told or stream is None or stream.created_us != told[-1].at.incarnation:
+    if not messages or stream is None or stream.created_us != messages[-1].at.incarnation:
         return
     known = after.incarnation == stream.created_us
-    first, last = after.seq if known else 0, told[-1].at.seq
-    seqs = [one.at.seq for one in told]
+    first, last = after.seq if known else 0, messages[-1].at.seq
+    seqs = [message.at.seq for message in messages]
     back = f"observation {seqs[0]} is read behind {first}"
     demand(seqs[0] > first, "past", back)
-    missed = [one.seq for one in stream.after(first) if one.seq < last and one.seq not in seqs]
+    missed = [
+        record.seq for record in stream.after(first) if record.seq < last and record.seq not in seqs
+    ]
     demand(not missed, "loss", f"observations {missed[:3]} are stored, and passed over")

@@ -27,9 +27,9 @@ class Watching:
     def begin(self, path: str, version: str) -> None:
         """Object to a watch that begins behind what is known, or without the list that is due."""
         demand(path not in self._expired, "loss", f"{path} is watched on, and was to be listed")
-        told = self._told.get(path, 0)
-        found = f"{path} is watched from {version} on, and {told} is the newest that was told"
-        demand(int(version or 0) <= told, "loss", found)
+        number = self._told.get(path, 0)
+        text = f"{path} is watched from {version} on, and {number} is the newest that was told"
+        demand(int(version or 0) <= number, "loss", text)
 
     def hear(self, path: str, line: bytes) -> None:
         """Note what a watch tells."""
@@ -43,5 +43,5 @@ class Watching:
         self._expired.add(path)
 
     def _note(self, path: str, body: bytes) -> None:
-        found = max(map(int, _VERSION.findall(body)), default=0)
-        self._told[path] = max(self._told.get(path, 0), found)
+        number = max(map(int, _VERSION.findall(body)), default=0)
+        self._told[path] = max(self._told.get(path, 0), number)
