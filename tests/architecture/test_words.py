@@ -114,3 +114,42 @@ def test_a_local_name_says_which_object_it_is(package: str) -> None:
         if name in PARTICIPLES
     }
     assert vague == set()
+
+
+VAGUE = {
+    "anybody",
+    "found",
+    "nobody",
+    "one",
+    "said",
+    "somebody",
+    "told",
+    "whoever",
+    "whom",
+}
+"""Local names that no test needs: its workloads, events and answers have names."""
+
+FOLDERS = sorted(path.name for path in (ROOT / "tests").iterdir() if any(path.rglob("*.py")))
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_local_name_of_a_test_says_which_object_it_is(folder: str) -> None:
+    vague = {
+        f"{path.relative_to(ROOT)}: {function}: {name}"
+        for path in sorted((ROOT / "tests" / folder).rglob("*.py"))
+        for function, name in names_in(path)
+        if name in VAGUE
+    }
+    assert vague == set()
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_no_test_is_named_after_a_person_in_place_of_an_object(folder: str) -> None:
+    persons = {
+        f"{path.relative_to(ROOT)}: {node.name}"
+        for path in sorted((ROOT / "tests" / folder).rglob("test_*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if node.name.startswith("test_") and PRONOUNS.search(node.name.replace("_", " "))
+    }
+    assert persons == set()
