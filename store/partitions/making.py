@@ -14,8 +14,6 @@ from tidegate.errors import LedgerUnreachableError
 
 EVENTS_DEFAULT = 5_000_000
 """How many seqs a partition spans."""
-RESERVE_EVENTS = 2_000_000
-"""Room behind the newest event that a table keeps which becomes the first partition."""
 CALL_MAX = 500
 """Partitions that one call makes at most: each takes locks until its transaction ends."""
 FUNCTION = "ledger_make_partitions"

@@ -41,8 +41,6 @@ __all__ = ["check", "downgrade", "prepare", "rebuild_reports", "steps_down", "up
 
 _LOCK = 7_116_100_103
 """PostgreSQL's advisory lock for migrations: any number that is only ours."""
-_FIRST_REPORTS = "0002"
-"""From this revision on there are reports."""
 _LOCK_TIMEOUT = "10s"
 """For a table lock: all others queue behind a session that waits for one, so it is given up."""
 
@@ -187,7 +185,7 @@ def prepare(engine: Engine, current: str | None) -> None:
 def _refresh_reports(conn: Connection, current: str | None) -> None:
     """Make the reports' rows again, or write down that it is to be done beside the services."""
     stale = "" if current is None else _asks_for_rebuild(current)
-    if current is None or current < _FIRST_REPORTS or (stale and conn.dialect.name == "sqlite"):
+    if stale and conn.dialect.name == "sqlite":
         _rebuild(conn)
     elif stale:
         _note_stale(conn, stale)

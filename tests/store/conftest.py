@@ -15,9 +15,10 @@ from sqlalchemy import Engine
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.schema import migrate
+from tests.parts.newer import newer
 from tests.parts.postgresql import Server, postgresql
 
-__all__ = ["postgresql"]
+__all__ = ["newer", "postgresql"]
 DATABASES = ("memory", "file", pytest.param("postgresql", marks=pytest.mark.real))
 Fresh: TypeAlias = Callable[[], AbstractContextManager[Engine]]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from msgspec.structs import replace
-from sqlalchemy import Engine, insert, text
+from sqlalchemy import Engine, text
 
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
@@ -14,7 +14,6 @@ from store.partitions.detaching import attached, detach, drop
 from store.partitions.making import SIGNATURE, is_partition
 from store.reading.report_audit import Finding, audit
 from store.schema import migrate
-from store.tables import ledger_event
 from tests.parts.postgresql import Server
 from tests.store.histories import LEASE_US, ticks
 from tidegate.contracts.chain import GENESIS, seal
@@ -129,65 +128,6 @@ def test_without_rights_the_writer_goes_on_to_the_end_of_its_room(engine: Engine
     with pytest.raises(LedgerUnreachableError, match="ledger_make_partitions"):
         append(ledger, entries[16:])
     assert list(ledger.read()) == entries[:16]
-
-
-@pytest.mark.parametrize("rows", [5, 35])
-def test_a_plain_table_becomes_the_first_partition_without_being_rewritten(
-    engine: Engine, rows: int
-) -> None:
-    entries = ticks(rows + 5)
-    append(led(engine), entries[:rows])
-    migrate.downgrade(engine, "0006")
-    assert not any(is_partition(name) for name in tables(engine))
-    with engine.begin() as conn:
-        conn.execute(text("CREATE ROLE appending"))
-        conn.execute(text("GRANT SELECT, INSERT ON ledger_event TO appending"))
-        conn.execute(text("GRANT SELECT (seq) ON ledger_event TO PUBLIC"))
-    try:
-        before = file_of(engine, "ledger_event")
-        migrate.upgrade(engine)
-        assert file_of(engine, "ledger_event_0") == before
-        assert bounds(engine) == {"ledger_event_0": "FOR VALUES FROM (MINVALUE) TO ('5000000')"}
-        ledger = SqlLedger(engine, reports=False, partition_events=SIZE)
-        append(ledger, entries[rows:])
-        assert list(ledger.read()) == entries
-        with engine.connect() as conn:
-            may = "SELECT has_table_privilege('appending', :table, 'INSERT')"
-            asked = [{"table": "ledger_event"}, {"table": "ledger_event_0"}]
-            assert [conn.scalar(text(may), item) for item in asked] == [True, False]
-            makes = "SELECT has_function_privilege('appending', :function, 'EXECUTE')"
-            assert conn.scalar(text(makes), {"function": SIGNATURE})
-    finally:
-        with engine.begin() as conn:
-            conn.execute(text("DROP OWNED BY appending; DROP ROLE appending"))
-
-
-def tables(engine: Engine) -> list[str]:
-    with engine.connect() as conn:
-        message = "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p')"
-        return list(conn.scalars(text(message)))
-
-
-def test_what_is_prepared_holds_while_the_writer_goes_on(engine: Engine) -> None:
-    entries = ticks(30)
-    append(led(engine), entries[:10])
-    migrate.downgrade(engine, "0006")
-    with engine.connect() as reader:
-        assert reader.scalar(text("SELECT count(*) FROM ledger_event")) == 10
-        reader.commit()
-    prepare_only(engine)
-    with engine.begin() as conn:  # as the writer of the version before does
-        values = [
-            {name: getattr(entry, name) for name in Entry.__struct_fields__} for entry in entries
-        ]
-        conn.execute(insert(ledger_event), values[10:])
-    prepare_only(engine)  # again, as after a kill
-    migrate.upgrade(engine)
-    assert list(SqlLedger(engine).read()) == entries
-
-
-def prepare_only(engine: Engine) -> None:
-    migrate.prepare(engine, "0006")
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,10 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from store.ledger import SqlLedger
 from store.reading.as_of import past
-from store.schema import migrate
 from tests.parts.drawn import drawn
 from tests.parts.reports import rows
 from tests.store.histories import AT, LEASE_US, sealed
@@ -186,17 +185,6 @@ def test_what_stays_as_it_was_keeps_its_author(engine: Engine) -> None:
     )
     cost_of = [(row["author"], row["per_unit_hour"]) for row in rows(engine, "prices")]
     assert cost_of == [("kim", 1.0), ("kim", 2 / (1 << 30)), ("lee", 3 / (1 << 30))]
-
-
-def test_a_downgrade_keeps_what_the_table_before_could_say(engine: Engine) -> None:
-    write(engine, [priced(MARCH_30_US, "cpu=0.5 EUR, cpu=2 EUR from 2026-04-01, cpu=9 EUR own")])
-    migrate.downgrade(engine, "0010")
-    with engine.connect() as conn:
-        assert [tuple(row) for row in conn.execute(text("SELECT * FROM price ORDER BY 3"))] == [
-            ("spot", "cpu", 0.5, "EUR", "2026-03-30", "2026-04-01"),
-            ("spot", "cpu", 2.0, "EUR", "2026-04-01", None),
-        ]
-    migrate.upgrade(engine)
 
 
 DAY_TEXTS = [f"2026-04-{day:02d}" for day in range(1, 11)]

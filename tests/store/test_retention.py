@@ -17,6 +17,7 @@ from store.schema import migrate, report_state
 from store.schema.rebuilding import rebuild_beside
 from store.schema.retention import expire
 from store.statements.clock import HOUR_US
+from tests.parts.newer import NEWEST, Newer
 from tests.store.conftest import Fresh
 from tests.store.test_reports import history, summed, tables, written
 from tests.store.test_two_partitions import busy, retold, story, write
@@ -156,7 +157,7 @@ def test_a_rebuild_that_was_broken_off_goes_on_and_takes_in_what_came_meanwhile(
 @BESIDE_A_WRITER
 @pytest.mark.real
 def test_rights_and_policies_stay_and_tables_are_where_migrations_find_them(
-    filled: Engine,
+    filled: Engine, newer: Newer
 ) -> None:
     with filled.begin() as conn:
         conn.execute(text("DROP ROLE IF EXISTS rebuilt_reader"))
@@ -170,8 +171,9 @@ def test_rights_and_policies_stay_and_tables_are_where_migrations_find_them(
     for _ in rebuild_beside(filled):
         pass
     assert catalog(filled) == before
-    migrate.downgrade(filled, "0003")
+    newer()
     migrate.upgrade(filled)
+    migrate.downgrade(filled, NEWEST)
     with filled.begin() as conn:
         conn.execute(text("DROP OWNED BY rebuilt_reader"))
         conn.execute(text("DROP ROLE rebuilt_reader"))

@@ -2,47 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, text
 
-import migrations
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.schema import report_state
 from store.schema.migrate import check, downgrade, upgrade
 from store.schema.rebuilding import rebuild_beside
-from store.schema.version import revisions
+from tests.parts.newer import NEWEST, NEXT, Newer
 from tests.parts.reports import rows
+from tests.store.conftest import DATABASES
 from tests.store.histories import LEASE_US, sealed
 from tests.store.story import STORY
 from tidegate.contracts.entry import Positions
 from tidegate.errors import LedgerUnreachableError
-
-NEWEST = revisions()[-1]
-NEXT = f"{int(NEWEST) + 1:04}"
-MIGRATION = f'''"""A column more."""
-
-import sqlalchemy as sa
-from alembic import op
-
-revision, down_revision = "{NEXT}", "{NEWEST}"
-REBUILDS_REPORTS = {{rebuilds}}
-READABLE_FROM = "{{readable_from}}"
-
-
-def upgrade() -> None:
-    op.add_column("report_workload", sa.Column("note", sa.String(), server_default=""))
-
-
-def downgrade() -> None:
-    op.drop_column("report_workload", "note")
-'''
-Newer = Callable[..., pytest.MonkeyPatch]
 
 
 @pytest.fixture
@@ -57,23 +34,6 @@ def ledger(url: str) -> Iterator[Engine]:
     written.renew(1, 0)
     yield engine
     engine.dispose()
-
-
-@pytest.fixture
-def newer(tmp_path: Path) -> Iterator[Newer]:
-    """Become a version with one migration more; ``undo`` is this version again."""
-    patch = pytest.MonkeyPatch()
-
-    def become(readable_from: str, *, rebuilds: bool = False) -> pytest.MonkeyPatch:
-        folder = tmp_path / "migrations"
-        shutil.copytree(Path(str(migrations.__file__)).parent, folder, dirs_exist_ok=True)
-        message = MIGRATION.format(readable_from=readable_from, rebuilds=rebuilds)
-        (folder / "versions" / f"{NEXT}_more.py").write_text(message)
-        patch.setattr(migrations, "__file__", str(folder / "__init__.py"))
-        return patch
-
-    yield become
-    patch.undo()
 
 
 def test_readers_go_on_on_a_newer_schema_that_names_them(ledger: Engine, newer: Newer) -> None:
@@ -138,3 +98,27 @@ def test_a_migration_that_wants_reports_made_again_leaves_that_to_a_rebuild_besi
     with ledger.connect() as conn:
         assert report_state.read(conn, 0).stale == ""
     assert rows(ledger, "waits") == before
+
+
+PREPARED = """\
+def prepare(engine: sa.Engine) -> None:
+    with engine.begin() as conn:
+        conn.execute(sa.text("CREATE TABLE prepared (column_1 INTEGER)"))
+
+
+def upgrade() -> None:
+    op.drop_table("prepared")
+
+
+def downgrade() -> None:
+    pass
+"""
+
+
+@pytest.mark.parametrize("url", DATABASES[1:], indirect=True)  # one in memory has one connection
+def test_what_a_migration_prepares_is_committed_before_its_transaction(
+    ledger: Engine, newer: Newer
+) -> None:
+    newer(body=PREPARED)
+    upgrade(ledger)
+    check(ledger, writes=True)

@@ -41,12 +41,12 @@ def downgrade(
 
     To roll back: stop the scheduler, run this command of the newer version, start the older
     scheduler. The older scheduler's error names the revision that it needs. The command refuses
-    while a scheduler leads, and below a revision that the events need.
+    while a scheduler leads, and if a migration cannot be undone without losing events.
 
     Examples:
-      tidegate ledger downgrade --to 0005 --dry-run --ledger ledger.db
+      tidegate ledger downgrade --to 0001 --dry-run --ledger ledger.db
 
-      tidegate ledger downgrade --to 0005 --ledger postgresql://tidegate@db/tidegate
+      tidegate ledger downgrade --to 0001 --ledger postgresql://tidegate@db/tidegate
     """
     from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
     from store.schema.migrate import steps_down  # noqa: PLC0415
