@@ -38,6 +38,6 @@ class Metrics:
         self.passed_over = counter("passed_over", "Entries of the ledger that made no sense.")
         self.forged = counter("forged_events", "Messages in EVENTS that no ledger wrote.")
         self.waiting = gauge("orders_waiting", "Jobs whose newest order is not carried out yet.")
-        self.showing = gauge("projections_waiting", "Objects that do not show yet what they shall.")
+        self.showing = gauge("projections_waiting", "Objects whose status is not up to date yet.")
         self.active = gauge("active", "1 while this actuator holds the lease.")
         self.seq = gauge("ledger_seq", "The newest ledger seq read.")

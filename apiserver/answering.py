@@ -21,7 +21,7 @@ from apiserver.resources import PODS
 from apiserver.watching import read_version, whole
 from apiserver.writes.binding import bind
 from apiserver.writes.deleting import DeleteOptions, delete
-from apiserver.writes.registry import How, Registry
+from apiserver.writes.registry import Registry, WriteOptions
 from tidegate.kube.ports import Response
 
 Object = dict[str, Any]
@@ -29,7 +29,7 @@ Query = Mapping[str, str]
 
 
 class Sent(NamedTuple):
-    """What came with a request."""
+    """The media type, the body and the user of a request."""
 
     content_type: str
     body: bytes
@@ -165,12 +165,12 @@ def _delete_all(registry: Registry, target: Target, query: Query, body: bytes) -
     return listing
 
 
-def _how(query: Query, content: Sent) -> How:
+def _how(query: Query, content: Sent) -> WriteOptions:
     dry = query.get("dryRun", "")
     if dry not in ("", "All"):
         raise bad_request(f"dryRun is All or nothing, not {dry}")
     strict = query.get("fieldValidation") == "Strict"
-    return How(dry=bool(dry), strict=strict, user=content.user)
+    return WriteOptions(dry=bool(dry), strict=strict, user=content.user)
 
 
 def _read_object(body: bytes) -> Object:

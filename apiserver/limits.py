@@ -1,4 +1,4 @@
-"""What the embedded server does not do; ``tidegate cluster status`` prints it."""
+"""The limits of the embedded server, which ``tidegate cluster status`` prints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which resources the embedded server has: one row each, and what CRDs add at run time."""
+"""The resources of the embedded server: one row each, and those that CRDs add at run time."""
 
 from __future__ import annotations
 

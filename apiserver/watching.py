@@ -111,7 +111,7 @@ async def watch_lines(registry: Registry, bells: Bells, request: Request) -> Asy
 
 
 class _Clock:
-    """When a watch ends and when it owes a bookmark, by the loop's time."""
+    """The times at which a watch ends and is due a bookmark, by the loop's clock."""
 
     def __init__(self, request: Request) -> None:
         self._time = asyncio.get_running_loop().time

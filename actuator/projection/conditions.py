@@ -197,7 +197,7 @@ def _stay_away(view: WorkloadView, at_us: int) -> None:
 def _change(view: WorkloadView, event: WorkloadChanged) -> None:
     view.deactivated = view.deactivated and event.active  # else it was written: theirs again
     if event.active and not view.active and view.phase == "inactive" and not view.parent:
-        view.phase = "parent" if view.family else "pending"
+        view.phase = "parent" if view.has_variants else "pending"
         _reactivate(view, event.at_us)
     view.counts = siblings.counts(event) if view.elastic else {}
     view.queue, view.active = event.queue, event.active

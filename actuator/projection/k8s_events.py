@@ -35,7 +35,7 @@ from tidegate.contracts.fact_kinds.strays import StrayReported
 from tidegate.contracts.facts import ActuationFailed, FactEvent, WorkloadFinished, WorkloadSubmitted
 from tidegate.contracts.subjects import name_of
 from tidegate.core.admission.second_pass import NODE_FAILURES
-from tidegate.core.folding.strays import SAID
+from tidegate.core.folding.strays import MESSAGES
 from tidegate.core.queueing import siblings
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import JOB_KINDS
@@ -293,6 +293,6 @@ def _stopped(event: StrayReported, seq: int) -> Object | None:
         "name": event.job.name,
         "uid": event.uid,
     }
-    message = f"The job must not run: {SAID[event.reason]}"
+    message = f"The job must not run: {MESSAGES[event.reason]}"
     reason = NOT_ADMITTED if event.reason == "Unreadable" else SUSPENDED
     return event_about(regarding, f"{seq:x}.s", event.at_us, ("Warning", reason, message))

@@ -185,7 +185,7 @@ def local_queue_status(
     readiness: ClusterQueueReadinessChanged | None,
     current: Object,
 ) -> Object:
-    """Return a LocalQueue's status as it shall be; ``queue`` is its ClusterQueue, if there is."""
+    """Return a LocalQueue's desired status; ``queue`` is its ClusterQueue, if there is."""
     status = {**current, **_counts(numbers)}
     for field, usage in _usages(numbers):
         status[field] = [] if queue is None else _flavors(queue, usage, borrowed=False)

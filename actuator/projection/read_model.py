@@ -88,7 +88,7 @@ class ReadModel:
             case ReservationRepeated() if event.workload in self.workloads or not self.fills_in:
                 self._repeat(event, decision)
             case VariantCreated():
-                self._submit(event.asked, decision)
+                self._submit(event.submission, decision)
             case WorkloadRemoved() | VariantDeleted() | WorkloadExpired(job=None):
                 self._remove(event)
             case ClusterQueueReadinessChanged():

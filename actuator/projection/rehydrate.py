@@ -82,7 +82,7 @@ def workload(wl: Workload) -> WorkloadView | None:
         own_priority=wl.spec.priority,
         max_execution_s=wl.spec.maximum_execution_time_seconds or 0,
         active=wl.spec.active,
-        phase=_phase(status.conditions, family=names.CONCURRENT_PARENT in meta.labels),
+        phase=_phase(status.conditions, has_variants=names.CONCURRENT_PARENT in meta.labels),
         cluster_queue=status.admission.cluster_queue if status.admission else "",
         assignment=_assignment(status.admission) if status.admission else (),
         failed_nodes=tuple(node.name for node in status.unhealthy_nodes),
@@ -181,8 +181,8 @@ def _prebuilt(meta: ObjectMeta, job: ObjectRef) -> str:
     return "" if meta.name == name else meta.name
 
 
-def _phase(conditions: tuple[Condition, ...], *, family: bool) -> Phase:
-    if family and holding(conditions, "Finished") is None:
+def _phase(conditions: tuple[Condition, ...], *, has_variants: bool) -> Phase:
+    if has_variants and holding(conditions, "Finished") is None:
         deactivated = holding(conditions, "QuotaReserved") is None and _is_inactive(conditions)
         return "inactive" if deactivated else "parent"
     steps: tuple[tuple[str, Phase], ...] = (

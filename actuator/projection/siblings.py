@@ -131,12 +131,12 @@ def join(
     view.flavor = ",".join(event.allowed_flavors or ())
     parent = workloads.get(view.parent)
     if parent is not None and parent.phase != "finished":
-        parent.family, parent.phase = True, "parent"
+        parent.has_variants, parent.phase = True, "parent"
 
 
 def disband(parent: WorkloadView) -> None:
     """Let a Workload without variants be like any other."""
-    parent.family = False
+    parent.has_variants = False
     if parent.phase == "parent":
         parent.phase = "pending"
 
@@ -168,7 +168,7 @@ def ungate(variant: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
 
 def family_labels(view: WorkloadView) -> dict[str, str]:
     """Return the label that a parent bears; none for others."""
-    return {names.CONCURRENT_PARENT: "true"} if view.family else {}
+    return {names.CONCURRENT_PARENT: "true"} if view.has_variants else {}
 
 
 def variant_object(view: WorkloadView, parent: Object, spec: Object) -> Object:
@@ -209,7 +209,7 @@ def put_family(desired: Object, view: WorkloadView) -> None:
     if view.parent:
         desired["spec"]["active"] = view.phase != "inactive"
     meta = desired["metadata"]
-    if view.made and view.family != (names.CONCURRENT_PARENT in meta.get("labels", {})):
+    if view.made and view.has_variants != (names.CONCURRENT_PARENT in meta.get("labels", {})):
         meta["labels"] = {**_without_mark(meta), **family_labels(view)}
 
 
@@ -231,7 +231,7 @@ def gate_states(view: WorkloadView, states: list[Object]) -> list[Object]:
 def family_fields(workload: Workload) -> dict[str, Any]:
     """Return what a Workload shows of its family, by the fields of ``WorkloadView``."""
     meta = workload.metadata
-    fields: dict[str, Any] = {"family": names.CONCURRENT_PARENT in meta.labels}
+    fields: dict[str, Any] = {"has_variants": names.CONCURRENT_PARENT in meta.labels}
     if job_of(meta) is not None:
         fields["parent"] = variant_of(meta)
         fields["flavor"] = meta.annotations.get(names.ALLOWED_FLAVORS, "")

@@ -1,4 +1,4 @@
-"""Whether a pod fits a node: requests, selector, required affinity, taints."""
+"""Decides whether a pod fits a node: requests, selector, required affinity, taints."""
 
 from __future__ import annotations
 

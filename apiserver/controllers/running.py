@@ -1,4 +1,4 @@
-"""What runs the controllers: each change makes keys due, and a step does what is due.
+"""Runs the controllers: each change makes keys due, and a step handles those that are due.
 
 With a delay given, each key waits that long after the change that made it due, so a simulation can
 let a Job controller be slow. Nothing here reads a clock but the registry's.

@@ -23,7 +23,7 @@ def _no_cause(*_: Object) -> Iterable[Cause]:
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """What is done to an object, in this order; each may only change the object it is given."""
+    """The steps of a write, in this order; each may only change the object it is given."""
 
     fill: Callable[[Object], None] = _nothing  # defaults; whenever an object comes in
     begin: Callable[[Object], None] = _nothing  # after admission, before a new object is checked

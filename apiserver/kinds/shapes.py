@@ -50,7 +50,7 @@ class Named(Shape, frozen=True):
 
 
 class Resources(Shape, frozen=True):
-    """What a container asks for."""
+    """The resources of a container."""
 
     limits: Quantities = {}
     requests: Quantities = {}
@@ -112,7 +112,7 @@ class Toleration(Shape, frozen=True):
 
 
 class PodSpec(Shape, frozen=True):
-    """What a pod is to be."""
+    """The spec of a pod."""
 
     containers: list[Container] = []
     init_containers: list[Container] = []
@@ -137,7 +137,7 @@ class Condition(Shape, frozen=True):
 
 
 class PodStatus(Shape, frozen=True):
-    """What a pod is."""
+    """The status of a pod."""
 
     phase: str = ""
     conditions: list[Condition] = []
@@ -166,7 +166,7 @@ class Selector(Shape, frozen=True):
 
 
 class JobSpec(Shape, frozen=True):
-    """What a Job is to do."""
+    """The spec of a Job."""
 
     parallelism: int = 0
     completions: int = 0
@@ -183,7 +183,7 @@ class JobSpec(Shape, frozen=True):
 
 
 class JobStatus(Shape, frozen=True):
-    """What a Job did."""
+    """The status of a Job."""
 
     active: int = 0
     ready: int = 0
@@ -205,7 +205,7 @@ class Job(Shape, frozen=True):
 
 
 class Taint(Shape, frozen=True):
-    """What keeps pods off a node."""
+    """A taint, which keeps pods off a node."""
 
     key: str
     effect: str
@@ -213,14 +213,14 @@ class Taint(Shape, frozen=True):
 
 
 class NodeSpec(Shape, frozen=True):
-    """What a node is for."""
+    """The spec of a node."""
 
     taints: list[Taint] = []
     unschedulable: bool = False
 
 
 class NodeStatus(Shape, frozen=True):
-    """What a node has."""
+    """The status of a node."""
 
     capacity: Quantities = {}
     allocatable: Quantities = {}

@@ -14,7 +14,7 @@ from apiserver.kinds.shapes import (
 
 
 class NamespaceSpec(Shape, frozen=True):
-    """What holds a namespace."""
+    """The finalizers of a namespace."""
 
     finalizers: list[str] = []
 
@@ -60,13 +60,13 @@ class PriorityClass(Shape, frozen=True):
 
 
 class ParamRef(Shape, frozen=True):
-    """Which parameter a policy is given."""
+    """A reference to the parameter of a policy."""
 
     name: str = ""
 
 
 class BindingSpec(Shape, frozen=True):
-    """Which policy is in force, and with what parameter."""
+    """A binding of a policy to its parameter."""
 
     policy_name: str = ""
     param_ref: ParamRef = ParamRef()
@@ -106,13 +106,13 @@ class Names(Shape, frozen=True):
 
 
 class Conversion(Shape, frozen=True):
-    """How a CRD's versions become one another."""
+    """The conversion between a CRD's versions."""
 
     strategy: str = ""
 
 
 class DefinitionSpec(Shape, frozen=True):
-    """What a CRD defines."""
+    """The spec of a CRD."""
 
     group: str = ""
     scope: str = ""

@@ -1,1 +1,1 @@
-"""What a request asks, read: paths, pages, selectors, patches."""
+"""Parses requests: paths, pages, selectors, patches."""

@@ -12,7 +12,7 @@ _PARTS = ("status", "finalize")  # of a namespace
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """What a path points at."""
+    """The object or collection that a path points at."""
 
     resource: Resource
     namespace: str | None  # None: every namespace, or a resource that has none

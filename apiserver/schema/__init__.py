@@ -1,1 +1,1 @@
-"""What a CRD's schema does to an object: unknown fields go, defaults come, the rest is checked."""
+"""Applies a CRD's schema to an object: prunes unknown fields, sets defaults, checks the rest."""

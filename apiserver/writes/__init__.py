@@ -1,1 +1,1 @@
-"""How a write comes into the state, or is refused."""
+"""Applies a write to the state, or refuses it."""

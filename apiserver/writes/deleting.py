@@ -18,14 +18,14 @@ _FINISHED = ("Succeeded", "Failed")
 
 
 class Preconditions(msgspec.Struct, frozen=True):
-    """What must be so, or nothing is deleted."""
+    """The preconditions of a delete."""
 
     uid: str | None = None
     resourceVersion: str | None = None  # noqa: N815 - the name on the wire
 
 
 class DeleteOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How to delete, as clients write it."""
+    """The options of a delete, as clients send them."""
 
     gracePeriodSeconds: int | None = None  # noqa: N815 - the name on the wire
     propagationPolicy: str | None = None  # noqa: N815 - the name on the wire

@@ -38,8 +38,8 @@ Object = dict[str, Any]
 _PATH_NAMED = ("rbac.authorization.k8s.io",)  # groups whose names may hold a colon
 
 
-class How(msgspec.Struct, frozen=True):
-    """What part of an object a write is about, how strictly it is read, and if it is meant."""
+class WriteOptions(msgspec.Struct, frozen=True):
+    """The subresource of a write, its strictness, and whether it is a dry run."""
 
     dry: bool = False  # creations only: all is checked, nothing is stored
     status: bool = False  # the status only
@@ -47,7 +47,7 @@ class How(msgspec.Struct, frozen=True):
     user: str = ""  # the client's user; empty: the server's own administrator
 
 
-WHOLE, STATUS = How(), How(status=True)
+WHOLE, STATUS = WriteOptions(), WriteOptions(status=True)
 
 
 class Registry:
@@ -72,7 +72,9 @@ class Registry:
             raise not_found(resource, name)
         return obj
 
-    def create(self, resource: Resource, namespace: str, obj: Object, how: How = WHOLE) -> Object:
+    def create(
+        self, resource: Resource, namespace: str, obj: Object, how: WriteOptions = WHOLE
+    ) -> Object:
         """Create an object, which belongs to the state from now on, and return it.
 
         A dry run returns what would have been stored.
@@ -99,7 +101,7 @@ class Registry:
         return _headed(resource, obj) if how.dry else self.store(resource, obj)
 
     def replace(
-        self, resource: Resource, namespace: str, name: str, obj: Object, how: How = WHOLE
+        self, resource: Resource, namespace: str, name: str, obj: Object, how: WriteOptions = WHOLE
     ) -> Object:
         """Put an object in the place of an older one, or its status only; return what is stored.
 
@@ -128,7 +130,7 @@ class Registry:
         namespace: str,
         name: str,
         patch: tuple[str, bytes],
-        how: How = WHOLE,
+        how: WriteOptions = WHOLE,
     ) -> Object:
         """Patch an object by (content type, body) and return what is stored.
 
@@ -178,7 +180,7 @@ class Registry:
             self.catalog.drop(obj["metadata"]["name"])
 
     def _update(
-        self, resource: Resource, namespace: str, name: str, obj: Object, how: How
+        self, resource: Resource, namespace: str, name: str, obj: Object, how: WriteOptions
     ) -> Object:
         old = self.find(resource, namespace, name)
         metadata, before = self._take_in(resource, namespace, obj), old["metadata"]

@@ -168,7 +168,12 @@ class _Life:
     def hold(self, at_us: int) -> None:
         """Let it wait."""
         tried = decisions.FlavorTried(
-            podset="main", flavor="default", resource="cpu", asked=2_000, free=500, allowed=64_000
+            podset="main",
+            flavor="default",
+            resource="cpu",
+            requested=2_000,
+            unused=500,
+            maximum=64_000,
         )
         self._decide(decisions.WorkloadPending, at_us, reason="WaitingForQuota", tried=(tried,))
 

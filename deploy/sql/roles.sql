@@ -1,4 +1,4 @@
--- The three roles of a ledger in PostgreSQL; run as a superuser, in the database that shall hold it.
+-- The three roles of a ledger in PostgreSQL; run as a superuser, in the database of that ledger.
 -- It may be run again, and for several databases of one server. Give each a password with ALTER ROLE … PASSWORD, or a certificate. What they may do to
 -- each table is granted by `python -m migrations` whenever the schema changes:
 --   tidegate_owner   makes and changes tables: only the init container "migrate" has its password

@@ -39,7 +39,7 @@ class Bringer:
     ) -> tuple[Found, int]:
         """Have a job there, and its status here; the second is the version of the one here.
 
-        What ended, or shall stop, is not made again. An elastic one gets the pods in ``counts``.
+        A job that ended or is to stop is not created again. An elastic one gets ``counts`` pods.
         """
         local = await object_of(self.home, job)
         if local is None:

@@ -131,7 +131,7 @@ def _spelled_out(event: LedgerEvent) -> tuple[LedgerEvent, ...]:
     """Return an event, and what it means for a variant that it makes or drops."""
     match event:
         case VariantCreated():
-            return event, event.asked
+            return event, event.submission
         case VariantDeleted():
             gone = WorkloadRemoved(at_us=event.at_us, workload=event.workload, uid=event.uid)
             return gone, event

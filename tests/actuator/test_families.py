@@ -78,7 +78,7 @@ def test_a_family_is_read_back_as_it_was_written() -> None:
     assert read.ungated_us == 1_772_352_000_000_000
     parent = rehydrate.workload(msgspec.convert(PARENT, Workload))
     assert parent is not None
-    assert (parent.family, parent.phase, parent.parent) == (True, "parent", "")
+    assert (parent.has_variants, parent.phase, parent.parent) == (True, "parent", "")
 
 
 def test_a_variant_that_gives_way_is_inactive_and_a_parent_without_variants_is_none() -> None:

@@ -71,7 +71,7 @@ def test_what_is_spent_and_when_all_of_it_is(ledger: str) -> None:
     assert fields["owner"] == "ClusterQueue/c"
     assert (fields["budgetHours"], fields["spentHours"], fields["percent"]) == ("100", "48", 48)
     # 52 hours are left at 2 cores: 26 hours after a day and 1,000 seconds.
-    assert (fields["held"], fields["spentAt"]) == ("2", "1970-01-03T02:16:40Z")
+    assert (fields["usage"], fields["spentAt"]) == ("2", "1970-01-03T02:16:40Z")
     assert fields["endsAt"] == "1970-02-01T00:00:00Z"
 
 

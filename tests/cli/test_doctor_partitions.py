@@ -122,7 +122,7 @@ def test_a_tree_that_is_long_on_its_way_hangs(
 
 def test_what_asks_and_does_not_leave_is_reported_with_since_when(halfway: str) -> None:
     with open_reader(halfway, partition=0, reports=False) as reader:
-        asked = [entry for entry in reader.ledger.read() if entry.type == "MoveAsked"]
+        asked = [entry for entry in reader.ledger.read() if entry.type == "MoveRequested"]
         then = reader._replace(end=asked[-1].seq)
         (move,) = moves_of(then.state())
-        assert (move.stage, since_us(then, move)) == ("Asked", asked[-1].at_us)
+        assert (move.stage, since_us(then, move)) == ("Requested", asked[-1].at_us)

@@ -26,7 +26,7 @@ from tidegate.cli.moves.waiting import Progress, home_of, progress_of, until_mov
 from tidegate.cli.objects.api_client import Asking, open_api
 from tidegate.cli.program import build
 from tidegate.contracts.fact_kinds.definitions import ClusterQueueDefined
-from tidegate.contracts.fact_kinds.handovers import MoveAsked
+from tidegate.contracts.fact_kinds.handovers import MoveRequested
 from tidegate.core.folding.fold import apply
 from tidegate.core.state.state import State
 from tidegate.errors import MoveHangsError
@@ -89,7 +89,12 @@ def test_each_step_of_a_move_is_reported_with_what_it_waits_for() -> None:
         progresses.append(watched.look())
 
     play(story)
-    assert [progress.stage for progress in progresses] == ["Unseen", "Asked", "Released", "Moved"]
+    assert [progress.stage for progress in progresses] == [
+        "Unseen",
+        "Requested",
+        "Released",
+        "Moved",
+    ]
     assert "was ordered to start or stop" in progresses[1].why
     assert "partition 1 has not said yet" in progresses[2].why
 
@@ -130,7 +135,7 @@ def test_a_tree_stays_while_a_part_of_it_does_not_ask(asks: dict[str, int], why:
         spec = ClusterQueueSpec(cohort="tree")
         apply(state, ClusterQueueDefined(at_us=1, name=name, uid=name, version=1, spec=spec))
     for name, to in asks.items():
-        asked = MoveAsked(at_us=2, kind="ClusterQueue", name=name, uid=name, version=2, to=to)
+        asked = MoveRequested(at_us=2, kind="ClusterQueue", name=name, uid=name, version=2, to=to)
         apply(state, asked)
     (move,) = moves_of(state)
     assert (move.tree, move.to, move.why) == ("Cohort/tree", 3, why)
@@ -148,7 +153,7 @@ def test_a_tree_of_which_another_partition_has_a_part_has_not_moved() -> None:
 
 
 def test_waiting_tells_each_stage_once_and_ends(capsys: pytest.CaptureFixture[str]) -> None:
-    stages = iter(("Asked", "Asked", "Released", "Moved"))
+    stages = iter(("Requested", "Requested", "Released", "Moved"))
     waits = list[float]()
 
     def look() -> Progress:
@@ -156,9 +161,9 @@ def test_waiting_tells_each_stage_once_and_ends(capsys: pytest.CaptureFixture[st
         return Progress(stage, f"because {stage}", 0)
 
     until_moved(look, 100, waits.append)
-    assert len(waits) == len(("Asked", "Asked", "Released"))
+    assert len(waits) == len(("Requested", "Requested", "Released"))
     assert capsys.readouterr().err.splitlines() == [
-        "asked: because Asked",
+        "requested: because Requested",
         "released: because Released",
         "moved: because Moved",
     ]
@@ -166,14 +171,14 @@ def test_waiting_tells_each_stage_once_and_ends(capsys: pytest.CaptureFixture[st
 
 def test_waiting_ends_with_what_hangs() -> None:
     with pytest.raises(MoveHangsError, match="after 0 s: w is being evicted"):
-        until_moved(lambda: Progress("Asked", "w is being evicted", 0), 0, list[float]().append)
+        until_moved(lambda: Progress("Requested", "w is being evicted", 0), 0, list[float]().append)
 
 
 @pytest.mark.parametrize(
     ("stage", "led", "text"),
     [
-        ("Asked", {0, 1}, "call it off: `tidegate partitions move a --to 0`"),
-        ("Asked", {0}, "start a scheduler and an actuator with --partition 1"),
+        ("Requested", {0, 1}, "call it off: `tidegate partitions move a --to 0`"),
+        ("Requested", {0}, "start a scheduler and an actuator with --partition 1"),
         ("Released", {1}, "start a scheduler and an actuator with --partition 0"),
         ("Released", {0, 1}, "partition 0's and 1's schedulers"),
         ("Listing", {1}, "ingest's log"),
@@ -181,7 +186,7 @@ def test_waiting_ends_with_what_hangs() -> None:
     ],
 )
 def test_what_to_do_depends_on_where_it_hangs(
-    stage: Literal["Unseen", "Asked", "Released", "Listing"], led: set[int], text: str
+    stage: Literal["Unseen", "Requested", "Released", "Listing"], led: set[int], text: str
 ) -> None:
     assert text in to_do(stage, "a", 0, 1, led)
 
@@ -231,7 +236,7 @@ def moved(staged: str, ledger: str, *words: str) -> Result:
 def test_a_move_is_asked_for_and_called_off(staged: str, ledger: str, api: Asking) -> None:
     dry = moved(staged, ledger, "first", "--to", "1", "--dry-run", "client", "-o", "json")
     document = json.loads(dry.stdout)
-    assert (document["from"], document["to"], document["stage"]) == (0, 1, "Asked")
+    assert (document["from"], document["to"], document["stage"]) == (0, 1, "Requested")
     assert document["objects"][0]["metadata"]["annotations"] == {MOVE_TO: "1"}
     assert notes_of(api, "first") == {}
     assert moved(staged, ledger, "first", "--to", "1", "--no-wait").exit_code == 0

@@ -95,7 +95,7 @@ def test_the_comment_behind_a_field_describes_it() -> None:
 def test_comments_of_a_type_hold_those_of_what_it_extends() -> None:
     row = field_comments(WorkloadPending)
     assert row["workload"] == '"<namespace>/<name>"'
-    assert row["shape"] == "the scheduling shape that is parked as a whole"
+    assert row["shape"] == "the scheduling shape, which is inadmissible as a whole"
     assert "reason" not in row
     assert field_comments(Decision) == {"at_us": "UTC microseconds"}
 

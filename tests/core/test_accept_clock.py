@@ -76,7 +76,7 @@ def test_time_never_runs_backwards() -> None:
 def test_an_hour_that_the_counter_does_not_show_is_recorded_and_not_followed() -> None:
     bus = waiting()
     facts = at(bus, BEGIN + HOUR).tell(beat(2))
-    assert facts == [ClockSkewed(at_us=BEGIN + SECOND, told_us=BEGIN + HOUR)]
+    assert facts == [ClockSkewed(at_us=BEGIN + SECOND, stored_us=BEGIN + HOUR)]
     [passed] = at(bus, BEGIN + HOUR + 2 * SECOND).tell(beat(4))
     assert passed == TimePassed(at_us=BEGIN + 3 * SECOND)
 
@@ -85,7 +85,7 @@ def test_a_clock_that_is_mended_is_followed_again() -> None:
     bus = waiting()
     at(bus, BEGIN + HOUR).tell(beat(2))
     [skewed] = at(bus, BEGIN + 2 * SECOND).tell(beat(3))
-    assert skewed == ClockSkewed(at_us=BEGIN + 2 * SECOND, told_us=BEGIN + 2 * SECOND)
+    assert skewed == ClockSkewed(at_us=BEGIN + 2 * SECOND, stored_us=BEGIN + 2 * SECOND)
     assert bus.state.skew_us == 0
     assert types(at(bus, BEGIN + 3 * SECOND).tell(beat(4))) == ["TimePassed"]
 

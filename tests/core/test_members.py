@@ -233,8 +233,8 @@ def test_a_cordoned_cluster_gets_nothing_new_and_a_drained_one_is_emptied(policy
     east = hub.members["east"]
     east.tell(job("first"))
     assert len(hub.orders()) == 1
-    held = FlavorSpec(clusters=("east",), held={"east": policy})  # type: ignore[dict-item]
-    hub.bus.tell(flavor("east", version=20, spec=held))
+    stopped = FlavorSpec(clusters=("east",), stop_policies={"east": policy})  # type: ignore[dict-item]
+    hub.bus.tell(flavor("east", version=20, spec=stopped))
     assert stop_policy(hub.bus.state, "east") == policy
     east.tell(job("second"))
     decisions = hub.decide()

@@ -106,7 +106,7 @@ class Story:
         preempted = [decision for decision in self.news if isinstance(decision, WorkloadPreempted)]
         rows = [(decision.by, decision.workload, str(decision.reason)) for decision in preempted]
         match expected:
-            case ["nobody", "preempts"]:
+            case ["no", "preemption"]:
                 assert rows == []
             case [by, "preempts", victim, reason]:
                 assert rows == [(key(by), key(victim), reason)]

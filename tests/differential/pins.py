@@ -36,7 +36,7 @@ def answers(scenario: Scenario) -> list[str]:
         runs = "; ".join(f"{name} on {where}" for name, where in sorted(running(world).items()))
         evicted = outcome.preemptions(played.cycles)
         leave = "; ".join(f"{by} evicts {victim}" for by, victim, _ in evicted)
-        names.append(f"  {number}: {runs or 'nobody'}{' | ' if leave else ''}{leave}")
+        names.append(f"  {number}: {runs or 'none'}{' | ' if leave else ''}{leave}")
     return names
 
 

@@ -83,7 +83,7 @@ def run_step(world: World, number: int, actions: list[Json]) -> Step:
 
 def _moves(decision: DecisionEvent) -> bool:
     """Tell whether a decision changes who holds quota or who is offered, and not only why."""
-    return not isinstance(decision, WorkloadPending) or decision.parked
+    return not isinstance(decision, WorkloadPending) or decision.inadmissible
 
 
 def termination(world: World, step: Step) -> Verdict:

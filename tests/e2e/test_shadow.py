@@ -46,7 +46,8 @@ def differences(ledger: str) -> dict[str, str]:
     )
     rows = document["differences"]
     ours = [row for row in rows if row["workload"].startswith("shadow-")]
-    return {row["workload"].partition("/job-")[2].rpartition("-")[0]: row["what"] for row in ours}
+    names = [row["workload"].partition("/job-")[2].rpartition("-")[0] for row in ours]
+    return dict(zip(names, (row["difference"] for row in ours), strict=True))
 
 
 def concerned(ledger: str, kind: type[WorkloadDecision]) -> set[str]:

@@ -27,8 +27,8 @@ from tidegate.replay.verify import verify
 
 KEPT = Path(__file__).parent / "kept"
 HEADS = {
-    "0.1.0-sample": "f757e6d4eae31e232b6d1702a3b6f2b5c9541c410536993a9c8163939a93c628",
-    "0.1.0-busy": "02587e8e0d36b6a9023715a8d93dee99565ec180781e41acb281daa627605043",
+    "0.1.0-sample": "3a049e2fa6bfe89c30892d8a46f74ea01dab6da03ef76719fb571f160caf9636",
+    "0.1.0-busy": "8d85114a08f52286e520e23752ce6acb142b7a2263982025a3c7c6c747af0a12",
 }
 """The hash of each one's last entry, so that the files themselves cannot be changed."""
 

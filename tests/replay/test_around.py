@@ -56,10 +56,10 @@ def test_what_ended_just_before_its_reservation_made_room(world: World) -> None:
     world.turn(world.wait(5), world.finish(small))
     notes, [waited], _ = looked(world, second)
     [freed] = waited.freed
-    assert (freed.what, freed.who) == ("WorkloadFinished", ended)
+    assert (freed.type, freed.object) == ("WorkloadFinished", ended)
     assert freed.amounts == {"f": {"cpu": "3"}}
     assert notes[waited.reserved_seq].freed == waited.freed
-    assert waited.held_seq < freed.seq < waited.reserved_seq == waited.to_seq - 1
+    assert waited.reason_seq < freed.seq < waited.reserved_seq == waited.to_seq - 1
 
 
 def test_quota_that_was_raised_made_room(world: World) -> None:
@@ -67,7 +67,7 @@ def test_quota_that_was_raised_made_room(world: World) -> None:
     world.quotas["c"] = 20
     world.turn(world.wait(5), world.queue("c"))
     _, [waited], [text] = looked(world, second)
-    assert [(freed.what, freed.who) for freed in waited.freed] == [("ClusterQueueDefined", "c")]
+    assert [(freed.type, freed.object) for freed in waited.freed] == [("ClusterQueueDefined", "c")]
     assert text.startswith("Quota was freed: c changed (ClusterQueueDefined) (seq ")
 
 

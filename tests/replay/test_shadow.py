@@ -67,7 +67,7 @@ def compared(*events: Event) -> Comparison:
 )
 def test_a_difference_is_named(events: tuple[Event, ...], what: list[str]) -> None:
     result = compared(SUBMITTED, *events)
-    assert [difference.what for difference in result.differences] == what
+    assert [difference.difference for difference in result.differences] == what
     assert (result.workloads, result.alike) == (1, int(not what))
 
 
@@ -80,7 +80,7 @@ def test_a_workload_held_here_is_shown_with_the_reason_of_then() -> None:
 def test_a_job_that_was_not_seen_to_run_ran_when_it_finished() -> None:
     finished = WorkloadFinished(at_us=7 * SECOND, **WHO)
     (difference,) = compared(SUBMITTED, finished).differences
-    assert (difference.what, difference.there_us) == ("starts only there", 7 * SECOND)
+    assert (difference.difference, difference.there_us) == ("starts only there", 7 * SECOND)
 
 
 def test_what_ran_before_or_was_started_by_the_ledgers_own_order_is_not_compared() -> None:

@@ -91,7 +91,7 @@ def test_the_next_starts_the_moment_the_one_before_ends() -> None:
 def test_a_job_that_runs_on_keeps_the_others_waiting_and_the_play_ends() -> None:
     side = played(scene(job("a", 0, None), job("b", 5, 30)))
     assert (side.figures.total.admissions, side.figures.total.waiting) == (1, 1)
-    assert side.tally.held["n/b"].reason == "WaitingForQuota"
+    assert side.tally.pending_reasons["n/b"].reason == "WaitingForQuota"
 
 
 def test_jobs_that_never_settle_are_reported_and_not_waited_for(

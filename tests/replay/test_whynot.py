@@ -115,7 +115,7 @@ def test_a_stopped_queue_is_in_the_way_and_no_quota_helps() -> None:
     world.turn(world.queue("c"))
     world.turn(world.submit("c", 1, 0))
     _, [answer] = answers(world)
-    assert [obstacle.what for obstacle in answer.obstacles] == ["ClusterQueueStopped"]
+    assert [obstacle.code for obstacle in answer.obstacles] == ["ClusterQueueStopped"]
     assert answer.obstacles[0].since_us > 0
     assert (answer.quota, answer.endings, answer.trials) == ((), None, 0)
 

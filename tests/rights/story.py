@@ -173,7 +173,7 @@ class Story:
             **about, job=ref, queue="main", variant_of=key, allowed_flavors=("spot",)
         )
         family: Any = {"parent": key, "flavor": "spot"}
-        await self._history.write(VariantCreated(**about, **family, asked=asked))
+        await self._history.write(VariantCreated(**about, **family, submission=asked))
         shown = f"{KUEUE}/namespaces/{self._namespace}/workloads/{key.partition('/')[2]}-spot"
         await self._until(shown, lambda obj: "ownerReferences" in obj["metadata"])
         await self._history.write(VariantDeleted(**about, **family, last=True))

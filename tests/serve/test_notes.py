@@ -54,7 +54,9 @@ def test_notes_of_all_are_those_of_each(busy: list[Entry]) -> None:
 
 
 def test_what_a_turn_freed_is_kept_once() -> None:
-    freed = tuple(Freed(seq=n, at_us=n, what="WorkloadFinished", who=f"a/{n}") for n in range(100))
+    freed = tuple(
+        Freed(seq=n, at_us=n, type="WorkloadFinished", object=f"a/{n}") for n in range(100)
+    )
     notes = Notes()
     for seq in range(1_000, 1_100):
         notes.add(seq, 7, Around(freed=freed))

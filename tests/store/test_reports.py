@@ -39,10 +39,10 @@ SET_ASIDE = {
     "BudgetReached",
     "BudgetsTaken",
     "HandoverConfirmed",
-    "MoveAsked",
+    "MoveRequested",
     "TreeReleased",
     "TreeTaken",
-    "WorkloadsHeld",
+    "WorkloadsHandedOver",
     "OrderReissued",
     "CheckDefined",
     "ClusterQueueReleased",
@@ -158,7 +158,9 @@ def test_the_present_is_the_drafts(filled: tuple[Engine, int]) -> None:
     }
 
 
-def test_usage_by_the_hour_is_the_integral_over_what_was_held(filled: tuple[Engine, int]) -> None:
+def test_usage_by_the_hour_is_the_integral_over_what_was_running(
+    filled: tuple[Engine, int],
+) -> None:
     engine, seed = filled
     turns, _ = history(seed)
     now_us = turns[-1][-1].at_us

@@ -18,7 +18,7 @@ FILE = "instance.json"
 
 
 class Instance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where the parts of an instance are."""
+    """The addresses of an instance's parts."""
 
     ledger: str  # URL
     nats_url: str = ""

@@ -1,4 +1,4 @@
-"""How a command that goes on until Ctrl-C ends, in a terminal or in a pipe."""
+"""Ends a command that runs until Ctrl-C, in a terminal or in a pipe."""
 
 from __future__ import annotations
 

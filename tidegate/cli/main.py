@@ -1,4 +1,4 @@
-"""What the console scripts call: a completing shell is answered from a table, all else is run.
+"""The entry point of the console scripts: completion is answered from a table, all else is run.
 
 Imports only what an answer needs: completion must respond at once when a user presses TAB.
 """

@@ -9,7 +9,7 @@ import typer
 
 
 class Joining(NamedTuple):
-    """How NATS is joined beside its URL."""
+    """The options of a connection to NATS beside its URL."""
 
     cluster: str = "local"
     credentials: str = ""  # path of a NATS credentials file

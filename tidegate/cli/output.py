@@ -1,4 +1,4 @@
-"""How every command prints: a table for people, JSON, YAML or names for programs."""
+"""Prints the records of every command: a table for people, JSON, YAML or names for programs."""
 
 from __future__ import annotations
 

@@ -67,9 +67,9 @@ class FlavorTried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     podset: str
     flavor: str
     resource: str
-    asked: int = 0
-    free: int = 0  # available to the ClusterQueue now, its cohort included; may be negative
-    allowed: int = 0  # the most that could ever be available to it
+    requested: int = 0
+    unused: int = 0  # available to the ClusterQueue now, its cohort included; may be negative
+    maximum: int = 0  # the most that could ever be available to it
     reason: str = ""  # why the flavor did not fit, e.g. untolerated taint, insufficient quota
     preemptable: int = 0  # used by workloads that it could preempt; 0: none
     guaranteed: int = 0  # used by others within their guaranteed minimum run time
@@ -104,8 +104,8 @@ class WorkloadPending(
     others: tuple[str, ...] = ()  # further reasons, less specific
     tried: tuple[FlavorTried, ...] = ()
     message: str = ""  # one English sentence
-    parked: bool = False  # not tried again until quota is freed
-    shape: str = ""  # the scheduling shape that is parked as a whole
+    inadmissible: bool = False  # not tried again until quota is freed
+    shape: str = ""  # the scheduling shape, which is inadmissible as a whole
     scan: tuple[dict[str, int], ...] = ()  # by podset: resource to the flavor last tried
     requests: dict[str, dict[str, int]] = {}  # podset to resource to requested base units
     placements: tuple[PlacementTried, ...] = ()  # topologies in which its pods fit on no nodes
@@ -252,7 +252,7 @@ class VariantCreated(WorkloadDecision, frozen=True, kw_only=True, tag="VariantCr
 
     parent: str
     flavor: str
-    asked: WorkloadSubmitted  # its request, as if it had been submitted
+    submission: WorkloadSubmitted  # the variant as if it had been submitted
 
 
 class VariantDeleted(WorkloadDecision, frozen=True, kw_only=True, tag="VariantDeleted/1"):

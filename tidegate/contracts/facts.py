@@ -175,7 +175,7 @@ class WorkloadChanged(
     allowed_flavors: tuple[str, ...] | None = None  # None: any flavor of its ClusterQueue
     replaces: str = ""  # elastic jobs: the workload slice that this one replaces
     elastic: bool = False  # a scale-down lowers its charge while it runs
-    family: bool = False  # it has variants
+    has_variants: bool = False
     body: str = ""  # see ``JobObserved.body``
     held_quota: bool = False  # another controller had reserved quota for it
     held_places: dict[str, TopologyAssignment] = {}  # podset to the nodes that one had assigned

@@ -65,7 +65,7 @@ def phase_after(phase: AnyPhase, event: Event, workload: str, *, was_active: boo
         case QuotaReleased():
             return "finished" if event.reason == SLICE_REPLACED else "pending"
         case WorkloadChanged() if event.active and not was_active and phase == "inactive":
-            return "parent" if event.family else "pending"
+            return "parent" if event.has_variants else "pending"
         case _:
             return _AFTER.get(type(event), phase)
 

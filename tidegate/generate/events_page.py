@@ -21,7 +21,7 @@ _UNITS = {
     "created_us": "µs, UTC",
     "since_us": "µs, UTC",
     "after_us": "µs, UTC",
-    "told_us": "µs, UTC",
+    "stored_us": "µs, UTC",
 }
 _SUFFIXES = {"_us": "µs", "_s": "s", "_milli": "1/1000", "_bytes": "bytes"}
 _INTRO = """\

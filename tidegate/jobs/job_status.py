@@ -1,4 +1,4 @@
-"""Where a kind keeps its podsets, the field that suspends it, and its state.
+"""The fields of a kind: its podsets, the field that suspends it, and its state.
 
 A kind that is suspended by a field needs nothing but this; ``tidegate.jobs.suspended`` does the
 rest. Objects are looked at as JSON, so that no field of theirs is lost.
@@ -78,7 +78,7 @@ Inject: TypeAlias = Callable[[Object, Mapping[str, PodSetStart]], Object]
 
 
 class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How an object of a kind stands."""
+    """The status of a job, whatever its kind."""
 
     finished: str = ""  # Succeeded or Failed
     message: str = ""

@@ -111,7 +111,7 @@ class Parent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Members(msgspec.Struct, frozen=True, kw_only=True):
-    """How a job is started and stopped that is several pods, or an object with its pods.
+    """The start and stop of a job that is several pods, or an object with its pods.
 
     ``start`` and ``stop`` are handed the pods, and before them the object that they are a job of.
     """

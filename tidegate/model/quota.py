@@ -134,4 +134,4 @@ class FlavorSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tolerations: tuple[Toleration, ...] = ()
     topology: str = ""
     clusters: tuple[str, ...] = ()  # clusters in which it exists; empty: the ledger's own
-    held: dict[str, StopPolicy] = {}  # of these, clusters that are cordoned or drained
+    stop_policies: dict[str, StopPolicy] = {}  # by cluster: those that are cordoned or drained

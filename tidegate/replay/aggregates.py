@@ -79,7 +79,9 @@ class Tally:
         self.queues = dict[str, QueueTally]()
         self.cohorts = dict[str, dict[FlavorResource, Level]]()
         self.waiting = dict[str, tuple[str, int]]()  # workload to its queue, and the wait's begin
-        self.held = dict[str, decisions.WorkloadPending]()  # pending workloads' last reasons
+        self.pending_reasons = dict[
+            str, decisions.WorkloadPending
+        ]()  # pending workloads' last reasons
         self._holding = dict[str, Holding]()
         self._locals = dict[str, str]()
         self._quotas = dict[tuple[Giver, str], Amounts]()
@@ -102,7 +104,7 @@ class Tally:
             case facts.WorkloadFact():
                 self._note_fact(event)
             case decisions.WorkloadPending():
-                self.held[event.workload] = event
+                self.pending_reasons[event.workload] = event
             case decisions.WorkloadDecision():
                 self._note_decision(event)
             case facts.Named():
@@ -199,7 +201,7 @@ class Tally:
             self.queue(queue).pending.shift(self.at_us, 1)
 
     def _stop_waiting(self, key: str) -> int | None:
-        self.held.pop(key, None)
+        self.pending_reasons.pop(key, None)
         waiting = self.waiting.pop(key, None)
         if waiting is None:
             return None

@@ -28,7 +28,7 @@ _MANY = (list, tuple)
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """One field in which two decisions differ."""
 
-    field: str  # its path: "tried[0].free"; "type" if the events' types differ
+    field: str  # its path: "tried[0].unused"; "type" if the events' types differ
     recorded: str  # as JSON
     decided: str
 

@@ -20,7 +20,7 @@ from tidegate.contracts.facts import Event
 from tidegate.contracts.observations import JobState
 from tidegate.replay.story.sentences import sentence
 
-What = Literal["starts only here", "starts only there", "starts earlier", "starts later"]
+Start = Literal["starts only here", "starts only there", "starts earlier", "starts later"]
 Stop = Literal["stops only here", "stops only there"]
 WITHIN_US = 10_000_000
 """Starts that are no further apart than this, in microseconds, count as equal."""
@@ -30,7 +30,7 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     """One workload that the controllers treat differently; "here" is the ledger."""
 
     workload: str
-    what: What | Stop
+    difference: Start | Stop
     here_us: int = 0  # time of the ledger's decision; 0: none
     there_us: int = 0  # time of the other's observed start or stop; 0: none
     why: str = ""  # the ledger's reason
@@ -56,7 +56,7 @@ class _Course(msgspec.Struct):
     start_there_us: int = 0
     stop_here_us: int = 0
     stop_there_us: int = 0
-    held: str = ""  # its last pending reason before the other controller started it
+    pending_reason: str = ""  # its last pending reason before the other controller started it
     evicted: str = ""
 
 
@@ -97,7 +97,7 @@ def _note(course: _Course, event: Event, ledger_id: str) -> None:
         case facts.WorkloadFinished():  # its run may not have been observed
             course.start_there_us = course.start_there_us or event.at_us
         case decisions.WorkloadPending() if not course.start_there_us:
-            course.held = sentence(event, course.workload)
+            course.pending_reason = sentence(event, course.workload)
         case decisions.WorkloadAdmitted():
             course.start_here_us = course.start_here_us or event.at_us
         case decisions.WorkloadEvicted():
@@ -119,7 +119,7 @@ def _differences(course: _Course, within_us: int) -> Iterator[Difference]:
     here_us, there_us = course.start_here_us, course.start_there_us
     if (literal := _starts(here_us, there_us, within_us)) is not None:
         late = literal in ("starts only there", "starts later")
-        why = course.held if late else ""
+        why = course.pending_reason if late else ""
         yield _difference(course, literal, here_us, there_us, why)
     if course.stop_here_us and not course.stop_there_us:
         yield _difference(course, "stops only here", course.stop_here_us, 0, course.evicted)
@@ -127,7 +127,7 @@ def _differences(course: _Course, within_us: int) -> Iterator[Difference]:
         yield _difference(course, "stops only there", 0, course.stop_there_us, "")
 
 
-def _starts(here_us: int, there_us: int, within_us: int) -> What | None:
+def _starts(here_us: int, there_us: int, within_us: int) -> Start | None:
     match bool(here_us), bool(there_us):
         case True, False:
             return "starts only here"
@@ -140,8 +140,8 @@ def _starts(here_us: int, there_us: int, within_us: int) -> What | None:
 
 
 def _difference(
-    course: _Course, literal: What | Stop, here_us: int, there_us: int, why: str
+    course: _Course, literal: Start | Stop, here_us: int, there_us: int, why: str
 ) -> Difference:
     return Difference(
-        workload=course.workload, what=literal, here_us=here_us, there_us=there_us, why=why
+        workload=course.workload, difference=literal, here_us=here_us, there_us=there_us, why=why
     )

@@ -34,7 +34,7 @@ PORT, PER_S = 8484, 20.0
 
 
 class Wanted(NamedTuple):
-    """What the command was asked for."""
+    """The options of the command."""
 
     ledger: str
     host: str

@@ -20,7 +20,7 @@ CONNECTIONS_MAX = 500
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the server listens, and with which certificate."""
+    """The address that the server listens on, and its certificate."""
 
     host: str
     port: int

@@ -72,7 +72,7 @@ def _spending() -> CTE:
         select(
             *key,
             func.sum(amount * lasted).label("used"),
-            func.sum(case((held_row.to_seq.is_(None), amount), else_=_zero)).label("held"),
+            func.sum(case((held_row.to_seq.is_(None), amount), else_=_zero)).label("usage"),
         )
         .join_from(budget, _end, _end.c.partition == _row.partition)
         .join(below.cluster_queue.table, owned)
@@ -90,7 +90,7 @@ _hour = literal(3600.0)
 _used = case(
     (_lasts, per(func.coalesce(_spent.c.used, _zero), _hour)), else_=cast(_row.spent, Double)
 )
-_held = func.coalesce(_spent.c.held, _zero)
+_usage = func.coalesce(_spent.c.usage, _zero)
 _left_h = per(seconds(_row.until_us - _counted_us()), _hour)
 _passed_h = per(seconds(_counted_us() - _row.since_us), _hour)
 _as_so_far = _used + per(_used * _left_h, func.nullif(_passed_h, _zero))
@@ -112,20 +112,20 @@ COLUMNS = (
     text("enforcement", "soft or hard", case((_row.hard, "hard"), else_="soft")),
     text("author", "who set it; empty if no policy stamped it", _row.author),
     text("state", "current, or over: the period ended", case((_lasts, "current"), else_="over")),
-    ViewColumn("budget_hours", _HOURS, "what may be held in the period", _units(_row.hours)),
-    ViewColumn("used_hours", _HOURS, "what was held of it", _units(_used)),
+    ViewColumn("budget_hours", _HOURS, "the budget of the period", _units(_row.hours)),
+    ViewColumn("used_hours", _HOURS, "usage in it so far", _units(_used)),
     ViewColumn(
         "share_used",
         "1",
         "used_hours / budget_hours; NULL: the budget is 0",
         per(_used, func.nullif(cast(_row.hours, Double), _zero)),
     ),
-    ViewColumn("held", "unit", "held now; NULL: the period is over", _units(case((_lasts, _held)))),
+    ViewColumn("usage", "unit", "now; NULL: the period is over", _units(case((_lasts, _usage)))),
     ViewColumn(
         "at_end_as_now",
         _HOURS,
-        "used at its end, if as much is held as now",
-        _units(case((_lasts, _used + _held * _left_h))),
+        "used at its end, if usage stays as it is now",
+        _units(case((_lasts, _used + _usage * _left_h))),
     ),
     ViewColumn(
         "at_end_as_so_far",

@@ -103,14 +103,14 @@ def test_nothing_is_kept_of_a_tree_that_is_deleted_before_its_jobs_are_listed() 
     made.move("c", 1)
     made.pass_time()
     moves = made.partitions[1].bus.state.moves
-    assert (moves.taking, len(moves.held)) == ({"c": None}, 1)
+    assert (moves.taking, len(moves.to_adopt)) == ({"c": None}, 1)
     [queue] = [
         observation for observation in made.of(ClusterQueueObserved) if observation.name == "c"
     ]
     made.remove(queue, QUEUES)
     for _ in range(3):
         made.pass_time()
-    assert (moves.taking, moves.held) == ({}, {})
+    assert (moves.taking, moves.to_adopt) == ({}, {})
 
 
 def list_jobs(made: MovingWorld, *present: str) -> None:
@@ -128,10 +128,10 @@ def test_a_list_that_does_not_tell_a_job_that_runs_opens_no_tree() -> None:
     [job] = made.running()
     moves = made.partitions[1].bus.state.moves
     list_jobs(made, job.uid)
-    assert (moves.taking, list(moves.held)) == ({"c": None}, [job.uid])
+    assert (moves.taking, list(moves.to_adopt)) == ({"c": None}, [job.uid])
     for _ in range(3):
         made.pass_time()
-    assert (moves.taking, moves.held) == ({}, {})
+    assert (moves.taking, moves.to_adopt) == ({}, {})
     stops = [e for p in made.partitions for e in p.decisions if isinstance(e, StopOrdered)]
     assert not stops
 
@@ -221,7 +221,7 @@ def settle(made: MovingWorld) -> None:
     assert charged == {job.workload for job in made.running()}
     for partition in made.partitions:
         moves = partition.bus.state.moves
-        assert (moves.asked, moves.released, moves.taking, moves.held) == ({}, {}, {}, {})
+        assert (moves.asked, moves.released, moves.taking, moves.to_adopt) == ({}, {}, {}, {})
 
 
 @drawn(60)

@@ -121,7 +121,10 @@ def test_a_flavor_without_nodes_is_named_instead_of_numbers_of_pods() -> None:
         decision for decision in cluster.decide() if isinstance(decision, WorkloadPending)
     ]
     assert decision.reason == "TopologyPlacementFailed"
-    assert f"hosts has no place: the flavor has no nodes with label {HOSTNAME}." in decision.message
+    assert (
+        f"hosts has no placement: the flavor has no nodes with label {HOSTNAME}."
+        in decision.message
+    )
 
 
 ANYWHERE = {"kueue.x-k8s.io/podset-unconstrained-topology": "true"}

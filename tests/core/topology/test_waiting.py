@@ -126,7 +126,7 @@ def test_podsets_of_two_flavors_with_topologies_are_refused_once(cluster: Cluste
     [decision] = [
         decision for decision in cluster.decide() if isinstance(decision, WorkloadPending)
     ]
-    assert "not just one of its flavors has one" in decision.message
+    assert "not exactly one of its flavors has one" in decision.message
     cluster.job("a", 1)
     cluster.decide()
     cluster.finish("a")

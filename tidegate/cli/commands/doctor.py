@@ -36,7 +36,7 @@ _PARTS = ("ledger", "bus", "cluster")
 
 
 class _Target(NamedTuple):
-    """Where to look."""
+    """The addresses of the ledger, the bus and the cluster that are examined."""
 
     ledger: str
     bus: str

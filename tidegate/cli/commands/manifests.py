@@ -21,7 +21,7 @@ from tidegate.service.config.configuration import Configuration, read_configurat
 
 
 class Admission(StrEnum):
-    """What mutates jobs and queues when they are made."""
+    """The admission that mutates jobs and queues when they are created."""
 
     POLICIES = "policies"
     WEBHOOK = "webhook"

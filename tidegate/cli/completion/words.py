@@ -1,4 +1,4 @@
-"""What may follow on a command line, answered from ``completion_words.json`` to bash, zsh and fish.
+"""Completes a command line, answered from ``completion_words.json`` to bash, zsh and fish.
 
 The table is made of the commands by `make generate`; to ask the commands themselves would import
 all of them. The variables and the forms of the answers are those of typer's completion scripts.
@@ -29,7 +29,7 @@ class Answer(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """Where a command line stands."""
+    """The point that a command line has reached: its command, and what may follow."""
 
     path: str  # the command, e.g. "queue list"
     given: frozenset[str]  # options

@@ -1,4 +1,4 @@
-"""Whether a cluster has what its services' configuration takes: CRDs, policies, rights."""
+"""Checks that a cluster has what its services' configuration needs: CRDs, policies, rights."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class InForce(NamedTuple):
 
     @property
     def to_do(self) -> str:
-        """How to install what it takes."""
+        """Return the command that installs what is missing."""
         if not self.where:
             return _INSTALL
         return (

@@ -1,4 +1,4 @@
-"""Whether each service's account may do what its role says: the API server is asked, not the roles.
+"""Checks each service's account for the rights of its role: asks the API server, not the roles.
 
 A role and its binding can be in place and an account still be refused: another authorizer, or a
 binding to an account of another name. So each verb on each resource is reviewed as that account.

@@ -41,7 +41,9 @@ def about_waiting(sides: dict[str, Side]) -> tuple[str, ...]:
 
 
 def _waiting(name: str, tally: Tally) -> str:
-    pendings = {key: tally.held[key] for key in tally.waiting if key in tally.held}
+    pendings = {
+        key: tally.pending_reasons[key] for key in tally.waiting if key in tally.pending_reasons
+    }
     reasons = Counter(pending.reason for pending in pendings.values())
     counts = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
     text = f"{name}: {len(tally.waiting)} waiting at the end" + (f" ({counts})" if counts else "")

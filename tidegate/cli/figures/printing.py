@@ -1,4 +1,4 @@
-"""How a comparison is printed: the forms of ``--output``."""
+"""Prints a comparison in the forms of ``--output``."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How commands find a ledger, read it, and restore what of it is lost."""
+"""Commands find a ledger, read it, and restore what of it is lost."""

@@ -126,7 +126,7 @@ def borrows(node: Node, fr: FlavorResource) -> int:
 
 
 class _Pools:
-    """What children of a Cohort borrow of each other: summed once, not for each of them."""
+    """Quota that a Cohort's children borrow of each other: summed once, not for each of them."""
 
     def __init__(self) -> None:
         self._pools = dict[tuple[int, FlavorResource], tuple[int, int]]()

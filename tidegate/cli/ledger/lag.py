@@ -1,4 +1,4 @@
-"""How far the clock is ahead of a ledger's newest event: waits go on without an event."""
+"""The clock's lead over a ledger's newest event: waits go on without an event."""
 
 from __future__ import annotations
 

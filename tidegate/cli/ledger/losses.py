@@ -32,7 +32,7 @@ def refuse_cut(reader: Reader, end: int) -> None:
 
 @contextmanager
 def naming_archives(reader: Reader) -> Generator[None]:
-    """When the body finds that the history does not hold, say which archives are to blame."""
+    """Name the archives to blame when the body finds that the history does not verify."""
     try:
         yield
     except (ChainError, UndecodableError):

@@ -1,4 +1,4 @@
-"""How commands find the ledger and read it: always read-only.
+"""Finds the ledger of a command and opens it, always read-only.
 
 SQL's own library is imported for the reports of the past alone: it loads longer than most answers.
 """

@@ -1,4 +1,4 @@
-"""Which events of a ledger are printed: a workload's, those from a moment on, or the newest.
+"""Selects the events to print: a workload's, those from a moment on, or the newest.
 
 Those of several partitions are one history, in the order of time.
 """

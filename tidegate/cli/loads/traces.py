@@ -24,7 +24,7 @@ _MEMORY = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)[nc]?")
 
 
 class Place(NamedTuple):
-    """Where jobs go: "<namespace>/<LocalQueue>" with the trace's own words in braces."""
+    """The LocalQueue of a job: "<namespace>/<LocalQueue>" with the trace's own words in braces."""
 
     template: str
 

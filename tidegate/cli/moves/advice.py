@@ -22,11 +22,11 @@ def to_do(
     """
     calling_off = f", or call it off: `tidegate partitions move {tree} --to {source}`"
     if to not in led:
-        return _start(to) + (calling_off if stage == "Asked" else "")
+        return _start(to) + (calling_off if stage == "Requested" else "")
     if source not in led and stage != "Listing":
         return _start(source)
     match stage:
-        case "Asked":
+        case "Requested":
             return (
                 "end what it waits for, or ask for all of it: "
                 f"`tidegate partitions move {tree} --to {to}`{calling_off}"

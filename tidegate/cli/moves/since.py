@@ -19,7 +19,7 @@ def since_us(reader: Reader, move: Move) -> int:
     """
     if move.stage == "Released":
         return next((entry.at_us for entry in reader.ledger.read(move.seq - 1, move.seq)), 0)
-    kind = "MoveAsked" if move.stage == "Asked" else "TreeTaken"
+    kind = "MoveRequested" if move.stage == "Requested" else "TreeTaken"
     for entry in reader.ledger.back(reader.end, narrow=Narrow(frozenset((kind,)))):
         if entry.type == kind and _is_about(decode(entry.payload), move):
             return entry.at_us
@@ -27,6 +27,6 @@ def since_us(reader: Reader, move: Move) -> int:
 
 
 def _is_about(event: Any, move: Move) -> bool:  # noqa: ANN401 - one of the two
-    if move.stage == "Asked":
+    if move.stage == "Requested":
         return f"{event.kind}/{event.name}" in move.object_keys()
     return not set(move.queues).isdisjoint(event.queues)

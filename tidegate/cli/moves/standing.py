@@ -1,4 +1,4 @@
-"""How far the moves of trees between partitions are, as a partition's state has them."""
+"""The progress of moves of trees between partitions, as a partition's state has it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidegate.core.quota.moving import (
 )
 from tidegate.core.state.state import Handover, State
 
-Stage: TypeAlias = Literal["Asked", "Released", "Listing"]
+Stage: TypeAlias = Literal["Requested", "Released", "Listing"]
 
 
 class Move(NamedTuple):
@@ -65,7 +65,7 @@ def _asked(state: State) -> Iterator[Move]:
             to = targets[0]
             why = "; ".join(_whys(state, root, queues, cohorts, to)) or _NEXT_TURN
             parts = tuple(sorted(queues)), tuple(sorted(cohorts))
-            yield Move(root, state.partition, to, "Asked", why, *parts)
+            yield Move(root, state.partition, to, "Requested", why, *parts)
 
 
 _NEXT_TURN = "it is released in the scheduler's next turn"

@@ -1,4 +1,4 @@
-"""How far the move of a tree is, by the ledgers of all partitions, and waiting for its end."""
+"""The progress of a tree's move, by the ledgers of all partitions, and waiting for its end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SAID = {
 
 
 class Progress(NamedTuple):
-    """How far a move is, and what it waits for."""
+    """The progress of a move, and the condition that it waits for."""
 
     stage: Stage | Literal["Unseen", "Moved"]
     why: str
@@ -38,7 +38,7 @@ def home_of(states: Iterable[State], keys: set[str], to: int) -> int | None:
 
 def move_of(states: Iterable[State], keys: set[str]) -> Move | None:
     """Return the move of a tree that is under way; the taking side's, if it is that far."""
-    order = ("Listing", "Released", "Asked")
+    order = ("Listing", "Released", "Requested")
     moves = [
         move
         for state in states

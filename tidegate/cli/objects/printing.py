@@ -1,4 +1,4 @@
-"""How objects of Kubernetes are printed: kubectl's forms, and the ages of things."""
+"""Prints objects of Kubernetes in kubectl's forms, with their ages."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How a ledger is proved: signed checkpoints, witnesses, and the proof that one event is in it."""
+"""Proofs of a ledger: signed checkpoints, witnesses, and the proof that one event is in it."""

@@ -38,8 +38,8 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seq: int
     at_us: int  # of that entry
     hash: str  # of that entry, hexadecimal
-    turns: int = 0  # how many there are up to there; 0: an older version's, without a tree
-    peaks: tuple[str, ...] = ()  # see ``tidegate.cli.proving.merkle``, hexadecimal
+    turns: int  # how many there are up to there
+    peaks: tuple[str, ...]  # see ``tidegate.cli.proving.merkle``, hexadecimal
     before: str = ""  # SHA-256 of what the checkpoint before signed, hexadecimal; empty: the first
 
 

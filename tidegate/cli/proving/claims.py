@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tidegate.cli.ledger.reading import Reader
 from tidegate.cli.proving.checkpoints import Claim, digest_of
-from tidegate.cli.proving.merkle import Tree, peaks_of
+from tidegate.cli.proving.merkle import Tree
 from tidegate.cli.proving.witnesses import ledger_id_in
 from tidegate.contracts import chain
 from tidegate.contracts.chain import GENESIS
@@ -17,7 +17,7 @@ from tidegate.errors import NotSupportedError, WitnessError
 def claim_of(reader: Reader, earlier: Claim | None = None) -> Claim:
     """Return the head of a ledger that a reader sees, once its chain is checked.
 
-    ``earlier``: the claim names it, and what is under it is not read again if it has a tree.
+    ``earlier``: the claim names it, and what is under it is not read again.
 
     Raises:
         ChainError: the chain does not hold.
@@ -28,10 +28,7 @@ def claim_of(reader: Reader, earlier: Claim | None = None) -> Claim:
     if earlier is not None and earlier.seq:
         begun = entry_under(reader, earlier)
         ledger_id = earlier.ledger_id
-        if peaks_of(earlier.turns) == len(earlier.peaks) > 0:
-            tree = Tree(earlier.turns, [bytes.fromhex(peak) for peak in earlier.peaks])
-        else:
-            begun = GENESIS
+        tree = Tree(earlier.turns, [bytes.fromhex(peak) for peak in earlier.peaks])
     head = begun
     for turn in turns(chain.verify(reader.entries("checking", begun.seq), begun)):
         for head in turn:

@@ -13,7 +13,7 @@ _LEAF, _NODE = b"\x00", b"\x01"
 
 
 class Tree:
-    """How many leaves there are, and their peaks."""
+    """The number of leaves, and their peaks."""
 
     def __init__(self, leaves: int = 0, peaks: Sequence[bytes] = ()) -> None:
         self.leaves, self._peaks = leaves, list(peaks)
@@ -31,11 +31,6 @@ class Tree:
             count //= 2
         self._peaks.append(node)
         self.leaves += 1
-
-
-def peaks_of(leaves: int) -> int:
-    """Return how many peaks a tree of so many leaves has."""
-    return leaves.bit_count()
 
 
 def root(peaks: Sequence[bytes]) -> bytes:

@@ -46,12 +46,10 @@ def proof_of(reader: Reader, seq: int, checkpoint: Checkpoint) -> Proof:
     """Return the proof that the event of a seq is under a checkpoint; reads the ledger once.
 
     Raises:
-        NotSupportedError: the checkpoint is older, or has no tree.
+        NotSupportedError: the checkpoint is older than the event.
         WitnessError: the ledger is another than the checkpoint's.
     """
     claim = checkpoint.claim
-    if not claim.peaks:
-        raise NotSupportedError("This checkpoint has no tree: a newer version's has.")
     if not 0 < seq <= claim.seq:
         raise NotSupportedError(f"Seq {seq} is not under this checkpoint: it ends at {claim.seq}.")
     entry_under(reader, claim)

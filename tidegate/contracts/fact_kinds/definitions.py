@@ -106,7 +106,7 @@ class LocalQueueRemoved(
 ):
     """A LocalQueue was deleted."""
 
-    cluster_queue: str = ""  # its ClusterQueue; empty: recorded by an older version
+    cluster_queue: str = ""
 
 
 class FlavorDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="FlavorDefined/1"):

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from tidegate.contracts.fact_kinds.definitions import Fact
-from tidegate.contracts.observed.handovers import HeldWorkload, SpentBudget
+from tidegate.contracts.observed.handovers import RunningWorkload, SpentBudget
 
 
 class HandoverRoot(Fact, frozen=True, kw_only=True, omit_defaults=True):
     """Root of the facts about trees that move; never written itself."""
 
 
-class MoveAsked(HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="MoveAsked/1"):
+class MoveRequested(
+    HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="MoveRequested/1"
+):
     """An annotation requests a ClusterQueue's or Cohort's move to another partition, or no move."""
 
     kind: Literal["ClusterQueue", "Cohort"]
@@ -32,12 +34,12 @@ class TreeReleased(
     cohorts: tuple[str, ...] = ()
 
 
-class WorkloadsHeld(
-    HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadsHeld/1"
+class WorkloadsHandedOver(
+    HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadsHandedOver/1"
 ):
     """Workloads run in a tree that is taken next; each is adopted once its job is observed."""
 
-    held: tuple[HeldWorkload, ...]
+    workloads: tuple[RunningWorkload, ...]
 
 
 class TreeTaken(HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="TreeTaken/1"):
@@ -67,5 +69,10 @@ class HandoverConfirmed(
 
 
 HandoverFact: TypeAlias = (
-    MoveAsked | TreeReleased | WorkloadsHeld | TreeTaken | BudgetsTaken | HandoverConfirmed
+    MoveRequested
+    | TreeReleased
+    | WorkloadsHandedOver
+    | TreeTaken
+    | BudgetsTaken
+    | HandoverConfirmed
 )

@@ -67,7 +67,7 @@ class TimePassed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="TimeP
 class ClockSkewed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="ClockSkewed/1"):
     """NATS' clock jumped further than the heartbeats show: the ledger's time does not follow."""
 
-    told_us: int
+    stored_us: int  # the NATS timestamp of the heartbeat
 
 
 ReceptionFact: TypeAlias = (

@@ -33,7 +33,7 @@ class MovedCohort(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     author: str = ""
 
 
-class HeldWorkload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RunningWorkload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A workload that ran when its tree was released, and its charge."""
 
     workload: str
@@ -69,7 +69,7 @@ class TreeReleasedObserved(
     to: int
     queues: tuple[MovedQueue, ...] = ()
     cohorts: tuple[MovedCohort, ...] = ()
-    held: tuple[HeldWorkload, ...] = ()
+    workloads: tuple[RunningWorkload, ...] = ()
     spent: tuple[SpentBudget, ...] = ()
     piece: int = 1  # from 1
     pieces: int = 1

@@ -38,18 +38,18 @@ AFTER_US = 10_000_000
 """How long a resource must be unwatched before its workloads are removed, in microseconds."""
 
 
-def time_of(state: State, told_us: int) -> int:
-    """Return the time of an observation that NATS stored at ``told_us``; changes nothing.
+def time_of(state: State, stored_us: int) -> int:
+    """Return the time of an observation that NATS stored at ``stored_us``; changes nothing.
 
     A step ahead that no heartbeat has confirmed is ignored: time stands still until one does.
     """
-    at_us = told_us - state.skew_us
+    at_us = stored_us - state.skew_us
     heard_us = max((beat.at_us for beat in state.dedup.beats.values()), default=0)
     unproven = state.expected is not None and at_us > max(state.now_us, heard_us) + STEP_US_MAX
     return state.now_us if unproven else max(state.now_us, at_us)
 
 
-def take_heartbeat(state: State, beat: Heartbeat, told_us: int) -> Iterator[FactEvent]:
+def take_heartbeat(state: State, beat: Heartbeat, stored_us: int) -> Iterator[FactEvent]:
     """Yield the facts of a heartbeat, each to be folded before the next is taken.
 
     The first heartbeat of a session sets the time, unless it would run backwards: after an outage
@@ -58,10 +58,10 @@ def take_heartbeat(state: State, beat: Heartbeat, told_us: int) -> Iterator[Fact
     last = state.dedup.beats.get(beat.session)
     if last is not None and beat.beat <= last.beat:
         return
-    at_us = told_us - state.skew_us
+    at_us = stored_us - state.skew_us
     expected_us = _expected_us(state, last, beat, at_us)
     if abs(at_us - expected_us) > STEP_US_MAX:
-        yield ClockSkewed(at_us=expected_us, told_us=told_us)
+        yield ClockSkewed(at_us=expected_us, stored_us=stored_us)
         at_us = expected_us
     at_us = max(at_us, state.now_us)
     _remember(state, beat, at_us)

@@ -27,14 +27,14 @@ from tidegate.contracts.fact_kinds.handovers import (
     HandoverConfirmed,
     TreeReleased,
     TreeTaken,
-    WorkloadsHeld,
+    WorkloadsHandedOver,
 )
 from tidegate.contracts.facts import FactEvent, WorkloadRemoved
 from tidegate.contracts.observed.handovers import (
     HandoverObserved,
-    HeldWorkload,
     MovedCohort,
     MovedQueue,
+    RunningWorkload,
     SpentBudget,
     TreeReleasedObserved,
     TreeTakenObserved,
@@ -49,7 +49,7 @@ from tidegate.model.ids import DECIDED_ELSEWHERE
 
 PIECE_BYTES = 300_000
 """Bytes of a message's parts above which the next part goes into another message."""
-_Part: TypeAlias = MovedQueue | MovedCohort | HeldWorkload | SpentBudget
+_Part: TypeAlias = MovedQueue | MovedCohort | RunningWorkload | SpentBudget
 COLLECTED_MAX = 16
 """Handovers whose pieces are collected at a time, the newest."""
 
@@ -126,8 +126,8 @@ def _taken(state: State, at_us: int, pieces: list[TreeReleasedObserved]) -> Iter
         if _is_free(objects.cohorts.get(cohort.name), cohort.uid)
     ]
     for piece in pieces:
-        if piece.held:
-            yield WorkloadsHeld(at_us=at_us, held=piece.held)
+        if piece.workloads:
+            yield WorkloadsHandedOver(at_us=at_us, workloads=piece.workloads)
     yield TreeTaken(
         at_us=at_us,
         of_partition=first.of_partition,
@@ -168,7 +168,7 @@ def untaken(state: State) -> Iterator[TreeReleasedObserved]:
                 to=handover.to,
                 queues=tuple(part for part in piece if isinstance(part, MovedQueue)),
                 cohorts=tuple(part for part in piece if isinstance(part, MovedCohort)),
-                held=tuple(part for part in piece if isinstance(part, HeldWorkload)),
+                workloads=tuple(part for part in piece if isinstance(part, RunningWorkload)),
                 spent=tuple(part for part in piece if isinstance(part, SpentBudget)),
                 piece=number,
                 pieces=len(pieces),
@@ -178,7 +178,7 @@ def untaken(state: State) -> Iterator[TreeReleasedObserved]:
 def _pieces(handover: Handover) -> Iterator[list[_Part]]:
     piece, size = list[_Part](), 0
     parts: tuple[_Part, ...]
-    parts = (*handover.cohorts, *handover.queues, *handover.held, *handover.spent)
+    parts = (*handover.cohorts, *handover.queues, *handover.workloads, *handover.spent)
     for part in parts:
         if size > PIECE_BYTES:
             yield piece

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from tidegate.contracts.fact_kinds.definitions import ClusterQueueRemoved, Named, QueueElsewhere
-from tidegate.contracts.fact_kinds.handovers import MoveAsked
+from tidegate.contracts.fact_kinds.handovers import MoveRequested
 from tidegate.contracts.observations import ClusterQueueObserved, JobObserved, Observed
 from tidegate.contracts.observed.jobs import Placed
 from tidegate.core.state.definition_kinds import definitions_of
@@ -220,7 +220,7 @@ def is_placed_elsewhere(state: State, observed: Placed) -> bool:
     return is_other or observed.partition != state.partition
 
 
-def ask_moves(state: State, at_us: int, observed: Placed) -> Iterator[MoveAsked]:
+def ask_moves(state: State, at_us: int, observed: Placed) -> Iterator[MoveRequested]:
     """Yield that an own ClusterQueue or Cohort names another partition than before."""
     is_queue = isinstance(observed, ClusterQueueObserved)
     objects = state.objects
@@ -230,7 +230,7 @@ def ask_moves(state: State, at_us: int, observed: Placed) -> Iterator[MoveAsked]
     kind = "ClusterQueue" if is_queue else "Cohort"
     to = observed.partition if observed.move_to is None else observed.move_to
     if to != state.moves.asked.get(f"{kind}/{observed.name}", state.partition):
-        yield MoveAsked(
+        yield MoveRequested(
             at_us=at_us,
             kind=kind,  # type: ignore[arg-type]  # one of the two
             name=observed.name,

@@ -91,7 +91,7 @@ def end_round(
     if came_back or hidden or unobserved:
         yield _gap(at_us, bracket, seq)
     _note_list(state, bracket)
-    open_yet = (came_back or hidden or unobserved) and state.moves.held  # a tree may lack jobs
+    open_yet = (came_back or hidden or unobserved) and state.moves.to_adopt  # a tree may lack jobs
     if (restored or not open_yet) and _shows_all(state, bracket, roll, restored=restored):
         yield _completed(at_us, bracket, restored=restored)
     if restored:  # from here on no known version is newer than this list
@@ -182,7 +182,7 @@ def _has_unobserved(state: State, present: frozenset[str]) -> bool:
     dedup, queues = state.dedup, state.objects.cluster_queues
     unobserved = any(
         uid in present and uid not in state.by_uid and running.cluster_queue in queues
-        for uid, running in state.moves.held.items()
+        for uid, running in state.moves.to_adopt.items()
     )
     if not unobserved or dedup.incomplete_lists == INCOMPLETE_LISTS_MAX:
         return False

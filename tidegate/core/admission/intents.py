@@ -226,7 +226,7 @@ def _outdated(
     each = per_pod(state, workload)
     for podset, pod, assigned in zip(workload.podsets, each, assignment, strict=True):
         if not _may_start_with(state, workload, podset, assigned.count):
-            return f"podset {podset.name} asks for another number of pods"
+            return f"podset {podset.name} requests another number of pods"
         requests = times(pod, assigned.count)
         if PODS in cq.group_of:
             requests[PODS] = assigned.count

@@ -33,7 +33,7 @@ def explain(context: DecideContext, nominee: Nominee) -> bool:
     """Record why a head waits unless its last reason still holds; tell whether it was recorded."""
     if nominee.outcome != "preempting" and is_unchanged(context.state, nominee):
         return False
-    _record(context, nominee, _pending_status(nominee, parked=False))
+    _record(context, nominee, _pending_status(nominee, inadmissible=False))
     return True
 
 
@@ -47,7 +47,7 @@ def requeue_kueue(context: DecideContext, nominee: Nominee) -> bool:
     parks = nominee.outcome == "elsewhere" or (
         best_effort and not untried and nominee.outcome in (*_PARKED_ALONE, *_PARKED_TOGETHER)
     )
-    pending = _pending_status(nominee, parked=parks)
+    pending = _pending_status(nominee, inadmissible=parks)
     scanned, *_ = context.scanned.get(workload.key, workload.scan) or ((),)
     is_sticky = context.state.sticky.get(nominee.cq.name) == workload.key
     sticks = nominee.outcome == "deferred" and not is_sticky
@@ -91,12 +91,12 @@ def _progress(nominee: Nominee) -> tuple[dict[str, int], ...]:
     return nominee.proposal.assignment.scan
 
 
-def _pending_status(nominee: Nominee, *, parked: bool) -> PendingStatus:
+def _pending_status(nominee: Nominee, *, inadmissible: bool) -> PendingStatus:
     assignment = None if nominee.proposal is None else nominee.proposal.assignment
     return PendingStatus(
         reason=nominee.reason,
         tried=kinds(assignment),
-        inadmissible=parked,
+        inadmissible=inadmissible,
     )
 
 
@@ -122,7 +122,7 @@ def _record(
             reason=pending.reason,
             tried=flavors_tried,
             message=f"{message} {guaranteed}" if guaranteed else message,
-            parked=pending.inadmissible,
+            inadmissible=pending.inadmissible,
             shape=shape.key.hex()[:_SHAPE_DIGITS] if together and shape else "",
             scan=scan,
             requests=requested_units(state, workload),

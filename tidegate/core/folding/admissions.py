@@ -154,10 +154,10 @@ def _hold(state: State, workload: Workload, event: WorkloadPending) -> None:
         reason=event.reason,
         others=event.others,
         tried=share_tried(tried),
-        requested=tuple(row.asked for row in event.tried),
+        requested=tuple(row.requested for row in event.tried),
         places=places((placement.podset, placement.flavor) for placement in event.placements),
         requests=requests_digest(state, workload) if event.tried or event.placements else b"",
-        inadmissible=event.parked,
+        inadmissible=event.inadmissible,
     )
     if event.cycle:
         workload.scan = (event.scan, event.cycle, state.seq) if event.scan else None
@@ -166,7 +166,7 @@ def _hold(state: State, workload: Workload, event: WorkloadPending) -> None:
         return
     if event.reason == "WaitingForPreemptedWorkloads":
         state.sticky[workload.cluster_queue] = workload.key
-    if not event.parked:
+    if not event.inadmissible:
         return
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     shape = workload.shape

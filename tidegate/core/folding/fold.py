@@ -1,7 +1,7 @@
 """Folds events into the state, in place: one match that hands each family to its module.
 
 Total: every type of event has its arm, and an event about an unknown object changes nothing, since
-an old ledger may hold one. A state changes only by this.
+a ledger may hold one. A state changes only by this.
 """
 
 from __future__ import annotations

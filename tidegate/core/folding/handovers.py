@@ -13,15 +13,15 @@ from tidegate.contracts.fact_kinds.handovers import (
     BudgetsTaken,
     HandoverConfirmed,
     HandoverFact,
-    MoveAsked,
+    MoveRequested,
     TreeReleased,
     TreeTaken,
-    WorkloadsHeld,
+    WorkloadsHandedOver,
 )
 from tidegate.contracts.observed.handovers import (
-    HeldWorkload,
     MovedCohort,
     MovedQueue,
+    RunningWorkload,
     SpentBudget,
 )
 from tidegate.contracts.phases import HOLDING
@@ -39,15 +39,15 @@ def apply_handover(state: State, event: HandoverFact) -> None:
     """Fold a fact about a tree that moves."""
     moves = state.moves
     match event:
-        case MoveAsked():
+        case MoveRequested():
             _ask(state, event)
         case TreeReleased():
             _release(state, event)
         case BudgetsTaken():
             _count_on(state, event.spent)
             _reopen(state)
-        case WorkloadsHeld():
-            moves.held.update({running.uid: running for running in event.held})
+        case WorkloadsHandedOver():
+            moves.to_adopt.update({running.uid: running for running in event.workloads})
         case TreeTaken():
             _take(state, event)
         case HandoverConfirmed():
@@ -67,7 +67,7 @@ def _release(state: State, event: TreeReleased) -> None:
         moves.asked.pop(f"ClusterQueue/{name}", None)
 
 
-def _ask(state: State, event: MoveAsked) -> None:
+def _ask(state: State, event: MoveRequested) -> None:
     key = f"{event.kind}/{event.name}"
     if event.to == state.partition:
         state.moves.asked.pop(key, None)
@@ -94,15 +94,17 @@ def _handover(state: State, event: TreeReleased) -> Handover:
             convert(objects.cohorts[name], MovedCohort, from_attributes=True)
             for name in event.cohorts
         ),
-        held=tuple(
-            _held(workload) for workload in workloads_of(state, tree) if workload.phase in HOLDING
+        workloads=tuple(
+            _running(workload)
+            for workload in workloads_of(state, tree)
+            if workload.phase in HOLDING
         ),
         spent=tuple(_spent(state, owners)),
     )
 
 
-def _held(workload: Workload) -> HeldWorkload:
-    return HeldWorkload(
+def _running(workload: Workload) -> RunningWorkload:
+    return RunningWorkload(
         workload=workload.key,
         uid=workload.uid,
         cluster_queue=workload.cluster_queue,
@@ -138,10 +140,10 @@ def _of_jobs(state: State) -> list[str]:
 def end_taking(state: State) -> None:
     """Open taken trees once each job resource has a complete list that began after the taking."""
     moves = state.moves
-    waits = moves.taking or moves.held
+    waits = moves.taking or moves.to_adopt
     if not waits or any(state.rounds[resource].stale for resource in _of_jobs(state)):
         return
-    moves.held.clear()
+    moves.to_adopt.clear()
     if moves.taking:
         moves.taking.clear()
         _reopen(state)

@@ -47,7 +47,7 @@ ObservedEvent: TypeAlias = (
 def apply_observed(state: State, event: ObservedEvent) -> None:
     """Fold one of these events; ``state.now_us`` is already the event's.
 
-    A fact about an unknown workload changes nothing: an old ledger may hold such.
+    A fact about an unknown workload changes nothing: a ledger may hold such.
     """
     match event:
         case LedgerOpened():
@@ -97,7 +97,7 @@ def _fold_time(state: State, event: TimePassed | ClockSkewed | ObservationRefuse
         case TimePassed():
             deadlines.fire(state)
         case ClockSkewed():
-            state.skew_us = event.told_us - event.at_us
+            state.skew_us = event.stored_us - event.at_us
         case ObservationRefused():
             pass  # for readers of the ledger; the object's last known state still holds
         case _:

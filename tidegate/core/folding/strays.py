@@ -19,12 +19,12 @@ from tidegate.core.state.state import Order, State, Stray
 FAMILY = "stray"
 DOUBLINGS_MAX = 5
 """The interval of repeated stops, ``Policy.repair_after_us``, is doubled at most so often."""
-SAID = {
-    "Unreadable": "It cannot be read, so nobody knows what it would use.",
-    "OwnerWaits": "The job that owns it waits for quota.",
-    "OwnerMayWait": "The job that owns it waits for quota, or does not exist.",
+MESSAGES = {
+    "Unreadable": "The object cannot be read, so its requests are unknown.",
+    "OwnerWaits": "The job that owns the object waits for quota.",
+    "OwnerMayWait": "The job that owns the object waits for quota, or does not exist.",
 }
-"""Why a stray is stopped, as the Kubernetes Event on the object says."""
+"""Why a stray is stopped: the message of the Kubernetes Event on the object."""
 
 
 def fold_stray(state: State, event: StrayReported | StrayCleared | StopOrdered) -> None:
@@ -66,7 +66,7 @@ def stop_strays(state: State, uids: list[str]) -> Iterator[list[DecisionEvent]]:
                     uid=uid,
                     job=stray.job,
                     reason=stray.reason,
-                    message=SAID[stray.reason],
+                    message=MESSAGES[stray.reason],
                 )
             ]
 

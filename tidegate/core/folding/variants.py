@@ -107,7 +107,7 @@ def _make(state: State, parent: Workload, event: VariantCreated) -> None:
             del state.sticky[parent.cluster_queue]
         parent.phase, parent.pending_status = "parent", None
         watch(state, parent)
-    apply_workload(state, event.asked)
+    apply_workload(state, event.submission)
     parent.variants = (*parent.variants, event.workload)
 
 

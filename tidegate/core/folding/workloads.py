@@ -258,7 +258,7 @@ def _adopt(state: State, workload: Workload, event: WorkloadAdopted) -> None:
     workload.phase = "admitted"
     workload.reserved_us = workload.admitted_us = event.admitted_us or event.at_us
     workload.executed_us = max(workload.executed_us, event.executed_us)
-    state.moves.held.pop(workload.uid, None)
+    state.moves.to_adopt.pop(workload.uid, None)
     take(state, workload, event.cluster_queue, event.assignment)
     note_checkpoint(state, workload)
     watch(state, workload)

@@ -70,7 +70,7 @@ def holder(state: State, workload: Workload, spec: FlavorSpec) -> str:
     if spec.topology:
         return f"its topology is that of cluster {state.cluster}"
     for name in spec.clusters:
-        if not refusal(state, workload, name) and spec.held.get(name, "None") == "None":
+        if not refusal(state, workload, name) and spec.stop_policies.get(name, "None") == "None":
             return ""
     name = spec.clusters[0]
     return f"cluster {name} {refusal(state, workload, name) or 'is stopped'}"
@@ -80,7 +80,7 @@ def takes(spec: FlavorSpec | None, cluster: str) -> bool:
     """Tell whether a flavor takes new workloads in a member cluster."""
     if spec is None or spec.topology or cluster not in spec.clusters:
         return False
-    return spec.held.get(cluster, "None") == "None"
+    return spec.stop_policies.get(cluster, "None") == "None"
 
 
 def chosen(state: State, workload: Workload, assignment: Iterable[PodSetAssignment]) -> str:

@@ -97,7 +97,7 @@ def elsewhere(state: State, workload: Workload, spec: FlavorSpec) -> str:
         return f"it does not exist in cluster {name}"
     if cluster and spec.topology:
         return f"its topology is that of cluster {state.cluster}"
-    stop_policy = spec.held.get(name, "None")
+    stop_policy = spec.stop_policies.get(name, "None")
     return f"it is stopped in cluster {name}" if stop_policy != "None" else ""
 
 
@@ -129,7 +129,7 @@ def drained(state: State, workload: Workload) -> bool:
     flavors = state.objects.flavors
     return any(
         (defined := flavors.get(flavor)) is not None
-        and defined.spec.held.get(name) == "HoldAndDrain"
+        and defined.spec.stop_policies.get(name) == "HoldAndDrain"
         for assignment in workload.assignment
         for flavor in assignment.flavors.values()
     ) and is_open(state, place_of(workload))
@@ -137,7 +137,7 @@ def drained(state: State, workload: Workload) -> bool:
 
 def stop_policy(state: State, cluster: str) -> StopPolicy:
     """Return a cluster's stop policy: the strictest of the flavors that exist there."""
-    return strictest([spec.held.get(cluster, "None") for spec in _flavors(state, cluster)])
+    return strictest([spec.stop_policies.get(cluster, "None") for spec in _flavors(state, cluster)])
 
 
 def _flavors(state: State, cluster: str) -> Iterator[FlavorSpec]:

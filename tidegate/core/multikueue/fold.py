@@ -81,7 +81,10 @@ def release_names(state: State) -> None:
 
 def follow_flavor(state: State, event: Named) -> None:
     """Reconcile workloads on a flavor that is now drained in some cluster."""
-    if not isinstance(event, FlavorDefined) or "HoldAndDrain" not in event.spec.held.values():
+    if (
+        not isinstance(event, FlavorDefined)
+        or "HoldAndDrain" not in event.spec.stop_policies.values()
+    ):
         return
     for workload in state.workloads.values():
         if any(event.name in assignment.flavors.values() for assignment in workload.assignment):

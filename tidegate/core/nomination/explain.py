@@ -32,13 +32,13 @@ NODELESS: PendingReason = "TopologyPlacementFailed"
 Tried = tuple[tuple[str, str, str, str], ...]
 
 SENTENCES: dict[PendingReason, str] = {
-    "NoMatchingFlavor": "No flavor of the ClusterQueue suits podset {podset}",
+    "NoMatchingFlavor": "No flavor of the ClusterQueue matches podset {podset}",
     "ExceedsMaxQuota": (
         "Podset {podset} requests more than the ClusterQueue's quota plus borrowing limit"
     ),
     "WaitingForQuota": "There is not enough unused quota for podset {podset}",
-    "TopologyPlacementFailed": "Podset {podset} fits on no nodes of the topology, even unused",
-    "WaitingForPreemptedWorkloads": "The workloads that it preempts have not stopped yet",
+    "TopologyPlacementFailed": "Podset {podset} would not fit on unused nodes of the topology",
+    "WaitingForPreemptedWorkloads": "The preempted workloads have not stopped yet",
     "Misconfigured": "The workload cannot be admitted as it is defined",
     "Suspended": "The queue is stopped",
     "PendingEvaluation": "The workload has not been evaluated yet",
@@ -192,9 +192,9 @@ def _tried(
         podset=podset.name,
         flavor=attempt.flavor,
         resource=attempt.resource,
-        asked=attempt.requested,
-        free=bounded(free(cell)),
-        allowed=bounded(cell.potential),
+        requested=attempt.requested,
+        unused=bounded(free(cell)),
+        maximum=bounded(cell.potential),
         reason=attempt.message,
         preemptable=preemptable(state, cq, workload, cell.fr),
     )
@@ -219,7 +219,7 @@ def _decisive(assignment: Assignment | None) -> PodSetChoice | None:
 
 def _lacking(lack: Failure) -> str:
     if error := error_of(lack):
-        return f"no place: {error}"
+        return f"no placement: {error}"
     fits, of = (lack.layers[0][1:]) if lack.layers else (lack.fits, lack.of)
     unit = "slice" if lack.layers else lack.unit
     return f"nodes for {fits} of {of} {unit}s"
@@ -227,7 +227,7 @@ def _lacking(lack: Failure) -> str:
 
 def _details(podset: PodSetChoice) -> Iterator[str]:
     if podset.wrong:
-        yield "it asks for a topology, and not just one of its flavors has one"
+        yield "the podset requests a topology, but not exactly one of its flavors has one"
     if (lack := podset.failure) is not None:
         yield f"the topology of flavor {podset.topology_flavor} has {_lacking(lack)}"
     for attempt in podset.attempts:
@@ -242,5 +242,5 @@ def _details(podset: PodSetChoice) -> Iterator[str]:
         if attempt.reason == "ExceedsMaxQuota":
             limit, word = bounded(cell.potential), "at most"
         requested, quota = render(name, attempt.requested), render(name, limit)
-        yield f"{name} in flavor {attempt.flavor}: {requested} asked for, {quota} {word}"
+        yield f"{name} in flavor {attempt.flavor}: {requested} requested, {quota} {word}"
     yield from podset.reasons

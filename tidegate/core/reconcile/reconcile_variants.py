@@ -70,7 +70,7 @@ def _created(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[D
             cluster_queue=parent.cluster_queue,
             parent=parent.key,
             flavor=flavor,
-            asked=_variant_submission(state, parent, key, flavor, place),
+            submission=_variant_submission(state, parent, key, flavor, place),
         )
         for place, flavor in enumerate(flavors)
         if flavor not in flavors_known

@@ -123,7 +123,9 @@ def make_way(state: State, keys: list[str]) -> Iterator[list[DecisionEvent]]:
     stopped = [each for each in due if each is not None and _was_stopped(state, each)]
     for workload in sorted(stopped, key=_least_first):
         if _is_exceeded(state, workload):
-            text = "The ledger was recovered, and others that run use the quota it held."
+            text = (
+                "The ledger was recovered, and other running workloads use this workload's quota."
+            )
             yield evicted(state, workload, LEDGER_RECOVERED, message=text)
 
 

@@ -20,9 +20,9 @@ from tidegate.contracts.fact_kinds.definitions import QueueElsewhere
 from tidegate.contracts.observations import JobState
 from tidegate.contracts.observations import Stray as Why
 from tidegate.contracts.observed.handovers import (
-    HeldWorkload,
     MovedCohort,
     MovedQueue,
+    RunningWorkload,
     SpentBudget,
 )
 from tidegate.core.state.budgets import Meter
@@ -146,18 +146,18 @@ class Handover(msgspec.Struct, frozen=True, kw_only=True):
     to: int
     queues: tuple[MovedQueue, ...]
     cohorts: tuple[MovedCohort, ...]
-    held: tuple[HeldWorkload, ...]
+    workloads: tuple[RunningWorkload, ...]
     spent: tuple[SpentBudget, ...] = ()
 
 
 class Moves(msgspec.Struct, kw_only=True):
     """Trees that are to move to another partition, have left, or have come."""
 
-    asked: dict[str, int] = {}  # "ClusterQueue/a" or "Cohort/a" to the partition it shall move to
+    asked: dict[str, int] = {}  # "ClusterQueue/a" or "Cohort/a" to the partition to move it to
     released: dict[int, Handover] = {}  # by the seq of TreeReleased: not confirmed yet
     cohorts: dict[str, str] = {}  # Cohorts that were released, to their uids
     taking: dict[str, None] = {}  # ClusterQueues whose jobs are not all listed yet
-    held: dict[str, HeldWorkload] = {}  # by uid: to be adopted once observed
+    to_adopt: dict[str, RunningWorkload] = {}  # by uid: to be adopted once observed
     taken: dict[str, None] = {}  # "<ledger id>/<seq>" of handovers taken, the newest last
 
 

@@ -166,7 +166,9 @@ def mismatch(state: State, podset: PodSet, spec: FlavorSpec, *, only: bool) -> s
     """
     defined = state.objects.topologies.get(spec.topology) if spec.topology else None
     if not asks_for_topology(podset):
-        return "" if only or not spec.topology else "it has a topology, and none is asked for"
+        return (
+            "" if only or not spec.topology else "it has a topology, and the podset requests none"
+        )
     if defined is None:
         return "no Topology"
     topology_request = podset.topology

@@ -24,7 +24,7 @@ Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=INT32_MAX)]
 
 
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a Job asks for."""
+    """The spec of a Job."""
 
     suspend: bool = False
     parallelism: Count = 1
@@ -41,7 +41,7 @@ class Uncounted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How a Job stands."""
+    """The status of a Job."""
 
     start_time: str | None = None
     active: int = 0

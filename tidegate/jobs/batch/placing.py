@@ -51,7 +51,7 @@ def unbound(job: Object, waited_s: float = _CONTROLLER_PATIENCE_S) -> Step:
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What a start changed, as it stands in ``tidegate.dev/injected``."""
+    """The changes of a start, as recorded in ``tidegate.dev/injected``."""
 
     main: Added = Added()
     parallelism: int | None = None  # as it was; None: not changed

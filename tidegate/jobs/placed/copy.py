@@ -27,7 +27,7 @@ _FIELDS = {"apiVersion", "kind", "metadata", "spec"}
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be made: by which body, under which name, of which origin."""
+    """The copy to create: its body, its name and its origin."""
 
     kind: JobKind[Any]
     namespace: str

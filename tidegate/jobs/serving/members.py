@@ -1,4 +1,4 @@
-"""Which pods belong to which job of an object that is queued through its pods.
+"""Assigns pods to the jobs of an object that is queued through its pods.
 
 A StatefulSet is one job; a LeaderWorkerSet is one for each group of its pods.
 """

@@ -26,7 +26,7 @@ ON_HOLD = "tidegate.dev/no-replicas"
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of the pods of one job."""
+    """The observed pods of one job."""
 
     pods: Sequence[Pod]
     version: int  # of the newest that is known of the job

@@ -85,7 +85,7 @@ def before_start(
 
 
 class Added(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What a start added to one template."""
+    """The additions of a start to one template."""
 
     node_selector: tuple[str, ...] = ()  # keys
     labels: tuple[str, ...] = ()

@@ -24,7 +24,7 @@ from tidegate.jobs.templates.template import conflicts, held_back, injected, kno
 
 
 class PodSetNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What a start changed of one podset."""
+    """The changes of a start to one podset."""
 
     added: Added = Added()
     made: tuple[str, ...] = ()  # objects that had to be made on the way to a part
@@ -34,7 +34,7 @@ class PodSetNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 class Note(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """What a start changed of a job, as it stands in ``tidegate.dev/injected``."""
+    """The changes of a start to a job, as recorded in ``tidegate.dev/injected``."""
 
     podsets: dict[str, PodSetNote] = {}
     was: dict[str, Any] = {}  # by path: what was written over; null: there was nothing

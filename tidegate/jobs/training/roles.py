@@ -34,7 +34,7 @@ _INDEX = PodIndex(label="training.kubeflow.org/replica-index")
 
 
 class Roles(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a kind keeps its roles, and which there are."""
+    """The roles of a kind, and the field that holds them."""
 
     path: Path
     names: tuple[str, ...]  # in the order of their podsets

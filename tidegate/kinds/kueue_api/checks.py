@@ -37,7 +37,7 @@ class AdmissionCheckSpec(
 class AdmissionCheckStatus(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """Whether the check's controller is there."""
+    """The status of an AdmissionCheck: whether its controller is active."""
 
     conditions: Conditions = ()
 
@@ -53,7 +53,7 @@ class AdmissionCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class RetryStrategy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """How often a failed ProvisioningRequest is made again."""
+    """The retries of a failed ProvisioningRequest."""
 
     backoff_limit_count: Int32 = 3
     backoff_base_seconds: Int32 = 60
@@ -70,7 +70,7 @@ class NodeSelectorUpdate(
 
 
 class PodSetUpdates(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What a provisioned workload's podsets are given."""
+    """The changes to the podsets of a workload whose nodes were provisioned."""
 
     node_selector: Annotated[tuple[NodeSelectorUpdate, ...], keyed("key", most=8)] = ()
 
@@ -78,7 +78,7 @@ class PodSetUpdates(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 class ProvisioningRequestConfigSpec(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """How nodes are asked for."""
+    """The form of the ProvisioningRequests of a check."""
 
     provisioning_class_name: Annotated[str, said(minLength=1, maxLength=253)]
     parameters: Annotated[
@@ -104,7 +104,7 @@ class ProvisioningRequestConfig(
 
 
 class KubeConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Where the kubeconfig of a worker cluster lies."""
+    """The location of a worker cluster's kubeconfig."""
 
     location: Annotated[str, said(minLength=1, maxLength=256)]
     location_type: Literal["Secret", "Path"] = "Secret"
@@ -119,7 +119,7 @@ class ClusterProfileRef(
 
 
 class ClusterSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """How a worker cluster is reached."""
+    """The connection to a worker cluster."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -149,7 +149,7 @@ class MultiKueueClusterSpec(
 class MultiKueueClusterStatus(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """Whether a worker cluster answers."""
+    """The status of a MultiKueueCluster: whether the worker cluster is connected."""
 
     conditions: Conditions = ()
 
@@ -169,7 +169,7 @@ class MultiKueueCluster(
 class MultiKueueConfigSpec(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """Which worker clusters a check may use."""
+    """The worker clusters of a check, in order."""
 
     clusters: Annotated[
         tuple[Annotated[str, said(maxLength=256)], ...], listed("set", most=20, least=1)

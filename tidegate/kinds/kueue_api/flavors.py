@@ -64,7 +64,7 @@ class Taint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
 class ResourceFlavorSpec(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """Which nodes a flavor stands for."""
+    """The nodes of a ResourceFlavor: their labels, taints and topology."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -113,7 +113,7 @@ class TopologySpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Topology(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """How nodes lie together: blocks, racks, hosts."""
+    """The levels of a topology, such as blocks, racks and hosts."""
 
     api_version: str = ""
     kind: str = ""

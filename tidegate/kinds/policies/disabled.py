@@ -86,7 +86,7 @@ def warn_of_disabled(
     conditions = {
         "names-a-queue": named,
         "newly": f"request.operation == 'CREATE' || {label(QUEUE_NAME, 'oldObject')} == ''",
-        "made-by-nobody": "!object.metadata.?ownerReferences.orValue([])"
+        "has-no-controller": "!object.metadata.?ownerReferences.orValue([])"
         ".exists(o, o.?controller.orValue(false))",
     }
     scope = Scope(

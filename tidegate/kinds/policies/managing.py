@@ -37,7 +37,7 @@ def default_managed_by(kind: Framework) -> list[Manifest]:
         return []
     path = kind.managed_by
     named = f"object.?{path.replace('.', '.?')}.orValue('')"
-    free = {"nobody-elses": f"{named} in {['', kind.controller]}"}
+    free = {"has-no-other-manager": f"{named} in {['', kind.controller]}"}
     scope = Scope(
         targets=[kind.target("CREATE")],
         conditions=TOPMOST | free,

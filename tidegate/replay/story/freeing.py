@@ -34,8 +34,8 @@ class Freed(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
     seq: int
     at_us: int
-    what: str  # the event's type
-    who: str  # a workload's key, or a ClusterQueue's or Cohort's name
+    type: str  # of the event
+    object: str  # a workload's key, or a ClusterQueue's or Cohort's name
     amounts: Amounts = {}  # of a workload
 
 
@@ -79,7 +79,7 @@ class Freeing:
     ) -> None:
         """Note a definition; does not rebuild the trees, which would cost that for each of many."""
         trees, is_cohort = state.forest, isinstance(event, facts.CohortDefined)
-        freed = Freed(seq=entry.seq, at_us=entry.at_us, what=type_name(event), who=event.name)
+        freed = Freed(seq=entry.seq, at_us=entry.at_us, type=type_name(event), object=event.name)
         if is_cohort:
             node = trees.cohorts.get(event.name)
         else:
@@ -103,8 +103,8 @@ class Freeing:
             freed = Freed(
                 seq=entry.seq,
                 at_us=entry.at_us,
-                what=type_name(event),
-                who=event.workload,
+                type=type_name(event),
+                object=event.workload,
                 amounts=amounts((fr, units) for fr, units in other.charges),
             )
             self._add(_key(root_of(queue.node)), entry.turn, freed)

@@ -104,7 +104,7 @@ def sentence(event: StoryEvent, workload: str) -> str:
 def tried_text(tried: decisions.FlavorTried) -> str:
     """Return one flavor-resource that was tried, with its amounts, as text."""
     requested, free, allowed = (
-        render(tried.resource, units) for units in (tried.asked, tried.free, tried.allowed)
+        render(tried.resource, units) for units in (tried.requested, tried.unused, tried.maximum)
     )
     text = f"{tried.resource} of flavor {tried.flavor} for podset {tried.podset}: "
     text += f"requested {requested}, unused {free}, at most {allowed}"
@@ -237,7 +237,7 @@ def _pending(event: decisions.WorkloadPending) -> str:
         text += "; " + "; ".join(tried_text(each) for each in event.tried)
     elif event.message:
         text += f"; {event.message.rstrip('.')}"
-    if event.parked:
+    if event.inadmissible:
         text += "; not retried, like all identical workloads, until quota changes"
     return text + "."
 

@@ -36,7 +36,7 @@ class Wait(msgspec.Struct, kw_only=True):
     to_us: int = 0
     outcome: str = ""  # admitted, adopted, evicted, deactivated, finished, removed; empty: waits
     reason: str = ""  # the last pending reason; empty: none
-    held_seq: int = 0
+    reason_seq: int = 0
     tried: tuple[FlavorTried, ...] = ()
     checks: dict[str, str] = {}  # with quota: its admission checks and their last states
     ahead: int = 0
@@ -89,20 +89,20 @@ def freed_text(freed: Freed) -> str:
         "WorkloadFinished": "finished",
         "WorkloadRemoved": "was removed",
         "QuotaReleased": "released its quota",
-    }.get(freed.what, f"changed ({freed.what})")
-    return f"{freed.who} {verb} (seq {freed.seq}{': ' + amounts if amounts else ''})"
+    }.get(freed.type, f"changed ({freed.type})")
+    return f"{freed.object} {verb} (seq {freed.seq}{': ' + amounts if amounts else ''})"
 
 
 def _note(wait: Wait, line: Line, note: Around) -> None:
     if line.what == "WorkloadPending":
-        wait.reason, wait.held_seq, wait.tried = line.reason, line.seq, line.tried
+        wait.reason, wait.reason_seq, wait.tried = line.reason, line.seq, line.tried
         wait.ahead, wait.ahead_first = note.ahead, note.ahead_first
         wait.stopped = note.stopped
     elif line.what == "QuotaReserved":
         wait.freed, wait.reserved_seq = note.freed, line.seq
         wait.checks = dict(line.checks)
         if wait.checks:
-            wait.reason, wait.held_seq, wait.tried = UNSATISFIED_CHECKS, line.seq, ()
+            wait.reason, wait.reason_seq, wait.tried = UNSATISFIED_CHECKS, line.seq, ()
     elif line.what == "CheckReported":
         wait.checks |= {
             name: message for name, message in line.checks.items() if name in wait.checks

@@ -52,7 +52,7 @@ def why(entries: Iterable[Entry], workload: str) -> Story:
     story = Story(workload=workload)
     for entry, event, owner in _about(entries, workload):
         story.partition = entry.partition
-        request = event.asked if isinstance(event, decisions.VariantCreated) else event
+        request = event.submission if isinstance(event, decisions.VariantCreated) else event
         if isinstance(request, facts.WorkloadSubmitted) and request.workload == workload:
             story.uid, story.job = request.uid, request.job
         is_about = getattr(event, "workload", "") == workload

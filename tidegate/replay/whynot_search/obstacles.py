@@ -18,7 +18,7 @@ _SECOND_US = 1_000_000
 class Obstacle(msgspec.Struct, frozen=True, kw_only=True):
     """One condition that has to change, and the command or action for it."""
 
-    what: str  # a code for programs
+    code: str  # for programs
     text: str  # a sentence
     since_us: int = 0  # when a user caused it; 0: no user did, or the time is not known
     until_us: int = 0  # when it ends by itself; 0: it does not, or the time is not known
@@ -35,11 +35,11 @@ def checks_in_the_way(state: State, workload: Workload) -> Iterator[Obstacle]:
         state_of_check = workload.checks.get(name)
         if state_of_check is None:
             text = f"Admission check {name} has no state yet: see its controller."
-            yield Obstacle(what="AdmissionCheck", text=text)
+            yield Obstacle(code="AdmissionCheck", text=text)
         elif state_of_check.state != "Ready":
             more = f": {state_of_check.message}" if state_of_check.message else "."
             text = f"Admission check {name} is {state_of_check.state}{more}"
-            yield Obstacle(what="AdmissionCheck", text=text)
+            yield Obstacle(code="AdmissionCheck", text=text)
 
 
 def _of_the_lists(state: State) -> Iterator[Obstacle]:
@@ -48,22 +48,22 @@ def _of_the_lists(state: State) -> Iterator[Obstacle]:
             "ingest has not listed all resources yet, so the scheduler decides nothing: see "
             "`tidegate doctor`."
         )
-        yield Obstacle(what="NotListed", text=text)
+        yield Obstacle(code="NotListed", text=text)
 
 
 def _of_its_own(state: State, workload: Workload) -> Iterator[Obstacle]:
     if not workload.active:
-        yield Obstacle(what="Inactive", text="Its Workload has spec.active: false; set it to true.")
+        yield Obstacle(code="Inactive", text="Its Workload has spec.active: false; set it to true.")
     if workload.gates:
         text = f"It has the gates {', '.join(workload.gates)}: each has to be removed."
-        yield Obstacle(what="Gated", text=text)
+        yield Obstacle(code="Gated", text=text)
     if workload.requeue_after_us > state.now_us:
         left_s = -(-(workload.requeue_after_us - state.now_us) // _SECOND_US)
         text = f"Its back-off ends in {left_s} s, after {workload.requeue_count} attempts."
-        yield Obstacle(what="BackingOff", text=text, until_us=workload.requeue_after_us)
+        yield Obstacle(code="BackingOff", text=text, until_us=workload.requeue_after_us)
     if workload.made_way_for:
         text = f"Its preemptor {workload.made_way_for} has to be admitted first."
-        yield Obstacle(what="MadeWay", text=text)
+        yield Obstacle(code="MadeWay", text=text)
     intent = state.intents.get(workload.key)
     if intent is not None:
         leaving = [
@@ -75,30 +75,30 @@ def _of_its_own(state: State, workload: Workload) -> Iterator[Obstacle]:
         text = (
             f"It starts once these workloads have stopped: {', '.join(leaving) or 'none is left'}."
         )
-        yield Obstacle(what="WaitingForPreempted", text=text)
+        yield Obstacle(code="WaitingForPreempted", text=text)
 
 
 def _of_queues(state: State, workload: Workload) -> Iterator[Obstacle]:
     key = workload.local_queue
     local = state.objects.local_queues.get(key)
     if local is None:
-        yield Obstacle(what="NoLocalQueue", text=f"LocalQueue {key} does not exist: create it.")
+        yield Obstacle(code="NoLocalQueue", text=f"LocalQueue {key} does not exist: create it.")
         return
     if local.deleting:
-        yield Obstacle(what="LocalQueueGoes", text=f"LocalQueue {key} is being deleted.")
+        yield Obstacle(code="LocalQueueGoes", text=f"LocalQueue {key} is being deleted.")
     if local.spec.stop_policy != "None":
         by, since_us = _stopped_by(state, key)
         text = f"LocalQueue {key} is stopped: its stopPolicy is {local.spec.stop_policy}{by}."
-        yield Obstacle(what="LocalQueueStopped", text=text, since_us=since_us)
+        yield Obstacle(code="LocalQueueStopped", text=text, since_us=since_us)
     name = local.spec.cluster_queue
     status = readiness(state, name)
     if not status.active:
         text = f"ClusterQueue {name} is not active: {status.message}"
         since_us = _stopped_by(state, name)[1] if status.reason == "Stopped" else 0
-        yield Obstacle(what=f"ClusterQueue{status.reason}", text=text, since_us=since_us)
+        yield Obstacle(code=f"ClusterQueue{status.reason}", text=text, since_us=since_us)
     elif forest(state).cluster_queues[name].tree.cyclic:
         text = f"The Cohorts above ClusterQueue {name} form a cycle: change a parentName."
-        yield Obstacle(what="CohortCycle", text=text)
+        yield Obstacle(code="CohortCycle", text=text)
 
 
 def _stopped_by(state: State, key: str) -> tuple[str, int]:

@@ -37,7 +37,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     starts: bool  # the workload got quota
     preempts: tuple[str, ...] = ()  # workloads that it preempted
     assignment: tuple[PodSetAssignment, ...] = ()  # its assignment
-    held: str = ""  # why it waits, in a sentence, if a new reason was recorded
+    message: str = ""  # why it waits, if a new reason was recorded
 
 
 class Trial:
@@ -57,13 +57,13 @@ class Trial:
         state = decode(self._base)
         for fact in facts:
             apply(state, fact)
-        preempts, reason = dict[str, None](), ""
+        preempts, message = dict[str, None](), ""
         for _ in range(TURNS_MAX):
             decisions = decide(state)
             for decision in decisions:
                 self._obey(state, decision, preempts)
                 if isinstance(decision, WorkloadPending) and decision.workload == self._key:
-                    reason = decision.message
+                    message = decision.message
             if not decisions or _holds(state, self._key):
                 break
         starts = _holds(state, self._key)
@@ -71,7 +71,7 @@ class Trial:
             starts=starts,
             preempts=tuple(preempts),
             assignment=state.workloads[self._key].assignment if starts else (),
-            held=reason,
+            message=message,
         )
 
     def _obey(self, state: State, decision: DecisionEvent, preempts: dict[str, None]) -> None:

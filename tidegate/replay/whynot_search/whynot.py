@@ -60,7 +60,7 @@ def why_not(
         raise TidegateError(f"{workload} is {phase}, not pending: see `tidegate why {workload}`.")
     forest(state)
     in_the_way = tuple(obstacles(state, current))
-    if any(obstacle.what != "WaitingForPreempted" for obstacle in in_the_way):
+    if any(obstacle.code != "WaitingForPreempted" for obstacle in in_the_way):
         return _answer(current, in_the_way)
     trial = Trial(state, workload, tick)
     now = trial.after(())

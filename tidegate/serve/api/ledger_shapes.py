@@ -24,7 +24,7 @@ class Event(Answer, frozen=True, kw_only=True):
 
 
 class PartitionLedger(Answer, frozen=True, kw_only=True):
-    """What one of several partitions says of its ledger."""
+    """The ledger of one of several partitions."""
 
     partition: int
     ledger_id: str
@@ -41,7 +41,7 @@ class PartitionLedger(Answer, frozen=True, kw_only=True):
 
 
 class Ledger(Answer, frozen=True, kw_only=True):
-    """What the ledger says of itself; of several partitions their numbers are added up."""
+    """The ledger's size and head; of several partitions the numbers are added up."""
 
     ledger_id: str
     cluster: str

@@ -28,12 +28,12 @@ class Listed(Answer, Generic[Item], frozen=True, kw_only=True):
 
 
 class Freed(Answer, frozen=True, kw_only=True):
-    """Something after which there was more quota than before."""
+    """An event that freed or raised quota."""
 
     seq: int
     at: str
     type: str
-    who: str
+    object: str  # a workload, a ClusterQueue or a Cohort
     amounts: dict[str, dict[str, str]]  # flavor to resource to quantity
 
 
@@ -77,7 +77,7 @@ class Wait(Answer, frozen=True, kw_only=True):
     seconds: float | None
     outcome: str
     reason: str
-    held_seq: int | None
+    reason_seq: int | None
     tried: list[FlavorTried]
     checks: dict[str, str]
     ahead: int
@@ -102,9 +102,9 @@ class Why(Answer, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Obstacle(Answer, frozen=True, kw_only=True):
-    """What keeps a workload from being tried."""
+    """A condition that keeps a workload from being tried."""
 
-    what: str
+    code: str
     text: str
     since: str | None
     until: str | None
@@ -137,7 +137,7 @@ class Endings(Answer, frozen=True, kw_only=True):
 
 
 class WhyNot(Answer, frozen=True, kw_only=True):
-    """What would have to change for a workload to start now."""
+    """The changes with which a workload would start now."""
 
     workload: str
     cluster_queue: str
@@ -151,14 +151,14 @@ class WhyNot(Answer, frozen=True, kw_only=True):
 
 
 class DryRun(WhyNot, frozen=True, kw_only=True):
-    """What would become of a job that is submitted now."""
+    """The outcome for a job if it were submitted now."""
 
-    held: str  # why it would wait, in words; empty: it would start
+    message: str  # why it would wait; empty: it would start
     assignment: list[dict[str, Any]]  # for each podset its flavors; empty: it would wait
 
 
 class WhatIf(Answer, frozen=True, kw_only=True):
-    """What was recorded, and two replays of it: unchanged and changed are to be compared."""
+    """The recorded figures, and two replays of them: unchanged and changed are to be compared."""
 
     title: str
     changes: list[str]
@@ -184,14 +184,14 @@ class Queue(Answer, frozen=True, kw_only=True):
 
 
 class StartRange(Answer, frozen=True, kw_only=True):
-    """When a workload might start, if jobs run as long as those that ended of late."""
+    """The time when a workload might start, if jobs run as long as those that ended of late."""
 
     earliest: str = msgspec.field(name="from")
     latest: str | None = msgspec.field(name="to")  # none: nothing tells
 
 
 class Position(Answer, frozen=True, kw_only=True):
-    """Where a workload stands that waits."""
+    """The position of a pending workload in its queue."""
 
     reason: str
     position: int | None  # from 1; none: it has quota, and waits for its checks

@@ -20,7 +20,7 @@ class Running(Answer, frozen=True, kw_only=True):
 
 
 class Cost(Answer, frozen=True, kw_only=True):
-    """What a namespace used in a month of a queue, flavor and resource, in full hours."""
+    """A namespace's usage of a queue, flavor and resource in a month, in full hours."""
 
     month: str
     until: str  # the end of the last hour that is counted
@@ -35,7 +35,7 @@ class Cost(Answer, frozen=True, kw_only=True):
 
 
 class QuotaUse(Answer, frozen=True, kw_only=True):
-    """What a ClusterQueue had of a flavor and resource in a month, in unit hours."""
+    """A ClusterQueue's quota and usage of a flavor and resource in a month, in unit hours."""
 
     month: str
     until: str
@@ -57,8 +57,8 @@ class Budget(Answer, frozen=True, kw_only=True):
     budget_hours: str
     spent_hours: str
     percent: int | None
-    held: str  # what is held now
-    spent_at: str | None  # when all of it is, if as much is held as now
+    usage: str  # now
+    spent_at: str | None  # when all of it is, if usage stays as it is now
     ends_at: str
     kind: str  # soft, hard, or hard and spent
     since: str

@@ -1,4 +1,4 @@
-"""What a user may see: everything, some namespaces, or the queues without their workloads."""
+"""The rights of a user: to see everything, some namespaces, or queues without their workloads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Judge(Protocol):
 
 
 class Rights:
-    """What the API server's word means for what is asked here."""
+    """The rights that the API server's answers give a user here."""
 
     def __init__(self, judge: Judge | None) -> None:
         """``judge`` None: only people of this machine are served, and they may see everything."""

@@ -1,4 +1,4 @@
-"""How the server keeps little in memory: of a file's pages, and of states."""
+"""Limits the server's memory: a file's pages, and states."""
 
 from __future__ import annotations
 

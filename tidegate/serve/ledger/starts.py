@@ -1,4 +1,4 @@
-"""When workloads might start, remembered for seconds: playing it out takes longer than asking."""
+"""Caches for seconds when workloads might start: a simulation takes longer than a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of ClusterQueues' quota, by a folded state: the rows of the report ``quota_now``.
+"""The usage of ClusterQueues' quota by a folded state: the rows of the report ``quota_now``.
 
 The report joins all quota with all that is held, half a second of CPU for 1,000 queues, and tells
 of now alone. What is lent is computed by shares of the whole tree, as there.

@@ -94,7 +94,7 @@ def why(
     record = {
         **_record(standing, heard_us),
         "why": lines,
-        "changes": [{"at": at, "what": text} for at, text in changes],
+        "changes": [{"at": at, "text": text} for at, text in changes],
     }
     print_record(record, output, name="name")
 

@@ -31,7 +31,7 @@ _TYPE_WIDTH = 22
 
 
 class Range(msgspec.Struct, frozen=True, kw_only=True):
-    """Which entries are shown, and where the replay ends."""
+    """The entries that are shown, and the seq at which the replay ends."""
 
     first: int = 1
     last: int
@@ -110,7 +110,7 @@ def replay(  # noqa: PLR0913 - each is an option
 
 
 class _Replay:
-    """What was met on the way."""
+    """Replays a range of a ledger, and notes where the core decides otherwise."""
 
     def __init__(self, reader: Reader, span: Range, *, verify: bool) -> None:
         self._reader, self._asked, self._verify = reader, span, verify

@@ -19,7 +19,7 @@ def _or_dash(at: str | None) -> str:
 
 _COLUMNS = (
     Column("WORKLOAD", "workload"),
-    Column("TIDEGATE", "what"),
+    Column("TIDEGATE", "difference"),
     Column("HERE", "hereAt", show=_or_dash),
     Column("THERE", "thereAt", show=_or_dash),
     Column("WHY", "why", wide=True),
@@ -46,7 +46,7 @@ def shadow(
 
       tidegate shadow --within 60 -o wide
 
-      tidegate shadow -o json | jq '.differences[] | select(.what == "starts only there")'
+      tidegate shadow -o json | jq '.differences[] | select(.difference == "starts only there")'
     """
     with open_reader(ledger, partition=partition, reports=False) as every:
         reader = one(every, "shadow")
@@ -77,7 +77,7 @@ def _records(comparison: Comparison) -> list[dict[str, Any]]:
     return [
         {
             "workload": difference.workload,
-            "what": difference.what,
+            "difference": difference.difference,
             "hereAt": utc(difference.here_us) if difference.here_us else None,
             "thereAt": utc(difference.there_us) if difference.there_us else None,
             "why": difference.why,

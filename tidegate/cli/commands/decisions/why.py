@@ -219,7 +219,7 @@ def _wait(wait: Wait) -> str:
     else:
         text = f"Waits since {utc(wait.from_us)}, seq {wait.from_seq}"
     if wait.reason:
-        text += f"; reason {wait.reason} (seq {wait.held_seq}): "
+        text += f"; reason {wait.reason} (seq {wait.reason_seq}): "
         text += needed_text(wait) or "quota was not tried"
     if wait.freed:
         text += f"; ended when {'; '.join(map(freed_text, wait.freed))}"
@@ -228,8 +228,8 @@ def _wait(wait: Wait) -> str:
 
 def _numbers(line: Line) -> list[str]:
     return [
-        f"podset {tried.podset}, flavor {tried.flavor}, {tried.resource}: requested {tried.asked}, "
-        f"unused {tried.free}, at most {tried.allowed}"
+        f"podset {tried.podset}, flavor {tried.flavor}, {tried.resource}: "
+        f"requested {tried.requested}, unused {tried.unused}, at most {tried.maximum}"
         + (f"; {tried.reason}" if tried.reason else "")
         for tried in line.tried
     ]

@@ -89,7 +89,7 @@ def record(answer: WhyNot) -> dict[str, Any]:
         "reason": answer.reason,
         "obstacles": [
             {
-                "what": obstacle.what,
+                "code": obstacle.code,
                 "text": obstacle.text,
                 "since": utc(obstacle.since_us) if obstacle.since_us else None,
                 "until": utc(obstacle.until_us) if obstacle.until_us else None,

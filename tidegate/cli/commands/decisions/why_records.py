@@ -71,8 +71,8 @@ def _freed(freed: Freed) -> dict[str, Any]:
     return {
         "seq": freed.seq,
         "at": utc(freed.at_us),
-        "type": freed.what,
-        "who": freed.who,
+        "type": freed.type,
+        "object": freed.object,
         "amounts": freed.amounts,
     }
 
@@ -87,7 +87,7 @@ def _waited(wait: Wait) -> dict[str, Any]:
         "seconds": (wait.to_us - wait.from_us) / _SECOND_US if ended else None,
         "outcome": wait.outcome,
         "reason": wait.reason,
-        "heldSeq": wait.held_seq or None,
+        "reasonSeq": wait.reason_seq or None,
         "tried": wait.tried,
         "checks": wait.checks,
         "ahead": wait.ahead,

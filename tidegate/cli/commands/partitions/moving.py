@@ -72,12 +72,15 @@ def move(  # noqa: PLR0913 - each is an option
     with open_api(kubeconfig, context) as api, open_reader(ledger, reports=False) as reader:
         moving = _Moving(api, reader.each(), find_tree(api, tree), to)
         source, stage, objects = moving.asked(dry)
-        if stage == "Asked" and wait and dry is DryRun.NONE:
+        if stage == "Requested" and wait and dry is DryRun.NONE:
             if output in {Output.TABLE, Output.WIDE}:
                 _print(objects, f"asked to move to partition {to}", output, dry)
             objects, stage = moving.finished(timeout), "Moved"
     if output in {Output.TABLE, Output.WIDE, Output.NAME}:
-        done = {"Asked": f"asked to move to partition {to}", "Moved": f"moved to partition {to}"}
+        done = {
+            "Requested": f"asked to move to partition {to}",
+            "Moved": f"moved to partition {to}",
+        }
         _print(objects, done.get(stage, f"stays in partition {to}"), output, dry)
         return
     record = {"tree": tree, "from": source, "to": to, "stage": stage, "objects": objects}
@@ -110,12 +113,12 @@ class _Moving:
         keys, states = self._tree.keys(), self._states()
         under_way = move_of(states.values(), keys)
         home = home_of(states.values(), keys, self._to)
-        if home == self._to and (under_way is None or under_way.stage == "Asked"):
+        if home == self._to and (under_way is None or under_way.stage == "Requested"):
             objects = settle(self._api, self._tree, self._to, dry)
             if not objects:
                 say(f"{self._tree.name} is in partition {self._to}: nothing to do.")
             return self._to, "Stays", objects
-        if under_way is not None and under_way.stage != "Asked" and under_way.to != self._to:
+        if under_way is not None and under_way.stage != "Requested" and under_way.to != self._to:
             raise MoveHangsError(
                 f"{self._tree.name} is on its way to partition {under_way.to}: {under_way.why}. "
                 "Wait for that."
@@ -126,7 +129,7 @@ class _Moving:
             )
         self._check(states, home)
         source = under_way.giver if home is None and under_way is not None else home
-        return source or 0, "Asked", ask(self._api, self._tree, self._to, dry)
+        return source or 0, "Requested", ask(self._api, self._tree, self._to, dry)
 
     def finished(self, timeout_s: float) -> list[Object]:
         """Wait until the tree has moved, and write that down; return what was changed.

@@ -86,7 +86,7 @@ def _tell(answer: WhyNot) -> None:
         assigned = assignments(answer.now.assignment)
         typer.echo(f"It would start now in {queue}{preempting}: {assigned}.")
     else:
-        typer.echo(f"It would wait in {queue}. {answer.now.held}".rstrip())
+        typer.echo(f"It would wait in {queue}. {answer.now.message}".rstrip())
         tell_needs(answer)
 
 
@@ -94,7 +94,7 @@ def record(answer: WhyNot) -> dict[str, Any]:
     """Return an answer for programs."""
     return {
         **why_not_record(answer),
-        "held": answer.now.held,
+        "message": answer.now.message,
         "assignment": msgspec.to_builtins(answer.now.assignment),
     }
 

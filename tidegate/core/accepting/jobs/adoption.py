@@ -104,9 +104,9 @@ def _adopt_placed(state: State, at_us: int, clusters: Collection[str]) -> Iterat
         )
 
 
-def adopt_held(state: State, at_us: int, job: JobObserved) -> Iterator[WorkloadAdopted]:
+def adopt_running(state: State, at_us: int, job: JobObserved) -> Iterator[WorkloadAdopted]:
     """Yield the adoption of a workload that runs in a tree taken over, with its former charges."""
-    before = state.moves.held.get(job.uid)
+    before = state.moves.to_adopt.get(job.uid)
     workload = state.workloads.get(job.workload)
     if before is None or workload is None or workload.uid != job.uid or job.state.suspended:
         return

@@ -18,7 +18,7 @@ from tidegate.contracts.facts import (
 )
 from tidegate.contracts.observations import JobObserved
 from tidegate.core.accepting.jobs import identity, siblings
-from tidegate.core.accepting.jobs.adoption import adopt_held, is_complete
+from tidegate.core.accepting.jobs.adoption import adopt_running, is_complete
 from tidegate.core.accepting.jobs.copies import (
     at_home,
     follow_stray,
@@ -79,7 +79,7 @@ def take_job(state: State, at_us: int, resource: str, job: JobObserved) -> Itera
     if is_outdated(state, resource, job, None if entry is None else entry.version):
         return
     yield from _take(state, at_us, resource, job, workload)
-    yield from adopt_held(state, at_us, job)
+    yield from adopt_running(state, at_us, job)
     if job.stray is not None or job.uid in state.strays:
         yield from follow_stray(state, at_us, resource, job)
 
@@ -257,7 +257,7 @@ def _change(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
         queue=queue,
         podsets=podsets,
         elastic=workload.elastic,
-        family=bool(workload.variants),
+        has_variants=bool(workload.variants),
         body=job.body or workload.body,
         held_quota=by.held_quota,
         held_places=by.held_places,

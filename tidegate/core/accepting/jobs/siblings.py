@@ -82,7 +82,7 @@ def holds(workload: Workload) -> bool:
 def family(state: State, workload: Workload) -> Iterator[Workload]:
     """Yield the other workloads of a job: slices that this one replaced, and its successors.
 
-    Yields each once: in an old ledger a slice may replace itself.
+    Yields each once, also if a ledger has a slice that replaces itself.
     """
     slice_keys = {workload.key}
     older = state.workloads.get(workload.replaces)
@@ -236,7 +236,7 @@ def _changed_variant(workload: Workload, fact: WorkloadChanged) -> WorkloadChang
         uid=workload.uid,
         allowed_flavors=workload.allowed_flavors,
         preemption_gates=(*gates, PREEMPTION_GATE) if closed else gates,
-        family=False,
+        has_variants=False,
         held_quota=False,
         held_places={},
     )

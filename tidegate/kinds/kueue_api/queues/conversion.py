@@ -83,7 +83,7 @@ def local_queue_spec(obj: LocalQueue) -> quota.LocalQueueSpec:
     """Return a LocalQueue's spec.
 
     Raises:
-        UndecodableError: the weight cannot be read, or its jobs shall be placed elsewhere.
+        UndecodableError: the weight or the placement cannot be read.
     """
     return quota.LocalQueueSpec(
         cluster_queue=obj.spec.cluster_queue or "",
@@ -110,7 +110,7 @@ def flavor_spec(obj: ResourceFlavor) -> quota.FlavorSpec:
         tolerations=tuple(map(toleration, spec.tolerations)),
         topology=spec.topology_name or "",
         clusters=clusters,
-        held=stops,
+        stop_policies=stops,
     )
 
 

@@ -52,7 +52,7 @@ class ClusterQueueSpec(
 class ClusterQueueStatus(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """How a ClusterQueue stands."""
+    """The status of a ClusterQueue."""
 
     conditions: Conditions = ()
     flavors_reservation: Usages = ()
@@ -85,7 +85,7 @@ class CohortSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
 
 class CohortStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """How a Cohort stands."""
+    """The status of a Cohort."""
 
     fair_sharing: FairSharingStatus | None = None
 
@@ -101,7 +101,7 @@ class Cohort(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rena
 
 
 class LocalQueueSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Which ClusterQueue a namespace's queue leads to."""
+    """The ClusterQueue that a LocalQueue of a namespace refers to."""
 
     cluster_queue: Annotated[
         Name | None, ruled(Rule("self == oldSelf", "clusterQueue is immutable"))
@@ -113,7 +113,7 @@ class LocalQueueSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 class AdmissionFairSharingStatus(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """What went through a LocalQueue, decayed."""
+    """A LocalQueue's past usage, decayed."""
 
     consumed_resources: dict[str, Quantity]
     last_update: Time
@@ -131,7 +131,7 @@ class LocalFairSharingStatus(
 class LocalQueueStatus(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """How a LocalQueue stands."""
+    """The status of a LocalQueue."""
 
     conditions: Conditions = ()
     pending_workloads: Int32 | None = None

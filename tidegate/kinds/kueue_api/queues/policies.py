@@ -33,14 +33,14 @@ class FlavorFungibility(
 class BorrowWithinCohort(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """Whether a workload that borrows may preempt in other queues."""
+    """The condition under which a borrowing workload may preempt in other ClusterQueues."""
 
     policy: Literal["Never", "LowerPriority"] = "Never"
     max_priority_threshold: Int32 | None = None
 
 
 class Preemption(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Which workloads a ClusterQueue's workloads may preempt."""
+    """The workloads that a ClusterQueue's workloads may preempt."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -69,7 +69,7 @@ class ChecksStrategy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class AdmissionScope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Whether a ClusterQueue orders its workloads by what their LocalQueues used before."""
+    """The order of a ClusterQueue's workloads by their LocalQueues' past usage."""
 
     admission_mode: Literal["UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"]
 
@@ -77,13 +77,13 @@ class AdmissionScope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 class MigrationConstraints(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """Which flavors a migration may end in."""
+    """The flavors that a migration may choose."""
 
     last_acceptable_flavor_name: Name | None = None
 
 
 class Migration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What happens when a better flavor frees up."""
+    """The migration of an admitted workload to a flavor that is preferred."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -100,7 +100,7 @@ class Migration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, r
 class ConcurrentAdmissionPolicy(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """Whether a workload is tried on several flavors at once."""
+    """Concurrent admission: a workload is tried on several flavors at once."""
 
     migration: Migration | None = None
 

@@ -79,7 +79,7 @@ class FairSharingStatus(
 
 
 class ResourceUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What is used of one resource of a flavor."""
+    """Usage of one resource of a flavor."""
 
     name: str
     total: Quantity = "0"
@@ -87,7 +87,7 @@ class ResourceUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class FlavorUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What a ClusterQueue uses of one flavor."""
+    """A ClusterQueue's usage of one flavor."""
 
     name: Name
     resources: Annotated[tuple[ResourceUsage, ...], keyed("name", most=64)]
@@ -96,7 +96,7 @@ class FlavorUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 class LocalResourceUsage(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """What is used through a LocalQueue of one resource of a flavor."""
+    """A LocalQueue's usage of one resource of a flavor."""
 
     name: str
     total: Quantity = "0"
@@ -105,7 +105,7 @@ class LocalResourceUsage(
 class LocalFlavorUsage(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """What is used through a LocalQueue of one flavor."""
+    """A LocalQueue's usage of one flavor."""
 
     name: Name
     resources: Annotated[tuple[LocalResourceUsage, ...], keyed("name", most=64)]

@@ -28,7 +28,7 @@ from tidegate.kinds.pods import Toleration
 class PodSetAssignment(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """What one podset was given."""
+    """The flavors and quota assigned to one podset."""
 
     name: PodSetName = "main"
     flavors: dict[str, Name] = {}
@@ -53,7 +53,7 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, r
 
 
 class RequeueState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """How often it came back, and when it may be tried again."""
+    """The number of requeues, and the time before which the workload is not tried again."""
 
     count: Count | None = None
     requeue_at: Time | None = None
@@ -67,7 +67,7 @@ class ReclaimablePod(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class PodSetUpdate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What an admission check puts into a podset's template."""
+    """The changes that an admission check makes to a podset's template."""
 
     name: PodSetName
     labels: dict[str, str] = {}
@@ -98,14 +98,14 @@ class CheckState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
 
 class PodSetRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What the scheduler computed for a podset that waits."""
+    """The requests of a pending podset as the scheduler computed them."""
 
     name: PodSetName = "main"
     resources: dict[str, Quantity] = {}
 
 
 class EvictionCount(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """How often it was evicted for one reason."""
+    """The number of evictions for one reason."""
 
     reason: Annotated[str, said(maxLength=316)]
     underlying_cause: Annotated[str, said(maxLength=316)]
@@ -115,7 +115,7 @@ class EvictionCount(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 class SchedulingStats(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """What happened to it so far."""
+    """Counts of the workload's past evictions."""
 
     evictions: Annotated[
         tuple[EvictionCount, ...], keyed("reason", "underlyingCause", most=256)
@@ -139,7 +139,7 @@ class PreemptionGateState(
 
 
 class WorkloadStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """How a workload stands."""
+    """The status of a Workload."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(

@@ -35,7 +35,7 @@ _WRITTEN = {
 
 
 class PodIndex(msgspec.Struct, frozen=True, kw_only=True):
-    """How a kind's controller numbers the pods of a podset."""
+    """The labels by which a kind's controller numbers the pods of a podset."""
 
     label: str
     group_label: str = ""  # which of several jobs a pod is of

@@ -33,7 +33,7 @@ class LevelValues(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
 
 class PodCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """How many pods each domain of a slice takes."""
+    """The number of pods in each domain of a slice."""
 
     rules: ClassVar[tuple[Rule, ...]] = (_EITHER,)
     universal: Positive | None = None
@@ -65,7 +65,7 @@ class TopologySlice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 class TopologyAssignment(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """Where a podset's pods go."""
+    """The domains of the topology that a podset's pods are assigned to."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(

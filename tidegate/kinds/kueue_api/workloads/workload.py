@@ -77,7 +77,7 @@ WORKLOAD: tuple[Rule, ...] = (
 class SliceConstraint(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """Pods of one slice that shall share a domain."""
+    """The size of a slice, whose pods are placed in one domain of a topology level."""
 
     topology: Annotated[str, said(minLength=1, maxLength=63)]
     size: Annotated[int, said(format="int32", minimum=1)]
@@ -86,7 +86,7 @@ class SliceConstraint(
 class PodSetTopologyRequest(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
-    """Where a podset's pods want to be together."""
+    """The topology request of a podset."""
 
     required: Annotated[str, said(minLength=1, maxLength=63)] | None = None
     preferred: Annotated[str, said(minLength=1, maxLength=63)] | None = None
@@ -143,7 +143,7 @@ class PreemptionGate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What a workload asks for."""
+    """The spec of a Workload: its podsets, queue and priority."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
@@ -167,7 +167,7 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class Workload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """One job's request for quota, and what became of it."""
+    """A job's request for quota, and its admission."""
 
     rules: ClassVar[tuple[Rule, ...]] = WORKLOAD
     api_version: str = ""

@@ -1,4 +1,4 @@
-"""Which events name which workload: noted once as the ledger grows, not searched for each time.
+"""Indexes the events that name each workload: once as the ledger grows, not for each request.
 
 Sixteen bytes for each mention and each submission, eight for each event of a rare type; no event
 stays in memory.
@@ -68,7 +68,7 @@ def _seqs() -> _Seqs:
 
 
 class Index:
-    """Where workloads are submitted and named, and when they began to wait."""
+    """The events that submit and name each workload, and with which its wait began."""
 
     def __init__(self) -> None:
         self.seq = 0  # of the newest event that was looked at

@@ -1,4 +1,4 @@
-"""Which events name what, in sixteen bytes for each mention, however many names there are.
+"""Maps names to the events that mention them, in sixteen bytes for each mention.
 
 A name is a hash here, salted anew in each process. Names share a bucket with others, in which they
 are sorted; within a name events are in order, since they come in order.

@@ -1,4 +1,4 @@
-"""How far a reader is in all partitions that are served, as clients write it and get it.
+"""A reader's position in all partitions that are served, as clients write it and get it.
 
 Of one partition that is a seq, ``41``; of several each partition with its own, ``0=41,1=7``, as
 ``subscribe`` takes it. Where one number is asked for, it is how many events that are.

@@ -50,9 +50,9 @@ function reason(line) {
   const [first, ...rest] = line.text.replace(/^Waits: \w+; /, "").replace(/\.$/, "").split("; ");
   const found = LACKS.exec(first);
   if (!found) return `: ${line.text}`;
-  const [, resource, flavor, asked, free, most] = found;
-  const others = rest.length ? ` ${rest.length} more of what it asks for ${rest.length === 1 ? "is" : "are"} short.` : "";
-  return ` for ${asked} ${resource} of flavor ${flavor}: ${free} ${free === "1" ? "is" : "are"} free, and ${most} is the most it could ever get.${others}`;
+  const [, resource, flavor, requested, unused, most] = found;
+  const others = rest.length ? ` ${rest.length} more of its requests ${rest.length === 1 ? "is" : "are"} short.` : "";
+  return ` for ${requested} ${resource} of flavor ${flavor}: ${unused} ${unused === "1" ? "is" : "are"} unused, and ${most} is the most it could ever get.${others}`;
 }
 
 function standing(story, mine, now) {
@@ -135,7 +135,7 @@ function more(line, named) {
   for (const [flavor, of] of Object.entries(line.borrowed ?? {})) sentences.push(`Its queue had borrowed ${Object.entries(of).map(([name, units]) => `${units} ${name}`).join(", ")} of ${flavor}.`);
   for (const one of line.stopped ?? []) sentences.push(`${one.kind} ${one.name} was stopped${one.by ? ` by ${one.by}` : ""} at ${one.at} (${one.policy}).`);
   for (const one of line.placements ?? []) sentences.push(`${one.podset} on ${one.flavor}: ${one.fits ?? 0} of ${one.of ?? 0} ${one.unit ?? "pod"}s found nodes.`);
-  for (const one of line.freedBy ?? []) sentences.push(`Room was made by ${one.type} of ${one.who}, seq ${named(one.seq)}.`);
+  for (const one of line.freedBy ?? []) sentences.push(`Quota was freed by ${one.type} of ${one.object}, seq ${named(one.seq)}.`);
   return sentences.join(" ");
 }
 
