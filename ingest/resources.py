@@ -157,16 +157,17 @@ def _pods(index: JobIndex, sets: ServingSets) -> Watched:
         in_group = in_group and not sets.holds(obj)
         in_set = not in_group and (sets.holds(obj) or sets.is_member(obj))
         yield from () if in_group else groups.forget(uid, version)
-        yield from () if in_set else sets.forget(uid, version)
+        if not in_set:
+            sets.forget(uid, version)
         of = groups.take if in_group else sets.take if in_set else alone.observe
         yield from of(obj)
-        yield from sets.see(version)
+        sets.see(version)
 
     def gone(uid: str, version: int) -> Iterator[ResourceObservation]:
-        yield from sets.forget(uid, version)
+        sets.forget(uid, version)
         yield from groups.forget(uid, version)
         yield from alone.gone(uid, version)
-        yield from sets.see(version)
+        sets.see(version)
 
     def listed(present: Collection[str], version: int) -> Iterator[ResourceObservation]:
         yield from sets.listed(present, version)
@@ -176,8 +177,12 @@ def _pods(index: JobIndex, sets: ServingSets) -> Watched:
     def present(listed: Collection[str]) -> Iterable[str]:
         return (*listed, *groups.present())
 
+    def settle() -> Iterator[ResourceObservation]:
+        yield from sets.settle()
+        yield from groups.settle()
+
     return msgspec.structs.replace(
-        alone, observe=observe, gone=gone, listed=listed, present=present, settle=groups.settle
+        alone, observe=observe, gone=gone, listed=listed, present=present, settle=settle
     )
 
 

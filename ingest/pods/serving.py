@@ -30,8 +30,10 @@ from tidegate.jobs.serving.kinds import ServingSet
 from tidegate.jobs.serving.members import GROUPS_MAX, job_name, job_uid
 from tidegate.jobs.serving.observing import Standing, observe_set
 from tidegate.jobs.templates.paths import number_at
-from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Pod
+from tidegate.service.logs import get_log
+
+_log = get_log("serving")
 
 
 class ServingSets:
@@ -52,31 +54,32 @@ class ServingSets:
         self._floor = dict[str, int]()  # by kind, a lower bound of all later versions
         self._seen = 0  # the version up to which the pods are known
         self._uncertain = set[Part]()
+        self._changed = dict[Part, int]()  # jobs whose pods changed, and a pod's version
         self._listed = False  # the pods
 
     def is_member(self, pod: Pod) -> bool:
         """Return whether a pod belongs to a watched object."""
-        return self._part(pod.metadata) is not None
+        return part_of(self._sets, pod.metadata) is not None
 
     def holds(self, pod: Pod) -> bool:
         """Return whether a pod was taken that may run: it counts here until it does not."""
         return pod.metadata.uid in self._of and pod_state.is_active(pod)
 
     def take(self, pod: Pod) -> Iterator[ResourceObservation]:
-        """Remember a pod and yield its job as it stands now."""
-        uid, part = pod.metadata.uid, self._part(pod.metadata)
+        """Remember a pod; its job is observed by ``settle``."""
+        uid, part = pod.metadata.uid, part_of(self._sets, pod.metadata)
         former_part = self._of.get(uid, part)
         if self.holds(pod) and self._names_another(pod):
             self._left.add(uid)
         if uid in self._left:
             part = former_part
         elif former_part != part:
-            yield from self.forget(uid, pod.metadata.version)
+            self.forget(uid, pod.metadata.version)
         assert part is not None, "it is one of an object's pods"
         key, index = part
         self._pods.setdefault(key, {}).setdefault(index, {})[uid] = pod
         self._of[uid] = part
-        yield from self._republished([part], pod.metadata.version)
+        self._changed[part] = pod.metadata.version
         if uid in self._left and self._index.covers(pod.metadata.namespace):
             yield must_not_run(pod)
 
@@ -84,15 +87,20 @@ class ServingSets:
         key, index = part = self._of[pod.metadata.uid]
         was_marked = is_marked(self._pods[key][index][pod.metadata.uid].metadata)
         unmarked = was_marked and not is_marked(pod.metadata)
-        return unmarked or self._part(pod.metadata) != part
+        return unmarked or part_of(self._sets, pod.metadata) != part
 
-    def see(self, version: int) -> Iterator[ResourceObservation]:
-        """Take the version that the watch of pods has reached; yield the jobs that it completes."""
+    def see(self, version: int) -> None:
+        """Take the version that the watch of pods has reached: it may complete jobs."""
         self._seen = max(self._seen, version)
-        yield from self._republished(list(self._uncertain), version)
 
-    def forget(self, uid: str, version: int) -> Iterator[ResourceObservation]:
-        """Forget a pod that is gone, and yield its job."""
+    def settle(self) -> Iterator[ResourceObservation]:
+        """Yield the jobs whose pods changed, once for all events: each costs O(pods)."""
+        changed, self._changed = self._changed, {}
+        version = max(changed.values(), default=self._seen)
+        yield from self._republished([*changed, *self._uncertain], version)
+
+    def forget(self, uid: str, version: int) -> None:
+        """Forget a pod that is gone; its job is observed by ``settle``."""
         part = self._of.pop(uid, None)
         if part is not None:
             key, index = part
@@ -102,13 +110,14 @@ class ServingSets:
                 del self._pods[key][index]
             if not self._pods[key]:
                 del self._pods[key]
-            yield from self._republished([part], version)
+            self._changed[part] = version
 
     def listed(self, present: Collection[str], version: int) -> Iterator[ResourceObservation]:
         """Forget the pods that a list no longer has, and yield every job as of that list."""
         self._listed, self._seen = True, max(self._seen, version)
         for uid in [uid for uid in self._of if uid not in present]:
-            yield from self.forget(uid, version)
+            self.forget(uid, version)
+        self._changed.clear()
         for key in list(self._objects):
             yield from self._safely(key, version)
 
@@ -139,8 +148,7 @@ class ServingSets:
     ) -> Iterator[ResourceObservation]:
         """Take a list's objects; later observations are newer than that list."""
         self._floor[kind.name] = version + 1
-        uids = [uid for uid, key in self._keys.items() if key[0] == kind.name]
-        for uid in uids:
+        for uid in [uid for uid, key in self._keys.items() if key[0] == kind.name]:
             if uid not in present:
                 yield from self.remove(uid, version)
 
@@ -165,9 +173,6 @@ class ServingSets:
             return ()
         return range(replicas if layout.grouped and not self._listed else 0)
 
-    def _part(self, meta: ObjectMeta) -> Part | None:
-        return part_of(self._sets, meta)
-
     def _republished(self, parts: Sequence[Part], version: int) -> Iterator[ResourceObservation]:
         changed = dict[Key, set[int | None]]()
         for key, index in parts:
@@ -182,8 +187,9 @@ class ServingSets:
         """Yield an object's jobs; an invalid job stays as it was published."""
         try:
             yield from self._jobs(key, version, changed)
-        except TidegateError:
-            return
+        except Exception as error:  # noqa: BLE001 - of one object: the others go on
+            if not isinstance(error, TidegateError):
+                _log.exception("not observed", kind=key[0], object=key[1:])
 
     def _jobs(
         self, key: Key, version: int, changed: Collection[int | None] | None = None

@@ -8,6 +8,7 @@ from ingest.jobs.job_index import JobIndex
 from ingest.jobs.scope import Scope
 from ingest.pods.referred import Claims
 from ingest.pods.serving import ServingSets
+from ingest.resources import watched
 from tests.ingest.scene import gone, jobs, rounds, session
 from tests.parts.foreign import foreign_crd, pods_template
 from tests.parts.stage import KUEUE, Object, Stage, alongside, kueue
@@ -19,6 +20,7 @@ from tidegate.contracts.observations import (
     ObjectRefused,
 )
 from tidegate.jobs.job_metadata import workload_name
+from tidegate.jobs.pods import pod as single
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.decode import read
 from tidegate.kinds.names import (
@@ -258,6 +260,29 @@ def test_a_pod_tells_of_its_own_group_and_of_no_other() -> None:
     obj["metadata"] |= {"uid": "p", "namespace": "default", "resourceVersion": "9"}
     assert not list(sets.observe(JOB_KINDS[LWS], read(made, JOB_KINDS[LWS].seen)))
     assert len(list(sets.listed((), 6))) == 300
-    observations = [obs for _, obs in sets.take(read(obj, Pod))]
+    assert not list(sets.take(read(obj, Pod)))
+    observations = [obs for _, obs in sets.settle()]
     assert [obs.uid for obs in observations if isinstance(obs, JobObserved)] == ["u.7"]
-    assert [obs.uid for _, obs in sets.forget("p", 10) if isinstance(obs, JobObserved)] == ["u.7"]
+    sets.forget("p", 10)
+    assert [obs.uid for _, obs in sets.settle() if isinstance(obs, JobObserved)] == ["u.7"]
+
+
+def test_a_set_is_observed_once_for_all_events_of_a_batch() -> None:
+    """Each observation looks at all pods of the set: else it would cost their number squared."""
+    kinds = [single.KIND, JOB_KINDS["statefulset"]]
+    rows = {row.resource: row for row in watched(kinds)}
+    owner, pods = stateful(replicas=9), rows["pods"]
+    owner["metadata"] |= {"uid": "s", "namespace": "default", "resourceVersion": "5"}
+    list(pods.listed(frozenset(), 1))
+    list(rows[kinds[1].resource].observe(read(owner, kinds[1].seen)))
+    for number in range(9):
+        obj = pod(f"db-{number}", owner)
+        about = {"namespace": "default", "uid": f"u{number}", "resourceVersion": f"{number + 6}"}
+        obj["metadata"] |= about
+        assert list(pods.observe(read(obj, Pod))) == []
+    [(_, observation)] = pods.settle()
+    assert isinstance(observation, JobObserved)
+    assert (observation.uid, observation.version) == ("s", 14)
+    list(pods.gone("u8", 15))
+    assert [obs.version for _, obs in pods.settle()] == [15]
+    assert list(pods.settle()) == []
