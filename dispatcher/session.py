@@ -32,7 +32,6 @@ from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent
 from tidegate.errors import BusUnreachableError, TidegateError, UndecodableError
-from tidegate.jobs.serving.members import parent_name
 from tidegate.service.backoff import delays
 from tidegate.service.lease import keep
 from tidegate.service.logs import get_log
@@ -177,7 +176,7 @@ class Session:
         ledger, newest = await self._feed.newest()
         if ledger != self._ledger:
             self._ledger, self._read, self._history = ledger, 0, newest
-            self._targets.of.clear()
+            self._targets.clear()
         async for published in self._feed.follow(self._read):
             if published.ledger_id != self._ledger:
                 return  # another ledger speaks
@@ -214,10 +213,9 @@ class Session:
 
     def _edit(self, job: str) -> None:
         """Queue the workload of a changed job here, for the cluster where it runs."""
-        for key, target in self._targets.of.items():
-            edited = target.job.kind in EDITED
-            named = f"{target.job.namespace}/{parent_name(target.job)}"
-            if edited and target.chosen and job == named:
+        for key in self._targets.of_object(job):
+            target = self._targets.of[key]
+            if target.job.kind in EDITED and target.chosen:
                 self._queue.add((target.chosen, key))
 
     async def _carry_all(self) -> None:

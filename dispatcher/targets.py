@@ -15,7 +15,7 @@ from tidegate.contracts.decision_kinds.clusters import (
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.contracts.fact_kinds.clusters import RemoteWorkloadRemoved
 from tidegate.contracts.facts import FactEvent, LedgerOpened, WorkloadChanged, WorkloadRemoved
-from tidegate.jobs.serving.members import group_index, parent_uid
+from tidegate.jobs.serving.members import group_index, parent_name, parent_uid
 from tidegate.model.ids import ObjectRef
 
 
@@ -44,6 +44,7 @@ class Targets:
 
     def __init__(self) -> None:
         self.of = dict[str, Target]()  # by workload
+        self._by_object = dict[str, dict[str, None]]()  # workloads, by their object's key
         self._slices = Slices()
 
     def learn(self, event: FactEvent | DecisionEvent) -> str:
@@ -51,7 +52,7 @@ class Targets:
         self._slices.learn(event)
         match event:
             case LedgerOpened():
-                self.of.clear()
+                self.clear()
                 return ""
             case ClustersNominated() | ClusterChosen() | RemoteDeactivated() | RemoteWithdrawn():
                 self._order(event)
@@ -68,15 +69,24 @@ class Targets:
                 return ""
         return event.workload if event.workload in self.of else ""
 
+    def clear(self) -> None:
+        """Forget all workloads."""
+        self.of.clear()
+        self._by_object.clear()
+
+    def of_object(self, key: str) -> list[str]:
+        """Return the workloads of the objects "<namespace>/<name>", of any kind."""
+        return list(self._by_object.get(key, ()))
+
     def shares(self, workload: str, cluster: str) -> bool:
         """Return whether a cluster runs another workload of the same object of several groups."""
         job = self.of[workload].job
         if group_index(job) is None:
             return False
         return any(
-            key != workload and target.chosen == cluster
-            for key, target in self.of.items()
-            if parent_uid(target.job) == parent_uid(job)
+            key != workload and self.of[key].chosen == cluster
+            for key in self._by_object[_object_of(job)]
+            if parent_uid(self.of[key].job) == parent_uid(job)
         )
 
     def _order(
@@ -85,7 +95,9 @@ class Targets:
         target = self.of.get(event.workload)
         if target is None or target.job.uid != event.job.uid:
             leaving = set[str]() if target is None else target.leaving
+            self._forget(event.workload)
             target = self.of[event.workload] = Target(job=event.job, leaving=leaving)
+            self._by_object.setdefault(_object_of(event.job), {})[event.workload] = None
         target.cluster_queue = event.cluster_queue
         match event:
             case ClustersNominated():
@@ -147,4 +159,17 @@ class Targets:
         """Forget a workload without copies, present or desired."""
         target = self.of.get(workload)
         if target is not None and not target.clusters:
-            del self.of[workload]
+            self._forget(workload)
+
+    def _forget(self, workload: str) -> None:
+        target = self.of.pop(workload, None)
+        if target is None:
+            return
+        key = _object_of(target.job)
+        self._by_object[key].pop(workload)
+        if not self._by_object[key]:
+            del self._by_object[key]
+
+
+def _object_of(job: ObjectRef) -> str:
+    return f"{job.namespace}/{parent_name(job)}"
