@@ -18,6 +18,7 @@ from store.reading.reports import rows as report_rows
 from tests.parts.drawn import drawn
 from tests.parts.sample import TURNS, filled
 from tidegate.cli.program import build
+from tidegate.cli.reporting.files import print_csv
 from tidegate.cli.reporting.narrowing import Span, within
 
 
@@ -71,6 +72,16 @@ def test_a_chargeback_added_up_before_it_is_priced_costs_the_same(
         tuple(row[name] for name in columns): (float(row["unit_hours"]), float(row["cost"]))
         for row in summed
     } == {key: pytest.approx(total) for key, total in sums.items()}
+
+
+def test_a_text_that_a_spreadsheet_would_calculate_is_a_text(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    texts = ["=HYPERLINK(A1)", "+1+1", "-1+1", "@SUM(A1)", "\t=1"]
+    print_csv([{"author": text, "cost": -1.5} for text in (*texts, "eve", "-1.50")])
+    read = list(csv.DictReader(io.StringIO(capsys.readouterr().out, newline="")))
+    assert [row["author"] for row in read] == [*(f"'{text}" for text in texts), "eve", "-1.50"]
+    assert {row["cost"] for row in read} == {"-1.5"}
 
 
 def test_a_file_is_whole_or_not_written(ledger: str) -> None:

@@ -20,8 +20,10 @@ from tests.parts.drawn import drawn
 from tests.parts.stage import JOBS, KUEUE, alongside, eventually, job
 from tests.parts.virtual import run_virtually
 from tests.replay.world import World
+from tidegate.cli.output import Column, Output, print_record, print_records
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Message, Position
+from tidegate.contracts.facts import WorkloadFinished
 from tidegate.contracts.observations import ActuationReported
 from tidegate.core.accept import accept
 from tidegate.core.decide import decide
@@ -29,6 +31,7 @@ from tidegate.core.folding import snapshot
 from tidegate.errors import TidegateError
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kube.ports import Response
+from tidegate.replay.story.sentences import sentence
 
 SHOWN = [name for name, row in KINDS.items() if name in JOB_KINDS and not row[0].members]
 """Kinds that are one object, and that this process knows."""
@@ -98,3 +101,17 @@ def test_a_workload_that_makes_no_sense_does_not_keep_others_from_being_shown() 
             await eventually(lambda: story.shows() is not None)
 
     run_virtually(run())
+
+
+def test_a_terminal_gets_none_of_the_characters_that_it_would_obey(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    forged = "eve\x1b[2J\n  12  WorkloadAdmitted  \u202e"
+    ended = WorkloadFinished(at_us=1, workload="a/one", reason=forged, message=forged)
+    texts = [sentence(ended, "a/one")]
+    record = {"author": forged}
+    print_record(record, Output.TABLE, name="author")
+    print_records([record], [Column("AUTHOR", "author")], Output.TABLE)
+    texts += capsys.readouterr().out.splitlines()
+    assert len(texts) == 4
+    assert all(text.isprintable() for text in texts)

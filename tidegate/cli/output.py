@@ -11,6 +11,8 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 import typer
 
+from tidegate.model.texts import printable
+
 
 class Output(StrEnum):
     """The forms that ``--output`` takes."""
@@ -80,7 +82,8 @@ def print_record(record: Mapping[str, Any], output: Output, *, name: str) -> Non
         case Output.TABLE | Output.WIDE:
             width = max(map(len, record)) + 1
             for key, value in record.items():
-                typer.echo(f"{key + ':':<{width}} {'-' if value in {None, ''} else value}")
+                text = "-" if value in {None, ""} else printable(str(value))
+                typer.echo(f"{key + ':':<{width}} {text}")
 
 
 def print_yaml(value: Any) -> None:  # noqa: ANN401 - whatever JSON can say
@@ -138,4 +141,5 @@ def _line(
 
 
 def _shown(value: object, column: Column) -> str:
-    return "-" if value is None or value == "" else column.show(value)
+    """Return a cell's text; what a terminal would obey is no part of it: tenants write authors."""
+    return "-" if value is None or value == "" else printable(column.show(value))

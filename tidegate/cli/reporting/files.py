@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,14 +13,28 @@ import typer
 from tidegate.errors import NotSupportedError
 
 Rows = Sequence[Mapping[str, Any]]
+_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?", re.ASCII)
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""A text that begins so is a formula in a spreadsheet: who creates a job may write its author."""
 
 
 def print_csv(rows: Rows) -> None:
-    """Print rows with a head, as RFC 4180 has it; NULL is an empty field."""
+    """Print rows with a head, as RFC 4180 has it; NULL is an empty field.
+
+    A text that a spreadsheet would calculate gets an apostrophe before it; numbers stay.
+    """
     if rows:
         writer = csv.writer(sys.stdout, lineterminator="\r\n")
         writer.writerow(rows[0])
-        writer.writerows(row.values() for row in rows)
+        writer.writerows(map(_cell, row.values()) for row in rows)
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value):
+        return f"'{value}"
+    return value
 
 
 def print_parquet(rows: Rows) -> None:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import TypeAlias, assert_never
 
 from tidegate.contracts import decisions, facts
-from tidegate.contracts.decision_kinds import placements
-from tidegate.contracts.decision_kinds.clusters import DispatchDecision
-from tidegate.contracts.decision_kinds.copies import CopyDecision
-from tidegate.contracts.fact_kinds.clusters import CopyFact, NominationReported, RemoteFact
 from tidegate.contracts.observations import JobState
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quantity import render
+from tidegate.model.texts import printable
 from tidegate.replay.story.clusters import Dispatching, dispatching_text
 from tidegate.replay.story.placements import Placing, placing_text
 from tidegate.replay.story.unadmitted import Differing, differing, removal_text
@@ -63,42 +60,29 @@ _SECOND_US = 1_000_000
 
 
 def sentence(event: StoryEvent, workload: str) -> str:
-    """Return the sentence of an event for ``workload``, without the time."""
-    match event:
-        case (
-            decisions.StartOrdered()
-            | decisions.StopOrdered()
-            | decisions.OrderReissued()
-            | decisions.ReservationRepeated()
-        ):
-            return _ordering(event)
-        case (
-            decisions.PreemptionIntended()
-            | decisions.PreemptionAbandoned()
-            | decisions.WorkloadPreempted()
-            | decisions.WorkloadEvicted()
-        ):
-            return _leaving(event, workload)
-        case decisions.VariantCreated() | decisions.VariantDeleted() | decisions.VariantUngated():
-            return _of_family(event)
-        case (
-            placements.TopologyAssigned() | placements.NodeFailed() | placements.SecondPassFailed()
-        ):
-            return placing_text(event)
-        case DispatchDecision() | RemoteFact() | NominationReported() | CopyDecision() | CopyFact():
-            return dispatching_text(event)
-        case decisions.WorkloadDecision():
-            return _queueing(event)
-        case (
-            facts.WorkloadSubmitted()
-            | facts.WorkloadChanged()
-            | facts.WorkloadAdopted()
-            | facts.WorkloadFinished()
-            | facts.WorkloadRemoved()
-        ):
-            return _request_text(event)
-        case _:
-            return _state_text(event)
+    """Return the sentence of an event for ``workload``, without the time.
+
+    Tenants and worker clusters write parts of it: it has printable characters only.
+    """
+    return printable(_sentence(event, workload))
+
+
+def _sentence(event: StoryEvent, workload: str) -> str:
+    if isinstance(event, Ordering):
+        return _ordering(event)
+    if isinstance(event, Leaving):
+        return _leaving(event, workload)
+    if isinstance(event, Family):
+        return _of_family(event)
+    if isinstance(event, Placing):
+        return placing_text(event)
+    if isinstance(event, Dispatching):
+        return dispatching_text(event)
+    if isinstance(event, Queueing):
+        return _queueing(event)
+    if isinstance(event, RequestEvent):
+        return _request_text(event)
+    return _state_text(event)
 
 
 def tried_text(tried: decisions.FlavorTried) -> str:

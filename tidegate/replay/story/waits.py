@@ -68,7 +68,7 @@ def lines(story: Story, notes: Mapping[int, Around]) -> Iterator[tuple[Line, str
 def needed_text(wait: Wait) -> str:
     """Return what a wait was for: admission checks, stopped queues, or flavors tried; or ""."""
     if wait.reason == UNSATISFIED_CHECKS:
-        checks = (f"{name} ({message})" for name, message in sorted(wait.checks.items()))
+        checks = (f"{name} ({printable(message)})" for name, message in sorted(wait.checks.items()))
         return f"it has quota and waits for admission checks: {', '.join(checks)}"
     if wait.stopped:
         return "; ".join(map(stopped_text, wait.stopped))
