@@ -52,7 +52,7 @@ def without_reasons(events: list[Told]) -> list[Told]:
 
 def held_by_smaller_numbers(events: list[Told]) -> list[Told]:
     return [
-        replace(event, tried=(replace(event.tried[0], free=7), *event.tried[1:]))
+        replace(event, tried=(replace(event.tried[0], unused=7), *event.tried[1:]))
         if isinstance(event, WorkloadPending)
         else event
         for event in events
@@ -68,7 +68,7 @@ def admitting_somebody_twice(events: list[Told]) -> list[Told]:
     [
         (preempted_for_another, 43, "reason"),
         (without_reasons, 46, "type"),
-        (held_by_smaller_numbers, 46, "tried[0].free"),
+        (held_by_smaller_numbers, 46, "tried[0].unused"),
         (admitting_somebody_twice, 47, "type"),
     ],
 )

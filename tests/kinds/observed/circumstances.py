@@ -133,3 +133,9 @@ def is_fast_and_mixed(case: Case) -> bool:
     fast = "kueue.x-k8s.io/pod-group-fast-admission"
     outcome = any(fast in pod["metadata"].get("annotations", {}) for pod in pods)
     return outcome and len({str(pod["spec"]) for pod in pods}) > 1
+
+
+def has_fewer_replicas_than_its_least(case: Case) -> bool:
+    """Tell whether a Ray worker group names a higher minimum of replicas than replicas."""
+    groups = case.object.get("spec", {}).get("workerGroupSpecs", ())
+    return any(group.get("minReplicas", 0) > group.get("replicas", 1) for group in groups)

@@ -7,6 +7,7 @@ from tests.kinds.observed.circumstances import (
     has_a_cluster_before_it_is_ready,
     has_ended_pods,
     has_excess_pods,
+    has_fewer_replicas_than_its_least,
     has_lost_its_owner,
     has_no_patch,
     has_no_submitter,
@@ -75,6 +76,12 @@ TABLE = (
     Row(
         ("podLabelSelector", "webhook.validateCreate.warnings"),
         "pods are found by their owner, not by a label; and a policy refuses or says nothing",
+    ),
+    Row(
+        ("podSets.count",),
+        "a worker group is charged for its minimum of replicas: KubeRay runs them in any case",
+        kinds=("raycluster",),
+        when=has_fewer_replicas_than_its_least,
     ),
     Row(
         ("restore.infos", "restore.changed"),
