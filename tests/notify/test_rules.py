@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import pytest
 
 from tests.notify.events import (
@@ -18,7 +20,7 @@ from tidegate.contracts.decision_kinds.queues import BudgetReached
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.facts import FactEvent
 from tidegate.notify.configuration import Rule, When
-from tidegate.notify.rules import Rules
+from tidegate.notify.rules import Rules, Wait
 
 LIFE = [
     submitted("a/one"),
@@ -148,3 +150,16 @@ def test_a_budget_is_noticed_at_what_a_rule_says(rule: Rule, expected: list[int]
     assert first.text.startswith(
         "80 % of the budget of ClusterQueue a are spent: 8 of 10 cpu hours"
     )
+
+
+def test_the_next_limit_is_known_without_a_look_at_all_that_waits() -> None:
+    class Waits(dict[str, Wait]):
+        def items(self) -> NoReturn:
+            raise AssertionError("all were looked at")
+
+    waits = Waits({f"a/{n}": Wait(seq=n, since_us=n, key="k") for n in range(1, 2_000)})
+    rules = Rules((Rule(waiting_longer_than="10m"),), waits)
+    del waits["a/1"]
+    assert rules.next_us() == 10 * MINUTE_US + 2
+    assert [notice.workload for notice in rules.due(10 * MINUTE_US + 3)] == ["a/2", "a/3"]
+    assert rules.next_us() == 10 * MINUTE_US + 4

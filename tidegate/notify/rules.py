@@ -7,6 +7,7 @@ submission or requeueing to its admission, as in the report ``waits``.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from heapq import heapify, heappop, heappush
 
 import msgspec
 
@@ -20,6 +21,8 @@ from tidegate.subscribe import LedgerEvent
 
 WAITING, BUDGET = "WaitingLong", "BudgetReached"
 TEXT = 1_000
+_OVER_MAX = 1_000
+"""Limits of waits that are over: so many are kept, beside as many as of those that go on."""
 
 _WHEN: dict[type, When] = {
     decisions.WorkloadAdmitted: When.ADMITTED,
@@ -71,7 +74,9 @@ class Rules:
             for rule in rules
             if rule.waiting_longer_than
         ]
-        self.waiting = waiting or {}
+        self.waiting = {} if waiting is None else waiting
+        self._ahead = list[tuple[int, str, str, int]]()  # a heap of limits, see ``_limits_of``
+        self._gather()
 
     def take(self, received: LedgerEvent) -> Iterator[Notice]:
         """Record the waits in an event, and yield its notice if a rule selects it."""
@@ -90,21 +95,39 @@ class Rules:
 
     def due(self, now_us: int) -> Iterator[Notice]:
         """Yield a notice for each wait that has become too long, once a limit."""
-        for workload, wait, limit, at_us in list(self._ahead()):
-            if at_us <= now_us and limit not in wait.noticed:
-                wait.noticed |= {limit}
-                yield _too_long(workload, wait, limit, at_us)
+        while (at_us := self.next_us()) is not None and at_us <= now_us:
+            _, workload, limit, _ = heappop(self._ahead)
+            wait = self.waiting[workload]
+            wait.noticed |= {limit}
+            yield _too_long(workload, wait, limit, at_us)
 
     def next_us(self) -> int | None:
         """Return when ``due`` has something, UTC microseconds; None: not before an event."""
-        return min((at_us for _, _, _, at_us in self._ahead()), default=None)
+        while self._ahead and self._ahead[0] not in self._limits_of(self._ahead[0][1]):
+            heappop(self._ahead)  # that wait is over, noticed, or in a queue of no rule
+        return self._ahead[0][0] if self._ahead else None
 
-    def _ahead(self) -> Iterator[tuple[str, Wait, str, int]]:
-        for workload, wait in self.waiting.items():
-            for rule, limit_us in self._limits:
-                limit = rule.waiting_longer_than
-                if limit not in wait.noticed and _covers(rule, workload, wait.cluster_queue):
-                    yield workload, wait, limit, wait.since_us + limit_us
+    def _limits_of(self, workload: str) -> list[tuple[int, str, str, int]]:
+        """Return what a wait has ahead: when it is too long, its workload, the limit, its seq."""
+        wait = self.waiting.get(workload)
+        return [
+            (wait.since_us + limit_us, workload, rule.waiting_longer_than, wait.seq)
+            for rule, limit_us in (() if wait is None else self._limits)
+            if wait is not None
+            and rule.waiting_longer_than not in wait.noticed
+            and _covers(rule, workload, wait.cluster_queue)
+        ]
+
+    def _expect(self, workload: str) -> None:
+        """Add what a wait has ahead; gather all again where most of the waits are over."""
+        for limit in self._limits_of(workload):
+            heappush(self._ahead, limit)
+        if len(self._ahead) > _OVER_MAX + 2 * len(self.waiting) * len(self._limits):
+            self._gather()
+
+    def _gather(self) -> None:
+        self._ahead = [limit for workload in self.waiting for limit in self._limits_of(workload)]
+        heapify(self._ahead)
 
     def _asks_budget(self, event: BudgetReached) -> bool:
         return any(
@@ -122,8 +145,12 @@ class Rules:
             self.waiting[workload] = Wait(
                 seq=received.seq, since_us=event.at_us, key=_key(received), cluster_queue=queue
             )
-        elif isinstance(event, decisions.WorkloadPending) and workload in self.waiting:
-            self.waiting[workload].cluster_queue = event.cluster_queue
+            self._expect(workload)
+        elif isinstance(event, decisions.WorkloadPending) and (
+            (wait := self.waiting.get(workload)) and wait.cluster_queue != event.cluster_queue
+        ):
+            wait.cluster_queue = event.cluster_queue
+            self._expect(workload)
 
     def _may_be_long(self, workload: str) -> bool:
         return any(_in_namespace(rule, workload) for rule, _ in self._limits)
