@@ -1,9 +1,9 @@
 """One turn of the scheduler: pull, accept and fold, decide, append, publish, forget.
 
 The order is the safety argument: nothing is published before it is in the ledger, and the bus
-forgets nothing before that. After a crash ``open_desk`` publishes the rest and reads on from the
-ledger's position. The bus forgets many observations at once, and all whenever there is nothing to
-read: a full bus may hold only what is known.
+forgets nothing before that. After a crash ``open_leader_state`` publishes the rest and reads on
+from the ledger's position. The bus forgets many observations at once, and all whenever there is
+nothing to read: a full bus may hold only what is known.
 
 Trees that move to other partitions are published behind their events, again until that is
 confirmed: both sides recognise what they have received before by ledger id and seq of the release.
