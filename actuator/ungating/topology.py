@@ -13,8 +13,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from msgspec.structs import replace
-
 from actuator.calls import CACHED, Calls
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import WorkloadView
@@ -28,7 +26,7 @@ from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.workloads.workload import Workload, WorkloadPodSet
 from tidegate.kinds.pods import Pod
 from tidegate.model.podset import PodSetAssignment
-from tidegate.model.topology import TopologyDomain, unpack
+from tidegate.model.topology import TopologyDomain, first, unpack
 
 INDEX_S = 1.0
 Chain: TypeAlias = tuple[str, str]
@@ -144,9 +142,10 @@ def _chain(view: WorkloadView) -> Chain:
 def _place(assignment: PodSetAssignment, view: WorkloadView, numbering: Numbering) -> Place | None:
     if assignment.topology is None:
         return None
+    domains, count = _domains(assignment), view.counts.get(assignment.name)
     return Place(
         levels=assignment.topology.levels,
-        domains=_kept(_domains(assignment), view.counts.get(assignment.name)),
+        domains=domains if count is None else tuple(first(domains, count)),  # None: not elastic
         failed=view.failed_nodes,
         numbering=numbering,
     )
@@ -154,23 +153,6 @@ def _place(assignment: PodSetAssignment, view: WorkloadView, numbering: Numberin
 
 def _domains(assignment: PodSetAssignment) -> tuple[TopologyDomain, ...]:
     return () if assignment.topology is None else unpack(assignment.topology)
-
-
-def _kept(domains: Sequence[TopologyDomain], count: int | None) -> tuple[TopologyDomain, ...]:
-    """Return the domains that are left to so many pods: a smaller job gives back those of the last.
-
-    ``count`` is None for jobs that are not elastic: they keep all.
-
-    Source: ``tidegate.core.topology.cluster.held_by``, which charges nodes likewise.
-    """
-    if count is None:
-        return tuple(domains)
-    granted = list[TopologyDomain]()
-    for domain in domains:
-        pods = min(domain.count, count)
-        count -= pods
-        granted += [replace(domain, count=pods)] if pods else []
-    return tuple(granted)
 
 
 async def _numbered(calls: Calls, key: str) -> Mapping[str, Numbering] | None:

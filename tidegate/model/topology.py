@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 
 import msgspec
+from msgspec.structs import replace
 
 HOSTNAME = "kubernetes.io/hostname"
 """The level of single nodes; if it is the lowest, assignments contain only this level."""
@@ -89,6 +90,15 @@ def unpack(assignment: TopologyAssignment) -> tuple[TopologyDomain, ...]:
         for part in assignment.slices
         for values, count in zip(_rows(part), _counts(part), strict=True)
     )
+
+
+def first(domains: Iterable[TopologyDomain], pods: int) -> Iterator[TopologyDomain]:
+    """Yield the domains of the first ``pods`` pods."""
+    for domain in domains:
+        if pods <= 0:
+            return
+        yield domain if domain.count <= pods else replace(domain, count=pods)
+        pods -= domain.count
 
 
 def _values(values: list[str]) -> LevelValues:

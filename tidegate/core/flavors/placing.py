@@ -18,12 +18,12 @@ from tidegate.core.topology.explain import tried
 from tidegate.core.topology.fitting.request import Failure
 from tidegate.core.topology.place import Ask, Placed, Placer, place, request_by, shape_of
 from tidegate.core.topology.previous import leaves_of
-from tidegate.core.topology.shrunk import first, requested
+from tidegate.core.topology.shrunk import requested
 from tidegate.core.topology.usage import PlacedPods, Seat
 from tidegate.model.multikueue import CONTROLLER
 from tidegate.model.podset import PodSet
 from tidegate.model.quota import CheckRule
-from tidegate.model.topology import TopologyDomain, unpack
+from tidegate.model.topology import TopologyDomain, first, unpack
 
 DOMAINS_MAX = 8_000
 """Domains of one workload: a message has at most 1 MiB, and a hostname 63 characters."""

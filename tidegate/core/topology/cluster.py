@@ -18,13 +18,12 @@ from tidegate.core.topology.claims import foreign
 from tidegate.core.topology.evictable import Moves, Rank
 from tidegate.core.topology.fitting.tree import PODS, Node, build
 from tidegate.core.topology.place import Options, Placer
-from tidegate.core.topology.shrunk import first
 from tidegate.core.topology.usage import PlacedPods, Topologies
 from tidegate.model.gates import gate
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quota import FlavorSpec
 from tidegate.model.texts import INT32_MAX
-from tidegate.model.topology import HOSTNAME, unpack
+from tidegate.model.topology import HOSTNAME, first, unpack
 
 _encode = msgspec.msgpack.Encoder().encode
 

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 from msgspec.structs import replace
 
 from tidegate.core.quota.charging import charged_units
 from tidegate.core.state.workload import Workload
 from tidegate.model.podset import PodSetAssignment
-from tidegate.model.topology import TopologyDomain, pack, unpack
-
-
-def first(domains: Iterable[TopologyDomain], pods: int) -> Iterator[TopologyDomain]:
-    """Yield the domains of the first ``pods`` pods."""
-    for domain in domains:
-        if pods <= 0:
-            return
-        yield domain if domain.count <= pods else replace(domain, count=pods)
-        pods -= domain.count
+from tidegate.model.topology import first, pack, unpack
 
 
 def shrunk(workload: Workload, assignment: PodSetAssignment) -> PodSetAssignment:
