@@ -249,7 +249,7 @@ def _in_hour() -> Any:  # noqa: ANN401 - SQLAlchemy's condition
     return and_(usage.c.partition == _number("of"), usage.c.hour_us == _number("begun_us"))
 
 
-def _adding_levels(new: _Insert) -> _Insert:
+def _adding_to_day(new: _Insert) -> _Insert:
     """Return what adds an hour's usage to its day."""
     key = [column.name for column in usage_day.primary_key.columns]
     copied = [
@@ -287,6 +287,6 @@ _USED = (
     .order_by(usage.c.hour_us)
 )
 _TO_DAY = {
-    "sqlite": _adding_levels(sqlite.insert(usage_day)),
-    "postgresql": _adding_levels(postgresql.insert(usage_day)),
+    "sqlite": _adding_to_day(sqlite.insert(usage_day)),
+    "postgresql": _adding_to_day(postgresql.insert(usage_day)),
 }
