@@ -16,7 +16,7 @@ from tidegate.kinds.names import PRICE
 from tidegate.model.quantity import amount
 from tidegate.model.quota import Price, PricedQuota
 
-TEXT_MAX, PRICES_MAX = 4_096, 64
+PRICE_TEXT_MAX, PRICES_MAX = 4_096, 64
 _DAY = "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 PRICE_PATTERN = (
     "^ *([A-Za-z0-9][-A-Za-z0-9_./]{0,315}) *= *([0-9]{1,12}(?:[.][0-9]{1,12})?) +([A-Z]{3})"
@@ -48,7 +48,7 @@ def read_prices(text: str) -> tuple[Price, ...]:
     Raises:
         QuantityError: it is no list of prices, or two of them begin on the same day.
     """
-    parts = items_of(text, TEXT_MAX, "prices", PRICES_MAX)
+    parts = items_of(text, PRICE_TEXT_MAX, "prices", PRICES_MAX)
     by_begin = {
         (price.resource, price.priority_class, price.quota, price.begin): price
         for price in map(_price, parts)

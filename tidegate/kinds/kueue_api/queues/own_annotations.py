@@ -24,7 +24,7 @@ from tidegate.kinds.names import (
     PLACEMENT,
     STATEMENT,
 )
-from tidegate.model.calendar import Period
+from tidegate.model.calendar import PERIODS, Period
 from tidegate.model.clusters import MEMBERS_MAX
 from tidegate.model.ids import PARTITION_MAX, PARTITION_NUMBER
 from tidegate.model.quantity import amount
@@ -43,7 +43,7 @@ BUDGET_PATTERN = (
 )
 """How one budget is written; the admission policy has it, too."""
 _BUDGET = re.compile(BUDGET_PATTERN, re.ASCII)
-_PERIODS: dict[str, Period] = {"day": "day", "week": "week", "month": "month"}
+_PERIODS: dict[str, Period] = {period: period for period in PERIODS}
 _BUDGETS_SAID = "a list such as cpu=1000/month hard, nvidia.com/gpu=40/week"
 _POLICIES = get_args(StopPolicy)
 STAY = "stay"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tidegate.kinds.kueue_api.prices import PRICE_PATTERN
-from tidegate.kinds.kueue_api.queues.own_annotations import BUDGET_PATTERN
+from tidegate.kinds.kueue_api.prices import PRICE_PATTERN, PRICE_TEXT_MAX
+from tidegate.kinds.kueue_api.queues.own_annotations import BUDGET_PATTERN, BUDGET_TEXT_MAX
 from tidegate.kinds.names import BUDGET, MIN_RUNTIME, MOVE_TO, PARTITION, PRICE, STATEMENT
 from tidegate.kinds.policies.forms import Check, Manifest, Scope, annotation, kueue, validating
 from tidegate.model.ids import PARTITION_MAX, PARTITION_NUMBER
@@ -71,6 +71,12 @@ def _of_list(items: str, path: str, part: str, condition: str, problem: str) -> 
         f"{path}[]{part} is {problem}",
         f"{items}.filter(i, !({condition})).map(i, {where} + ' is not {problem}')[0]",
     )
+
+
+def _is_list(text: str, text_max: int, item: str, pattern: str) -> str:
+    """Return the condition that a text is empty or a list with commas of what a pattern matches."""
+    items = f"{text}.split(',').all({item}, {item}.matches('{pattern}'))"
+    return f"size({text}) <= {text_max} && ({text} == '' || {items})"
 
 
 def _of_labels(labels: str, path: str) -> tuple[Check, Check]:
@@ -148,8 +154,7 @@ _GROUP_CHECKS = (
 _SELECTOR = "object.?spec.?namespaceSelector.?matchExpressions.orValue([])"
 _CHECKS = "object.?spec.?admissionChecksStrategy.?admissionChecks.orValue([])"
 _BUDGET = Check(
-    f"size({annotation(BUDGET)}) <= 1024 && ({annotation(BUDGET)} == '' ||"
-    f" {annotation(BUDGET)}.split(',').all(b, b.matches('{BUDGET_PATTERN}')))",
+    _is_list(annotation(BUDGET), BUDGET_TEXT_MAX, "b", BUDGET_PATTERN),
     f"metadata.annotations[{BUDGET}] is a list such as cpu=1000/month hard, memory=64Gi/week",
 )
 _NUMBER, _BEFORE = (
@@ -209,8 +214,7 @@ _TAINTS = "object.?spec.?nodeTaints.orValue([])"
 _LABELS = "object.?spec.?nodeLabels.orValue({})"
 _FLAVOR_CHECKS = (
     Check(
-        f"size({annotation(PRICE)}) <= 4096 && ({annotation(PRICE)} == '' ||"
-        f" {annotation(PRICE)}.split(',').all(p, p.matches('{PRICE_PATTERN}')))",
+        _is_list(annotation(PRICE), PRICE_TEXT_MAX, "p", PRICE_PATTERN),
         f"metadata.annotations[{PRICE}] is a list such as cpu=0.04 EUR, memory=0.005 EUR/Gi,"
         " cpu=0.02 EUR class batch from 2026-04-01",
     ),
