@@ -207,13 +207,13 @@ def _attend_waiting_checks(state: State, workload: Workload) -> list[DecisionEve
             ),
         ]
     later = workload_evicted.after_us > state.now_us
-    requeued = WorkloadRequeued(
+    again = WorkloadRequeued(
         **fields,
         reason=_OF_CHECK if later else BACKOFF_FINISHED,
         after_us=workload_evicted.after_us if later else 0,
         attempts=workload.requeue_count,
     )
-    return [workload_evicted, requeued]
+    return [workload_evicted, again]
 
 
 def _admitted(state: State, workload: Workload) -> list[DecisionEvent]:
