@@ -39,10 +39,10 @@ class Bus:
 
     def now_us(self) -> int:
         """Return the server's time, UTC microseconds."""
-        told_us = self.true_us() + self.ahead_us
+        stored_us = self.true_us() + self.ahead_us
         if self.ahead_us <= BELIEVED_US:
-            self.latest_us = max(self.latest_us, told_us)
-        return told_us
+            self.latest_us = max(self.latest_us, stored_us)
+        return stored_us
 
     def is_ahead(self) -> bool:
         """Tell whether somebody was told a time that has not come yet, and believes it."""
