@@ -81,21 +81,25 @@ def charge_penalty(state: State, workload: Workload) -> None:
 
 def drop_penalty(state: State, workload: Workload) -> None:
     """Remove a workload's penalty, if it was not consumed."""
-    sampled = state.local_usage.get(workload.local_queue) if state.local_usage else None
-    if sampled is not None and workload.key in sampled.penalties:
-        others = sampled.penalties.items()
-        sampled.penalties = {key: penalty for key, penalty in others if key != workload.key}
+    _take_penalty(state, workload, workload.local_queue)
 
 
 def move_penalty(state: State, workload: Workload, queue: str) -> None:
     """Count a workload's penalty for the LocalQueue that it moved to, no longer for ``queue``."""
-    before = state.local_usage.get(queue) if state.local_usage else None
-    if before is None or workload.key not in before.penalties:
-        return
-    amounts = before.penalties[workload.key]
-    before.penalties = {k: v for k, v in before.penalties.items() if k != workload.key}
-    now = state.local_usage.setdefault(workload.local_queue, LocalUsage())
-    now.penalties = {**now.penalties, workload.key: amounts}
+    amounts = _take_penalty(state, workload, queue)
+    if amounts is not None:
+        now = state.local_usage.setdefault(workload.local_queue, LocalUsage())
+        now.penalties = {**now.penalties, workload.key: amounts}
+
+
+def _take_penalty(state: State, workload: Workload, queue: str) -> dict[str, str] | None:
+    """Remove a workload's penalty from a LocalQueue, and return it; None: it has none there."""
+    sampled = state.local_usage.get(queue) if state.local_usage else None
+    amounts = None if sampled is None else sampled.penalties.get(workload.key)
+    if sampled is not None and amounts is not None:
+        others = sampled.penalties.items()
+        sampled.penalties = {key: penalty for key, penalty in others if key != workload.key}
+    return amounts
 
 
 def _decayed(
@@ -194,11 +198,10 @@ def wake(state: State, cluster_queue: str) -> None:
 
 def consume(state: State, workload: Workload) -> None:
     """Add an admitted workload's penalty to its LocalQueue's consumed usage, as of now."""
-    local_usage = state.local_usage.get(workload.local_queue) if state.local_usage else None
-    if local_usage is None or workload.key not in local_usage.penalties:
+    penalty = _take_penalty(state, workload, workload.local_queue)
+    if penalty is None:
         return
-    penalty = local_usage.penalties[workload.key]
-    drop_penalty(state, workload)
+    local_usage = state.local_usage[workload.local_queue]
     local_usage.consumed = _summed(_consumed(state, workload.local_queue, beside=workload), penalty)
     local_usage.updated_us = state.now_us
 
