@@ -35,14 +35,14 @@ class Collector:
 
     async def run(self) -> None:
         """Collect for ever; one cluster that answers slowly, for hours, delays no other."""
-        underway = dict[str, asyncio.Task[None]]()
+        underway = dict[Worker, asyncio.Task[None]]()
         async with asyncio.TaskGroup() as tasks:
             while self._interval_s:
                 await asyncio.sleep(self._interval_s)
-                underway = {name: task for name, task in underway.items() if not task.done()}
-                for name, worker in self._fleet.workers.items():
-                    if name not in underway:
-                        underway[name] = tasks.create_task(self._collect(worker))
+                underway = {worker: task for worker, task in underway.items() if not task.done()}
+                for worker in self._fleet.workers.values():
+                    if worker not in underway:
+                        underway[worker] = tasks.create_task(self._collect(worker))
 
     async def _collect(self, worker: Worker) -> None:
         for key, copy in list(worker.workloads.items.items()):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -53,18 +56,36 @@ class Slow(Collector):
         await asyncio.sleep(10_000 if worker.name == "slow" else 0)
 
 
-def test_a_cluster_that_answers_slowly_delays_the_collection_on_no_other() -> None:
-    async def live() -> None:
-        copies = SimpleNamespace(items={"default/one": {}})
-        workers = {
-            name: SimpleNamespace(name=name, workloads=copies, jobs={}) for name in ("slow", "fast")
-        }
-        fleet = cast("Any", SimpleNamespace(workers=workers))
-        collector = Slow(cast("Any", None), fleet, Targets(), 60)
-        collector.looked = []
-        collecting = asyncio.create_task(collector.run())
-        await asyncio.sleep(200)
-        collecting.cancel()
-        assert sorted(collector.looked) == ["fast", "fast", "fast", "slow"]
+@dataclass(eq=False)
+class Connection:
+    """A worker cluster with a copy."""
 
-    run_virtually(live())
+    name: str
+    workloads: Any = field(default_factory=lambda: SimpleNamespace(items={"default/one": {}}))
+    jobs: Any = field(default_factory=dict[str, Any])
+
+
+async def looked_at(connections: dict[str, Connection], during: Callable[[], None]) -> list[str]:
+    """Collect for 200 s, in the midst of which something happens; return what was looked at."""
+    fleet = cast("Any", SimpleNamespace(workers=connections))
+    collector = Slow(cast("Any", None), fleet, Targets(), 60)
+    collector.looked = []
+    async with asyncio.TaskGroup() as tasks:
+        collecting = tasks.create_task(collector.run())
+        await asyncio.sleep(100)
+        during()
+        await asyncio.sleep(100)
+        collecting.cancel()
+    return sorted(collector.looked)
+
+
+def test_a_cluster_that_answers_slowly_delays_the_collection_on_no_other() -> None:
+    connections = {name: Connection(name) for name in ("slow", "fast")}
+    looked = run_virtually(looked_at(connections, lambda: None))
+    assert looked == ["fast", "fast", "fast", "slow"]
+
+
+def test_a_new_connection_of_a_cluster_that_answered_slowly_is_collected() -> None:
+    connections = {"slow": Connection("slow")}
+    again = partial(connections.__setitem__, "slow", Connection("slow"))
+    assert run_virtually(looked_at(connections, again)) == ["slow", "slow"]
