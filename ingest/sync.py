@@ -221,12 +221,13 @@ class Sync:
         if event.type == "DELETED":
             meta: ObjectMeta = event.object.metadata
             gone = ObjectGone(**identity(meta), resource=self.watched.resource)
-            others, drawn = self._reducer.gone(meta), self._publisher.draw()
+            slices = self._reducer.gone(meta, self.ask)
+            others, drawn = next(slices, []), self._publisher.draw()
             if not self.watched.summed:
                 await self._publisher.tell(self.watched.resource, gone, drawn=drawn)
-            if others is None:
-                self.ask()
-            await self._publish_others(others or (), drawn=drawn)
+            await self._publish_others(others, drawn=drawn)
+            for others in slices:
+                await self._publish_others(others)
         else:
             await self._publish_object(event.object, 0)
 

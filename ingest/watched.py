@@ -82,14 +82,16 @@ class Reducer:
             _log.exception("not observed", resource=self.watched.resource, uid=obj.metadata.uid)
             yield [self._refused(obj, f"{type(error).__name__}: {said(error)}")]
 
-    def gone(self, meta: ObjectMeta) -> list[ResourceObservation] | None:
-        """Return what else a deletion changes; None: that failed, and was counted."""
+    def gone(
+        self, meta: ObjectMeta, failed: Callable[[], None]
+    ) -> Iterator[list[ResourceObservation]]:
+        """Yield what else a deletion changes; ``failed`` is called if that is not all."""
         try:
-            return list(self.watched.gone(meta.uid, meta.version))
+            yield from self._slices(self.watched.gone(meta.uid, meta.version))
         except Exception:  # noqa: BLE001 - of one object: the next list tells what this did not
             self.metrics.observations.labels(self.watched.resource, "failed").inc()
             _log.exception("not forgotten", resource=self.watched.resource, uid=meta.uid)
-            return None
+            failed()
 
     def _slices(
         self, observations: Iterable[ResourceObservation]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pytest
 from prometheus_client import CollectorRegistry
 
 from ingest.jobs.ownership import ResourceObservation
@@ -48,6 +49,13 @@ def rows() -> dict[str, Watched]:
     for number in range(JOBS):
         list(mapping[KIND.resource].observe(read(job(f"j{number}"), KIND.seen)))
     return mapping
+
+
+def test_what_a_deletion_changes_is_reduced_slice_by_slice_as_well() -> None:
+    reducer = Reducer(rows()[RUNTIMES], Metrics(CollectorRegistry()))
+    sizes = [len(few) for few in reducer.gone(read(runtime(2), Described).metadata, pytest.fail)]
+    assert sum(sizes) == JOBS
+    assert max(sizes) == SLICE
 
 
 def slices(rows: dict[str, Watched]) -> Iterator[list[ResourceObservation]]:
