@@ -153,10 +153,10 @@ def _pods(index: JobIndex, sets: ServingSets) -> Watched:
 
     def observe(obj: Pod) -> Iterator[ResourceObservation]:
         uid, version = obj.metadata.uid, obj.metadata.version
-        in_group = groups.holds(obj) or (not sets.is_member(obj) and groups.is_member(obj))
-        in_group = in_group and not sets.holds(obj)
-        in_set = not in_group and (sets.holds(obj) or sets.is_member(obj))
-        yield from () if in_group else groups.forget(uid, version)
+        in_set = sets.holds(obj) or (not groups.holds(obj) and sets.is_member(obj))
+        in_group = not in_set and (groups.holds(obj) or groups.is_member(obj))
+        if not in_group:
+            yield from groups.forget(uid, version)
         if not in_set:
             sets.forget(uid, version)
         of = groups.take if in_group else sets.take if in_set else alone.observe

@@ -117,20 +117,22 @@ class PodGroups:
             if not isinstance(error, TidegateError):
                 _log.exception("not observed", resource=pod_group.KIND.resource, group=key)
             started = [member for member in pods if not pod_state.is_gated(member)]
-            if started or key in self._published:
-                yield from self._by_some(key, started or pods, newest, said(error))
+            if 0 < len(started) < len(pods):
+                yield from self._by_started(key, started, newest, said(error))
+            elif started or key in self._published:
+                yield from self._unreadable(key, pods, newest, said(error))
             for gated in filter(pod_state.is_gated, pods):
                 resource, about = pod_group.KIND.resource, Observed(**identity(gated.metadata))
                 yield resource, refused(resource, about, said(error))
 
-    def _by_some(
-        self, key: Key, pods: Sequence[Pod], version: int, why: str
+    def _by_started(
+        self, key: Key, started: Sequence[Pod], version: int, why: str
     ) -> Iterator[ResourceObservation]:
         """Yield a group by those of its pods that run; if they disagree, as one that must not."""
         try:
-            yield from self._read(key, pods, version)
+            yield from self._read(key, started, version)
         except Exception:  # noqa: BLE001 - it was logged for all of the pods
-            yield from self._unreadable(key, pods, version, why)
+            yield from self._unreadable(key, started, version, why)
 
     def _read(self, key: Key, pods: Sequence[Pod], version: int) -> Iterator[ResourceObservation]:
         if not self._left.isdisjoint(self._pods[key]):

@@ -76,7 +76,7 @@ def grouped(pods: Sequence[Pod]) -> Group:
     if len({named_by(pod.metadata) for pod in pods}) != 1:
         raise UndecodableError(
             f"All pods of a group name it by the label {names.POD_GROUP_NAME}, or all of them by "
-            "the annotation."
+            f"the annotation; and all have the label {names.MANAGED}, or none."
         )
     if len({pod.metadata.labels.get(names.QUEUE_NAME, "") for pod in pods}) != 1:
         raise UndecodableError(f"All pods of a group have the same {names.QUEUE_NAME}.")
