@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from typing import Any
 from unittest.mock import patch
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.core.topology.worlds import ELSEWHERE, World, worlds
 from tests.parts.drawn import drawn
+from tidegate.core.topology import balanced
 from tidegate.core.topology.fitting.counts import Numbers, Shape, fill, numbers
 from tidegate.core.topology.fitting.request import Failure, Layer, request
 from tidegate.core.topology.fitting.tree import PODS, Node, build
@@ -184,9 +186,9 @@ def anew(kept: Numbers) -> Numbers:
     return made
 
 
-def test_a_search_for_even_domains_that_takes_too_many_steps_gives_way_to_the_ordinary_one() -> (
-    None
-):
+def test_a_search_for_even_domains_that_takes_too_many_steps_gives_way_to_the_ordinary_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def nodes() -> Iterator[Node]:
         for number, cpu in enumerate((5, 4, 4, 3, 2, 2)):
             labels = {"rack": f"r{number // 3}", HOSTNAME: f"x{number}"}
@@ -200,4 +202,6 @@ def test_a_search_for_even_domains_that_takes_too_many_steps_gives_way_to_the_or
         assert isinstance(placement, Placed)
         return placement.leaves
 
-    assert leaves(balanced=True, steps_max=1) == leaves() != leaves(balanced=True)
+    even = leaves(balanced=True)
+    monkeypatch.setattr(balanced, "STEPS_MAX", 1)
+    assert leaves(balanced=True) == leaves() != even

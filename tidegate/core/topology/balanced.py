@@ -44,7 +44,7 @@ class _Best(NamedTuple):
     numbers: Numbers
 
 
-def balanced(numbers: Numbers, request: Request, steps_max: int = STEPS_MAX) -> list[Part] | None:
+def balanced(numbers: Numbers, request: Request) -> list[Part] | None:
     """Return the pods of each leaf; None: no balanced placement is possible, or soon found."""
     if request.mode != "preferred":
         return None
@@ -53,12 +53,12 @@ def balanced(numbers: Numbers, request: Request, steps_max: int = STEPS_MAX) -> 
         return None
     counts, level, domains = best.numbers, request.start, best.domains
     if request.start < request.layers[0].level:
-        chosen = _optimal(counts, request, _by_entropy(counts, domains), steps_max)
+        chosen = _optimal(counts, request, _by_entropy(counts, domains))
         if chosen is None:
             return None
         domains = sorted(child for parent in chosen for child in counts.tree.children[parent])
         level += 1
-    chosen = _optimal(counts, request, domains, steps_max)
+    chosen = _optimal(counts, request, domains)
     parts = None if chosen is None else _share_out(counts, request, chosen, best.threshold)
     return None if parts is None else _descend(counts, request, parts, level)
 
@@ -195,9 +195,7 @@ def _entropy(numbers: Numbers, domain: int) -> Decimal:
     return round(_DIGITS.ln(Decimal(total)) - _DIGITS.divide(sum(shares), total), 20)
 
 
-def _optimal(
-    numbers: Numbers, request: Request, domains: list[int], steps_max: int
-) -> list[int] | None:
+def _optimal(numbers: Numbers, request: Request, domains: list[int]) -> list[int] | None:
     """Return as many domains as the greedy choice needs, with the least surplus of pods."""
     greedy = _greedy(numbers, request, domains)
     if greedy is None:
@@ -206,7 +204,7 @@ def _optimal(
     table: dict[tuple[int, int, int], list[int]] = {(0, request.leaders, pods): []}
     for domain in domains:
         steps += len(table)
-        if steps > steps_max:
+        if steps > STEPS_MAX:
             return None
         for (used, leaders, remaining), chosen in sorted(table.items(), key=_newest_first):
             if used >= greedy.used or (leaders <= 0 and remaining <= 0):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tidegate.core.topology.balanced import STEPS_MAX, balanced
+from tidegate.core.topology.balanced import balanced
 from tidegate.core.topology.choose import Part, choose, descend
 from tidegate.core.topology.fitting.counts import Numbers, Shape, Units, numbers
 from tidegate.core.topology.fitting.matching import filter_of
@@ -29,7 +29,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     mixed: bool = True  # TASProfileMixed
     balanced: bool = False  # TASBalancedPlacement
-    steps_max: int = STEPS_MAX  # of a search for a balanced placement
     affinity: bool = False  # TASRespectNodeAffinityPreferred
     elastic: bool = False  # ElasticJobsViaWorkloadSlices, with and without WithTAS
 
@@ -169,8 +168,7 @@ def place_at(  # noqa: PLR0913 - a request and its assumptions
         counts = placer.numbers(shape, of=empty)
     else:
         counts = numbers(tree, placer.view(empty=empty), shape, within)
-    options = placer.options
-    parts = balanced(counts, wanted_request, options.steps_max) if options.balanced else None
+    parts = balanced(counts, wanted_request) if placer.options.balanced else None
     if parts is None:
         chosen = choose(counts, wanted_request)
         if isinstance(chosen, Failure):
