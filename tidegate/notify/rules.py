@@ -110,11 +110,12 @@ class Rules:
     def _limits_of(self, workload: str) -> list[tuple[int, str, str, int]]:
         """Return what a wait has ahead: when it is too long, its workload, the limit, its seq."""
         wait = self.waiting.get(workload)
+        if wait is None:
+            return []
         return [
             (wait.since_us + limit_us, workload, rule.waiting_longer_than, wait.seq)
-            for rule, limit_us in (() if wait is None else self._limits)
-            if wait is not None
-            and rule.waiting_longer_than not in wait.noticed
+            for rule, limit_us in self._limits
+            if rule.waiting_longer_than not in wait.noticed
             and _covers(rule, workload, wait.cluster_queue)
         ]
 

@@ -6,6 +6,7 @@ its seed which comes next, by weights.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import ClassVar, Generic, Protocol, TypeVar
@@ -43,7 +44,7 @@ class Looks(Protocol):
         ...
 
 
-class World(Generic[C]):
+class World(ABC, Generic[C]):
     """One seed's world; a script of ``stage`` is what happened in it."""
 
     judge: Looks
@@ -83,9 +84,9 @@ class World(Generic[C]):
         self._heal()
         self._end_well(self.calm)
 
+    @abstractmethod
     def _submit(self) -> None:
         """Let the first line happen."""
-        raise NotImplementedError
 
     def _heal(self) -> None:
         """Take back what else would let nothing end."""

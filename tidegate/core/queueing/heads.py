@@ -243,7 +243,7 @@ def _least_used(state: State, cq: ClusterQueueState) -> Workload | None:
     stuck = _sticky(state, cq) if state.sticky else None
     if state.requeue.by_event:
         workloads = [workload for shape in shapes for workload in _in(shape)]
-    else:  # all of a shape are of one LocalQueue: the first of each counts
+    else:  # here alone, all of a shape are of one LocalQueue: the first of each counts
         firsts = (first_of(shape) for shape in shapes)
         workloads = [top for top in (*firsts, stuck) if top is not None]
 
