@@ -29,6 +29,7 @@ from tidegate.model.multikueue import CONTROLLER
 DEACTIVATED = "Deactivated"
 NO_LOCAL_QUEUE = "LocalQueueNotFound"
 LOCAL_QUEUE_STOPPED = "LocalQueueStopped"
+LEADS_ELSEWHERE = "LocalQueueLeadsElsewhere"
 CLUSTER_CLOSED = "ClusterSilent"
 NO_CLUSTER_QUEUE = "ClusterQueueNotFound"
 TERMINATING = "ClusterQueueTerminating"
@@ -101,6 +102,11 @@ def _local_queue(state: State, workload: Workload) -> Barrier | None:
     if local_queue_defined is None:
         details = f"there is no LocalQueue {workload.queue or '(none is named)'}"
         return Barrier(code=NO_LOCAL_QUEUE, reason="Misconfigured", details=details)
+    if workload.phase == "reserved" and local_queue_defined.spec.cluster_queue != (
+        workload.cluster_queue
+    ):
+        details = f"LocalQueue {workload.queue} leads to another ClusterQueue by now"
+        return Barrier(code=LEADS_ELSEWHERE, reason="PendingEvaluation", details=details)
     if local_queue_defined.spec.stop_policy == "None" and not local_queue_defined.deleting:
         return None
     details = f"LocalQueue {workload.queue} is stopped"

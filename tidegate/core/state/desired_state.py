@@ -39,7 +39,7 @@ def wanted(workload: Workload) -> Literal["start", "stop"] | None:
         return None  # of several variants the one with quota counts, or else the parent
     if workload.phase == "admitted" and stays_gated(workload) and not is_marked(workload):
         return None
-    if workload.elastic and workload.phase == "reserved" and _was_started(workload):
+    if workload.elastic and workload.phase == "reserved" and was_started(workload):
         return None  # it replaced a running slice, and its own checks are not ready
     return "start" if workload.phase == "admitted" else "stop"
 
@@ -56,7 +56,8 @@ def is_marked(workload: Workload) -> bool:
     return adapter is not None and adapter.marked
 
 
-def _was_started(workload: Workload) -> bool:
+def was_started(workload: Workload) -> bool:
+    """Tell whether the order in force is to start the job: its pods run, or may at any moment."""
     return workload.order is not None and workload.order.kind == "start"
 
 
