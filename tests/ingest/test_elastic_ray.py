@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from ingest.jobs.scope import Scope
@@ -29,16 +31,16 @@ def cluster(crew: int) -> Object:
     return {"headGroupSpec": pods, "workerGroupSpecs": [group]}
 
 
-def running(stage: Stage) -> None:
+def running(stage: Stage, meta: Object = META, state: str = "Running") -> None:
     """Make a RayJob, and its cluster as KubeRay makes it."""
     spec: Object = {"rayClusterSpec": cluster(2), "submissionMode": "HTTPMode"}
     spec |= {"shutdownAfterJobFinishes": True}
     head = {"apiVersion": "ray.io/v1", "kind": "RayJob"}
-    job = stage.make(f"{RAY}/rayjobs", {**head, "metadata": META, "spec": spec})
-    status = {"jobDeploymentStatus": "Running", "rayClusterName": "train-x"}
+    job = stage.make(f"{RAY}/rayjobs", {**head, "metadata": meta, "spec": spec})
+    status = {"jobDeploymentStatus": state, "rayClusterName": "train-x"}
     stage.change(f"{RAY}/rayjobs/train/status", {"status": status})
     owner = {**head, "name": "train", "uid": job["metadata"]["uid"], "controller": True}
-    meta = {**META, "name": "train-x", "ownerReferences": [owner]}
+    meta = {**meta, "name": "train-x", "ownerReferences": [owner]}
     child = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": meta}
     stage.make(f"{RAY}/rayclusters", {**child, "spec": cluster(2)})
 
@@ -99,3 +101,25 @@ def test_clusters_of_a_kind_that_is_not_enabled_do_not_count_as_its_jobs() -> No
 
     assert resources("ray.io/rayjob", "ray.io/rayservice") == ["described-rayclusters.ray.io"]
     assert resources("ray.io/rayjob", "ray.io/raycluster") == ["rayclusters.ray.io"]
+
+
+@pytest.mark.parametrize("meta", [META, {**META, "annotations": {}}], ids=["elastic", "fixed"])
+def test_a_ray_job_that_has_ended_is_charged_until_its_cluster_is_gone(meta: Object) -> None:
+    """KubeRay keeps the cluster for as long as ttlSecondsAfterFinished says."""
+
+    async def run() -> None:
+        stage = Stage()
+        for crd in (RAY_CLUSTER, RAY_JOB):
+            stage.make(CRDS, crd)
+        running(stage, meta, "Running")
+        async with alongside(session(stage, scope=OPEN).run()):
+            await stage.hear(JobObserved, lambda observation: workers(observation) == 2)
+            status = {"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED"}
+            stage.change(f"{RAY}/rayjobs/train/status", {"status": status})
+            await asyncio.sleep(5)
+            heard = [each for each in await stage.heard() if isinstance(each, JobObserved)]
+            assert [each.finished for each in heard if each.name == "train"][-1] == ""
+            stage.remove(f"{RAY}/rayclusters/train-x")
+            await stage.hear(JobObserved, lambda observation: observation.finished == "Succeeded")
+
+    run_virtually(run())

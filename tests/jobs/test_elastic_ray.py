@@ -102,9 +102,14 @@ def test_its_cluster_is_looked_for_while_it_may_run(kind: str) -> None:
     fixed = made(kind)
     fixed["metadata"]["annotations"] = {}
     assert KINDS[kind].refers(fixed) == ()
+
+
+@pytest.mark.parametrize("annotations", [{}, made("RayJob")["metadata"]["annotations"]])
+def test_the_cluster_of_a_ray_job_that_has_ended_is_looked_for(annotations: Object) -> None:
     over = made("RayJob")
+    over["metadata"]["annotations"] = annotations
     over["status"] = {**over["status"], "jobDeploymentStatus": "Complete"}
-    assert ray_job.KIND.refers(over) == ()
+    assert ray_job.KIND.refers(over) == (PATH,)
 
 
 def test_no_name_leads_out_of_the_namespace() -> None:

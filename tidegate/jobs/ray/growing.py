@@ -33,9 +33,13 @@ def cluster_path(obj: Object, suspend: Path, named: Iterable[Path]) -> tuple[str
 
     ``named`` is where its status may name the cluster.
     """
-    elastic = is_elastic(found_at(obj, ("metadata", "annotations")) or {})
-    if not elastic or found_at(obj, suspend) is True:
+    if not _grows(obj) or found_at(obj, suspend) is True:
         return ()
+    return named_path(obj, named)
+
+
+def named_path(obj: Object, named: Iterable[Path]) -> tuple[str, ...]:
+    """Return the path of the RayCluster that a job's status names; empty: it names none."""
     name = next((text for path in named if (text := text_at(obj, path))), "")
     if not is_name(name):
         return ()
@@ -49,7 +53,7 @@ def as_they_are(obj: Object, places: tuple[Place, ...]) -> tuple[Place, ...]:
     Raises:
         UndecodableError: the cluster cannot be read.
     """
-    cluster = next(iter(listed_at(obj, ("beside",))), None)
+    cluster = _cluster(obj)
     if cluster is None:
         return places
     counts = {
@@ -60,12 +64,12 @@ def as_they_are(obj: Object, places: tuple[Place, ...]) -> tuple[Place, ...]:
 
 
 def sized(obj: Object) -> int:
-    """Return the version of the cluster that stands beside a job; 0: none does.
+    """Return the version of the cluster that stands beside an elastic job; 0: none does.
 
     It rises with each change of the cluster, and with each cluster that follows another: one made
     later counts more than any change of one before.
     """
-    cluster = next(iter(listed_at(obj, ("beside",))), None)
+    cluster = _cluster(obj)
     if cluster is None:
         return 0
     age_s = (_created_us(cluster) - _created_us(obj)) // _SECOND_US
@@ -76,6 +80,15 @@ def sized(obj: Object) -> int:
 def pods(obj: Object, status: Path, others: int) -> int:
     """Return how many pods an elastic job that runs has, ``others`` besides its workers."""
     return others + number_at(obj, (*status, "availableWorkerReplicas"))
+
+
+def _cluster(obj: Object) -> Object | None:
+    """Return the cluster that stands beside an elastic job; None: none does."""
+    return next(iter(listed_at(obj, ("beside",))), None) if _grows(obj) else None
+
+
+def _grows(obj: Object) -> bool:
+    return is_elastic(found_at(obj, ("metadata", "annotations")) or {})
 
 
 def _created_us(obj: Object) -> int:

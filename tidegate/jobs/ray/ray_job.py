@@ -1,6 +1,7 @@
 """RayJob: a Ray cluster and, in K8sJobMode, a pod that submits to it.
 
-One that runs on a cluster which is there already has no pods of its own to be admitted.
+One that runs on a cluster which is there already has no pods of its own to be admitted. It is over
+once its cluster is gone: KubeRay keeps that for ``ttlSecondsAfterFinished``.
 
 Called: RayJob v1; not one with a ``clusterSelector``
 Podsets: those of its cluster; ``submitter``: 1 pod in K8sJobMode
@@ -19,7 +20,7 @@ from tidegate.errors import UndecodableError
 from tidegate.jobs.job_status import JobStatus, Layout, Loose, Place
 from tidegate.jobs.kind import Object
 from tidegate.jobs.ray.cluster_pods import cluster_places, grows, with_container
-from tidegate.jobs.ray.growing import as_they_are, cluster_path, pods, sized
+from tidegate.jobs.ray.growing import as_they_are, cluster_path, named_path, pods, sized
 from tidegate.jobs.suspended_kind import suspended_kind
 from tidegate.jobs.templates.paths import found_at, listed_at, text_at
 from tidegate.kinds.kueue_api.workloads.topologies import check_groups
@@ -63,10 +64,14 @@ def places(obj: Object) -> tuple[Place, ...]:
 
 
 def status_of(obj: Object) -> JobStatus:
-    """Return the state of a RayJob, from its deployment status."""
+    """Return the state of a RayJob, from its deployment status.
+
+    It is over once its cluster is gone, which may outlive it by ``ttlSecondsAfterFinished``.
+    """
     state, job = text_at(obj, ("status", "jobDeploymentStatus")), ("status", "jobStatus")
     succeeded = text_at(obj, job) == "SUCCEEDED"
-    over, runs = state in _ENDS, state not in ("", "Suspended")
+    over = state in _ENDS and not listed_at(obj, ("beside",))
+    runs = state not in ("", "Suspended")
     return JobStatus(
         finished=("Succeeded" if succeeded else "Failed") if over else "",
         message=text_at(obj, ("status", "message")) if over else "",
@@ -77,10 +82,11 @@ def status_of(obj: Object) -> JobStatus:
 
 
 def refers(obj: Object) -> tuple[str, ...]:
-    """Return the path of the cluster of an elastic RayJob that runs."""
+    """Return the path of the cluster of a RayJob that has ended, or of an elastic one that runs."""
+    named = [("status", "rayClusterName")]
     if text_at(obj, ("status", "jobDeploymentStatus")) in _ENDS:
-        return ()
-    return cluster_path(obj, _SUSPEND, [("status", "rayClusterName")])
+        return named_path(obj, named)
+    return cluster_path(obj, _SUSPEND, named)
 
 
 def runs_elsewhere(ray_job: Loose) -> bool:
