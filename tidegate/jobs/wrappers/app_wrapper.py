@@ -4,7 +4,7 @@ A start writes ``podSetInfos`` beside each component; AppWrapper's controller me
 into the components as it creates them.
 
 Podsets: ``<name>-<n>``: what its components declare in ``podSets``, else what Pods, Deployments,
-StatefulSets, Jobs, JobSets, PyTorchJobs, RayClusters and RayJobs have
+StatefulSets, Jobs, JobSets, PyTorchJobs, RayClusters and RayJobs have, and never fewer than that
 Restored: ``podSetInfos``
 Put in: node labels, tolerations, labels and annotations, in ``podSetInfos`` of each component
 Topology: by the label that the component declares
@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from tidegate.contracts.decisions import PodSetStart
+from tidegate.errors import UndecodableError
 from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import Object
 from tidegate.jobs.suspended_kind import suspended_kind
@@ -33,7 +34,7 @@ from tidegate.jobs.templates.paths import (
     with_value,
 )
 from tidegate.jobs.templates.template import as_fields
-from tidegate.jobs.wrappers.wrapped import as_template, inferred
+from tidegate.jobs.wrappers.wrapped import as_template, inferred, sizes
 from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
 from tidegate.kinds.policies.frameworks import framework
 from tidegate.model.texts import INT32_MAX, whole
@@ -90,19 +91,30 @@ def _by_component(obj: Object) -> list[tuple[Place, ...]]:
 
 
 def _places(component: Object) -> tuple[Place, ...]:
-    """Return what a component declares, else what its kind is known to have."""
+    """Return what a component declares, else what its kind is known to have.
+
+    Raises:
+        UndecodableError: its kind is known to have other templates than it declares.
+    """
     declared = listed_at(component, ("podSets",))
+    wrapped = found_at(component, ("template",))
+    if not isinstance(wrapped, dict):
+        wrapped = {}
     if not declared:
-        wrapped = found_at(component, ("template",))
-        return inferred(wrapped) if isinstance(wrapped, dict) else ()
+        return inferred(wrapped)
+    templates = [found_at(component, parsed(text_at(podset, ("path",)))) for podset in declared]
+    pods = sizes(wrapped)
+    if pods and pods.keys() != set(map(id, templates)):
+        kind = text_at(wrapped, ("kind",))
+        raise UndecodableError(f"podSets: they are not the pod templates of this {kind[:80]}.")
     return tuple(
         Place(
             name="",
-            count=number_at(podset, ("replicas",), 1),
-            built=as_template(found_at(component, parsed(text_at(podset, ("path",))))),
+            count=max(number_at(podset, ("replicas",), 1), pods.get(id(template), 0)),
+            built=as_template(template),
             index=_index(podset),
         )
-        for podset in declared
+        for podset, template in zip(declared, templates, strict=True)
     )
 
 

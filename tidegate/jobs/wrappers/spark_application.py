@@ -29,6 +29,7 @@ from tidegate.jobs.templates.paths import (
     listed_at,
     number_at,
     object_at,
+    shown,
     text_at,
     with_value,
 )
@@ -39,6 +40,16 @@ from tidegate.kinds.policies.frameworks import framework
 _GLOBAL = ("spec", "nodeSelector")
 _FIELDS = ("labels", "annotations", "nodeSelector", "tolerations", "template")
 _ENDS = {"COMPLETED": "Succeeded", "FAILED": "Failed", "SUBMISSION_FAILED": "Failed"}
+_CONF = ("spec", "sparkConf")
+_GROWS = "spark.dynamicAllocation.enabled"
+_SIZES: dict[str, Path] = {
+    "spark.executor.instances": ("spec", "executor", "instances"),
+    "spark.driver.memory": ("spec", "driver", "memory"),
+    "spark.executor.memory": ("spec", "executor", "memory"),
+    "spark.kubernetes.driver.request.cores": ("spec", "driver", "coreRequest"),
+    "spark.kubernetes.executor.request.cores": ("spec", "executor", "coreRequest"),
+}
+"""Properties by which Spark goes where the field that is charged is not given."""
 _IDLE = ("", "NEW", "SUSPENDED", "PENDING_RERUN", *_ENDS)
 """States without pods; in all others there may be some."""
 
@@ -47,16 +58,22 @@ def places(obj: Object) -> tuple[Place, ...]:
     """Return the podsets of a SparkApplication.
 
     Raises:
-        UndecodableError: it runs its driver elsewhere, or changes its executors by itself.
+        UndecodableError: it runs its driver elsewhere, changes its executors by itself, or says in
+            its properties what is to be charged.
     """
     mode = text_at(obj, ("spec", "mode"))
     if mode not in ("", "cluster"):
         raise UndecodableError(f"spec.mode: {mode[:80]!r} runs no driver in the cluster.")
-    if found_at(obj, ("spec", "dynamicAllocation", "enabled")) is True:
+    conf = object_at(obj, _CONF)
+    by_conf = str(conf.get(_GROWS, "")).strip().lower() == "true"
+    if by_conf or found_at(obj, ("spec", "dynamicAllocation", "enabled")) is True:
         raise UndecodableError(
             "spec.dynamicAllocation.enabled: executors that come and go by themselves are not "
             "supported."
         )
+    for name, field in _SIZES.items():
+        if name in conf and found_at(obj, field) is None:
+            raise UndecodableError(f"spec.sparkConf[{name}]: say it in {shown(field)}.")
     executors = number_at(obj, ("spec", "executor", "instances"), 0)
     counts = dict(zip(ROLES, (1, executors), strict=True))
     return tuple(

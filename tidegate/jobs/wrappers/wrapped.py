@@ -22,11 +22,21 @@ def inferred(obj: Object) -> tuple[Place, ...]:
 
     Their templates stand in the object itself, and are given as what is charged.
     """
+    return tuple(_built(obj, place) for place in _places(obj))
+
+
+def sizes(obj: Object) -> dict[int, int]:
+    """Return how many pods there are of each template, by its ``id``; errors as ``inferred``."""
+    return {
+        id(found_at(obj, place.template) if place.template else obj): place.count
+        for place in _places(obj)
+    }
+
+
+def _places(obj: Object) -> tuple[Place, ...]:
     group, _, _ = str(obj.get("apiVersion", "")).rpartition("/")
     kind = _KINDS.get((group, str(obj.get("kind", ""))))
-    if kind is None:
-        return ()
-    return tuple(_built(obj, place) for place in kind(obj))
+    return () if kind is None else kind(obj)
 
 
 def _built(obj: Object, place: Place) -> Place:
