@@ -19,10 +19,11 @@ from apiserver.resources import (
 )
 from apiserver.state import State
 from apiserver.writes.admission import binding_of, is_left_alone, is_of_the_system
-from tidegate.kinds.names import GROUP
+from tidegate.kinds.names import ELASTIC_POD, GROUP
 from tidegate.kinds.policies.forms import ACCOUNTS, PREFIX
 from tidegate.kinds.policies.marks import (
     CONDITIONS_KEPT,
+    COUNTED_BY,
     GATES_KEPT,
     KEEP_ADMISSIONS,
     KEEP_GATES,
@@ -70,7 +71,7 @@ def _admitted(new: Object, old: Object | None) -> bool:
 
 
 def _ungated(new: Object, old: Object | None) -> bool:
-    return bool(_gates(old or {}) - _gates(new))
+    return bool(_gates(old or {}) - _gates(new)) or _miscounted(new, old or {})
 
 
 def _marks(obj: Object) -> list[str]:
@@ -89,6 +90,11 @@ def _admission(obj: Object) -> tuple[object, list[Object]]:
 def _gates(obj: Object) -> set[str]:
     gates = obj.get("spec", {}).get("schedulingGates") or ()
     return {gate["name"] for gate in gates} & set(GATES_KEPT)
+
+
+def _miscounted(new: Object, old: Object) -> bool:
+    before, after = (obj.get("metadata", {}).get("labels") or {} for obj in (old, new))
+    return ELASTIC_POD in before and any(before.get(key) != after.get(key) for key in COUNTED_BY)
 
 
 class _Kept(NamedTuple):

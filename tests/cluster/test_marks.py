@@ -19,7 +19,15 @@ from tests.cluster.conftest import SERVERS
 from tests.cluster.talking import Object, Talk, eventually, job, pod
 from tests.parts.kubernetes import make_namespace
 from tidegate.cluster.install import apply, install, manifests_folder
-from tidegate.kinds.names import ADMISSION_GATE, DECISION, GROUP_UID, INJECTED, ORDERED
+from tidegate.kinds.names import (
+    ADMISSION_GATE,
+    DECISION,
+    ELASTIC_POD,
+    GROUP_UID,
+    INJECTED,
+    ORDERED,
+    PODSET,
+)
 from tidegate.kinds.policies.forms import ACCOUNTS
 from tidegate.kinds.policies.marks import keep_gates
 from tidegate.kube.client import Access, connect
@@ -97,8 +105,19 @@ def gated(name: str) -> Object:
     return pod(name, schedulingGates=[{"name": ADMISSION_GATE}])
 
 
+def elastic(name: str) -> Object:
+    """Return a pod that was let go as one of an elastic job."""
+    made = pod(name)
+    made["metadata"]["labels"] = {ELASTIC_POD: "some-job", PODSET: "workers"}
+    return made
+
+
 def annotated(key: str, value: str | None = "forged/7") -> Object:
     return {"metadata": {"annotations": {key: value}}}
+
+
+def labelled(key: str, value: str | None) -> Object:
+    return {"metadata": {"labels": {key: value}}}
 
 
 def workload(name: str) -> Object:
@@ -146,6 +165,8 @@ WRITES = {
     "admitted": Write(workload, "workloads/status", condition("Admitted"), "Admitted"),
     "quota": Write(workload, "workloads/status", RESERVED, "QuotaReserved"),
     "gate": Write(gated, "pods", {"spec": {"schedulingGates": []}}, ADMISSION_GATE),
+    "uncounted": Write(elastic, "pods", labelled(ELASTIC_POD, None), ELASTIC_POD),
+    "miscounted": Write(elastic, "pods", labelled(PODSET, "others"), PODSET),
 }
 
 

@@ -16,11 +16,13 @@ from tidegate.kinds.names import (
     CHECKS_SINCE,
     DECISION,
     ELASTIC_JOB,
+    ELASTIC_POD,
     GROUP_UID,
     INJECTED,
     ORDERED,
     ORIGIN,
     ORIGIN_QUEUE,
+    PODSET,
     TOPOLOGY_GATE,
 )
 from tidegate.kinds.policies.forms import (
@@ -30,6 +32,7 @@ from tidegate.kinds.policies.forms import (
     Target,
     annotation,
     kueue,
+    label,
     validating,
 )
 from tidegate.kinds.policies.frameworks import TOPMOST
@@ -40,6 +43,8 @@ MARKS_KEPT = (DECISION, INJECTED, GROUP_UID, ORIGIN, ORIGIN_QUEUE)
 """Annotations that no other user may add, change or remove."""
 GATES_KEPT = (ADMISSION_GATE, ELASTIC_JOB, TOPOLOGY_GATE)
 """Scheduling gates of pods that no other user may remove."""
+COUNTED_BY = (ELASTIC_POD, PODSET)
+"""Labels by which the running pods of an elastic job are counted, so that others wait."""
 CONDITIONS_KEPT = ("QuotaReserved", "Admitted", ORDERED, CHECKS_SINCE)
 """Conditions of a Workload that say that it may run, or since when its checks count."""
 KEEP_MARKS, KEEP_ADMISSIONS, KEEP_GATES = "keep-marks", "keep-admissions", "keep-gates"
@@ -47,7 +52,8 @@ _ALONE = "written by Tidegate alone, leave it as it is"
 SAID = {
     KEEP_MARKS: f"metadata.annotations[{', '.join(MARKS_KEPT)}]: {_ALONE}",
     KEEP_ADMISSIONS: f"status.admission, status.conditions[{', '.join(CONDITIONS_KEPT)}]: {_ALONE}",
-    KEEP_GATES: f"spec.schedulingGates[{', '.join(GATES_KEPT)}]: removed by Tidegate alone",
+    KEEP_GATES: f"spec.schedulingGates[{', '.join(GATES_KEPT)}], metadata.labels"
+    f"[{', '.join(COUNTED_BY)}] of elastic jobs: removed and changed by Tidegate alone",
 }
 """The message of a refused write, by the policy's name."""
 _MAY_WRITE = f"authorizer.group('{MARKS_GROUP}').resource('{MARKS}').check('{WRITE}').allowed()"
@@ -75,10 +81,13 @@ def keep_marks(jobs: Sequence[Target], *, pods: bool = False) -> list[Manifest]:
 
 
 def keep_gates() -> list[Manifest]:
-    """Return the policy about pods: their gates are removed when they are admitted."""
+    """Return the policy about pods: their gates are removed when they are admitted.
+
+    Of an elastic job as many are let go as were granted, less those that run by its labels.
+    """
     scope = Scope(
         targets=[msgspec.structs.replace(_PODS, operations=("UPDATE",))],
-        conditions={"removes-a-gate": _gate_removed()},
+        conditions={"removes-a-gate": f"{_gate_removed()} || {_miscounted()}"},
     )
     return validating(KEEP_GATES, scope, [Check(_MAY_WRITE, SAID[KEEP_GATES])])
 
@@ -114,3 +123,8 @@ def _gate_removed() -> str:
     gates = "{}.spec.?schedulingGates.orValue([])"
     remains = f"{gates.format('object')}.exists(h, h.name == g.name)"
     return f"{gates.format('oldObject')}.exists(g, g.name in {list(GATES_KEPT)} && !{remains})"
+
+
+def _miscounted() -> str:
+    changed = (f"{label(key)} != {label(key, 'oldObject')}" for key in COUNTED_BY)
+    return f"({label(ELASTIC_POD, 'oldObject')} != '' && ({' || '.join(changed)}))"
