@@ -7,10 +7,11 @@ of those may have been suppressed as no news.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Coroutine, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from http import HTTPStatus
+from itertools import islice
 from random import Random
 from typing import Any
 
@@ -18,8 +19,9 @@ from ingest.definitions import identity
 from ingest.jobs.ownership import ResourceObservation
 from ingest.metrics import Metrics
 from ingest.publish import Publisher
+from ingest.tasks import cancelled, in_turn, together
 from ingest.watch import Changed, Changes, Pace, Watch, pages
-from ingest.watched import Reducer, Watched
+from ingest.watched import SLICE, Reducer, Watched
 from tidegate.contracts.observations import ObjectGone, SyncCompleted, SyncStarted
 from tidegate.errors import ApiStatusError, ApiUnreachableError, TidegateError, UndecodableError
 from tidegate.kinds.meta import ObjectMeta
@@ -144,9 +146,12 @@ class Sync:
         async with aclosing(pages(self._api, self.watched, self._pace)) as listed:
             async for page in listed:
                 version = version or page.version
-                await _together(self._publish_object(item, self._round) for item in page.items)
+                items = (self._publish_object(item, self._round) for item in page.items)
+                await (in_turn if self.watched.wide else together)(items)
                 present += [item.metadata.uid for item in page.items]
-        others = tuple(self.watched.listed(frozenset(present), version))
+        others = self.watched.listed(frozenset(present), version)
+        if not self.watched.wide:
+            others = tuple(others)  # what is present follows from it
         await self._publish_others(others, self._round, frozenset(self.watched.present(present)))
         for completed in self._completed(list(self.watched.present(present)), version):
             await publisher.say(resource, completed)
@@ -189,7 +194,7 @@ class Sync:
                 return watching.result()
             return "resync" if request.done() else "due"
         finally:
-            await _cancelled(watching, request)
+            await cancelled(watching, request)
 
     async def _follow(self, version: int) -> str:
         """Publish each change; return why the watch ended for good."""
@@ -234,14 +239,23 @@ class Sync:
     async def _publish_object(self, obj: Any, round: int) -> None:  # noqa: A002, ANN401 - the resource's kind; architecture's word
         for reduced in self._reducer.present(obj):
             drawn = self._publisher.draw()
-            for resource, observation in reduced:
-                # Another object of the resource is as it was known, maybe before the list.
-                own = (resource, observation.uid) == (self.watched.resource, obj.metadata.uid)
-                await self._publisher.tell(
-                    resource, observation, round=round if own else 0, drawn=drawn, indirect=not own
-                )
-            if self.watched.wide:
-                await asyncio.sleep(0)  # other resources have their turn
+            publishes = [self._publish_reduced(obj, item, round, drawn) for item in reduced]
+            # Of several, other resources have their turn before the next slice.
+            await (publishes[0] if len(publishes) == 1 else together(publishes))
+
+    async def _publish_reduced(
+        self,
+        obj: Any,  # noqa: ANN401 - the resource's kind
+        reduced: ResourceObservation,
+        round: int,  # noqa: A002 - architecture's word
+        drawn: int,
+    ) -> None:
+        # Another object of the resource is as it was known, maybe before the list.
+        resource, observation = reduced
+        own = (resource, observation.uid) == (self.watched.resource, obj.metadata.uid)
+        await self._publisher.tell(
+            resource, observation, round=round if own else 0, drawn=drawn, indirect=not own
+        )
 
     async def _publish_others(
         self,
@@ -251,12 +265,12 @@ class Sync:
         drawn: int = 0,
     ) -> None:
         """Publish what an object or a list changes; ``present``: the uids of that list, if any."""
-        snapshot = tuple(others)  # of what changes while they are published
-        drawn = drawn or self._publisher.draw()
-        for few in (
-            snapshot[at : at + UNDERWAY_MAX] for at in range(0, len(snapshot), UNDERWAY_MAX)
-        ):
-            await _together(self._publish_other(item, round, present, drawn) for item in few)
+        # But for what is reduced bit by bit it is a snapshot of what changes while it is published.
+        remaining = iter(others if self.watched.wide else tuple(others))
+        drawn = drawn if self.watched.wide else drawn or self._publisher.draw()
+        while few := list(islice(remaining, SLICE if self.watched.wide else UNDERWAY_MAX)):
+            at = drawn or self._publisher.draw()
+            await together(self._publish_other(item, round, present, at) for item in few)
 
     async def _publish_other(
         self,
@@ -280,15 +294,3 @@ class Sync:
             return
         self.absent, self._forbidden = absent, forbidden
         _log.info("not listed", resource=self.watched.resource, absent=absent, error=str(error))
-
-
-async def _together(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
-    async with asyncio.TaskGroup() as tasks:
-        for coroutine in coroutines:
-            tasks.create_task(coroutine)
-
-
-async def _cancelled(*tasks: asyncio.Future[Any]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

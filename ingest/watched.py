@@ -1,8 +1,8 @@
 """A resource that ingest lists and watches, and its objects reduced to observations.
 
 Each is a row of the table in ``ingest.resources``. A malformed object is refused, others go on.
-What an object of a ``wide`` resource changes is reduced slice by slice, between which other events
-are processed: a tenant may have thousands of jobs that one write changes.
+What an object changes is reduced slice by slice, between which other events are processed: a tenant
+may have thousands of jobs that one write changes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tidegate.kinds.meta import ObjectMeta
 from tidegate.service.logs import get_log
 
 SLICE = 32
-"""At most so many observations of a wide resource are reduced in a row."""
+"""At most so many observations are reduced in a row."""
 _log = get_log("reduce")
 
 
@@ -58,7 +58,7 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     needed: asyncio.Event | None = None  # set once it is to be watched; None: it is at all times
     published: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
     """Set once a whole list of it was published."""
-    wide: bool = False  # one of its objects may change any number of others: see ``Reducer``
+    wide: bool = False  # it has no observations but of others, which one of its objects may change
     summed: bool = False  # its objects are not published, only sums by ``observe``
 
 
@@ -96,8 +96,8 @@ class Reducer:
     def _slices(
         self, observations: Iterable[ResourceObservation]
     ) -> Iterator[list[ResourceObservation]]:
-        remaining, size = iter(observations), SLICE if self.watched.wide else None
-        while few := list(islice(remaining, size)):
+        remaining = iter(observations)
+        while few := list(islice(remaining, SLICE)):
             yield few
 
     def _refused(self, obj: Any, error: str) -> ResourceObservation:  # noqa: ANN401 - of the kind, or Unreadable

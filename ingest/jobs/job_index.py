@@ -12,10 +12,18 @@ from typing import Any
 
 import msgspec
 
-from ingest.jobs.overrides import NONE, Overrides, Variants, is_beside, is_variant, overrides_of
+from ingest.jobs.overrides import (
+    NONE,
+    Overrides,
+    Variants,
+    is_beside,
+    is_variant,
+    overridden,
+    overrides_of,
+)
 from ingest.jobs.ownership import DirectWorkloads, Prebuilt, ResourceObservation
 from ingest.jobs.scope import Asking, Lineage, Scope, called, is_kept, job_is_one
-from ingest.pods.referred import Claims, Named, Referred, claims_by
+from ingest.pods.referred import Claims, Named, Referred
 from tidegate.contracts.observations import JobObserved
 from tidegate.jobs import workload
 from tidegate.jobs.job_metadata import astray, identified
@@ -42,6 +50,7 @@ class JobIndex:
         self._jobs = dict[str, Asking]()  # by uid
         self._groups = dict[str, str]()  # a Workload's key to the uid of the group it stands for
         self._prebuilt = Prebuilt()
+        self._due = dict[str, None]()  # uids of jobs below one that changed, not observed since
         self.referred = Referred()
         self._variants = Variants()
         self._direct = any(kind.name == workload.NAME for kind in kinds)
@@ -85,7 +94,7 @@ class JobIndex:
     def parent(self, kind: JobKind[Any], meta: ObjectMeta) -> Iterator[ResourceObservation]:
         """Remember an object that is several jobs; yield what it owns if that changes for it."""
         asks = self.asks(kind, meta)
-        yield from self._retold(list(self._lineage.note(kind, meta, asks=asks, waits=False)))
+        yield from self._below(self._lineage.note(kind, meta, asks=asks, waits=False))
 
     def without(self, uid: str) -> None:
         """Forget an object that was several jobs."""
@@ -103,17 +112,28 @@ class JobIndex:
         meta: ObjectMeta = obj.metadata
         self._jobs.pop(meta.uid, None)
         asks = self.asks(kind, meta) and not kind.skips(obj)
-        below = list(self._lineage.note(kind, meta, asks=asks, waits=True))  # if it is unreadable
-        job = self._asking(kind, obj) if asks else self._owned(kind, obj)
-        waits = job is None or job.alone.state.suspended
-        below += self._lineage.note(kind, meta, asks=asks, waits=waits)
+        waits = True  # if it is unreadable
+        try:
+            job = self._asking(kind, obj) if asks else self._owned(kind, obj)
+            waits = job is None or job.alone.state.suspended
+        finally:
+            below = list(self._lineage.note(kind, meta, asks=asks, waits=waits))
         if job is not None:
             self._jobs[meta.uid] = job
             yield from self._retold([meta.uid])
         else:
             yield kind.resource, identified(kind, meta)
             yield from self._released(self._prebuilt.claim(meta.uid, None))
-        yield from self._retold(dict.fromkeys(below))
+        yield from self._below(below)
+
+    def _below(self, uids: Iterable[str]) -> Iterator[ResourceObservation]:
+        """Yield what an object owns; of several changes at once the last one counts."""
+        below = dict.fromkeys(uids)
+        self._due |= below
+        for uid in below:
+            if uid in self._due:
+                del self._due[uid]
+                yield from self._retold([uid])
 
     def unreadable(
         self, kind: JobKind[Any], meta: ObjectMeta, obj: Object, why: str
@@ -158,7 +178,7 @@ class JobIndex:
 
     def claimed(self, template: Named) -> Iterator[ResourceObservation]:
         """Yield the jobs that claim devices by a template."""
-        for uid in [uid for uid, job in self._jobs.items() if claims_by(job.alone, template)]:
+        for uid in self._claims.claimants(template):
             if uid in self._jobs:  # it may have been deleted since the one before
                 yield self._observed_by(self._jobs[uid])
         yield from self._alone.claimed(template)
@@ -168,13 +188,14 @@ class JobIndex:
         if is_variant(wl.metadata):
             yield from self._varied([self._variants.take(wl)])
             return
-        key = self._prebuilt.take(wl)
-        claimants = self._prebuilt.claimants(key)
+        key = f"{wl.metadata.namespace}/{wl.metadata.name}"
+        had = self._prebuilt.holders(key)
+        self._prebuilt.take(wl)
         uid = self.stands_for(wl)
-        if uid and uid not in claimants and not is_beside(wl):
+        if uid and not self._prebuilt.names(uid, key) and not is_beside(wl):
             yield from self._override(uid, overrides_of(wl))
-        yield from self._retold(claimants)
-        if claimants or not self._direct:
+        yield from self._retold(dict.fromkeys((*had, *self._prebuilt.holders(key))))
+        if self._prebuilt.is_named(key) or not self._direct:
             return
         yield from self._alone.withdraw(wl.metadata) if uid else self._alone.take(wl)
 
@@ -189,7 +210,7 @@ class JobIndex:
         self._alone.forget(uid)
         self._remove(uid)
         yield from self._released(self._prebuilt.claim(uid, None))
-        yield from self._retold(self._prebuilt.claimants(self._prebuilt.forget(uid)))
+        yield from self._retold(self._prebuilt.forget(uid))
         if uid in self._about:
             yield from self._override(self._about.pop(uid), NONE)
         yield from self._varied([self._variants.forget(uid)])
@@ -207,8 +228,7 @@ class JobIndex:
         for uid in [uid for uid in self._about if uid not in present]:
             yield from self._override(self._about.pop(uid), NONE)
         yield from self._varied(self._variants.keep(present))
-        self._prebuilt.keep(present)
-        yield from self._retold(self._prebuilt.all_claimants())
+        yield from self._retold(self._prebuilt.keep(present))
 
     def present_workloads(self, listed: Collection[str]) -> Iterable[str]:
         """Return the uids of listed Workloads that are jobs themselves, or that a job names."""
@@ -230,7 +250,7 @@ class JobIndex:
         prebuilt = self._prebuilt.made(key)
         if prebuilt is not None and self._direct:
             yield self._alone.tell(prebuilt)
-        for uid in self._prebuilt.claimants(key):
+        for uid in self._prebuilt.holders(key):
             if uid in self._jobs:
                 yield self._observed_by(self._jobs[uid])
 
@@ -242,6 +262,7 @@ class JobIndex:
 
     def _remove(self, uid: str) -> None:
         self.referred.leave(uid)
+        self._claims.leave(uid)
         job = self._jobs.pop(uid, None)
         self._lineage.forget(uid, "" if job is None else self._lineage.owner(job.meta))
         self._drop(uid)
@@ -267,21 +288,7 @@ class JobIndex:
         if job.alone.prebuilt:
             return job.kind.resource, self._claims.joined(self._prebuilt.joined(job.alone))
         over = self._overrides.get(called(job), NONE)
-        checks, since = self._variants.checks(called(job)) or (over.checks, over.checks_since)
-        observation = msgspec.structs.replace(
-            job.alone,
-            active=over.active,
-            held_quota=over.held_quota,
-            held_places=over.held_places,
-            priority_boost=over.priority_boost,
-            gates=tuple(dict.fromkeys((*job.alone.gates, *over.gates))),
-            preemption_gates=over.preemption_gates,
-            checks=checks,
-            checks_since=since,
-            nominated=over.nominated,
-            deactivated=over.deactivated,
-            left_open=over.left_open and bool(job.alone.finished),
-        )
+        observation = overridden(job.alone, over, self._variants.checks(called(job)))
         return job.kind.resource, self._claims.joined(observation)
 
     def _beside(self, job: Asking) -> JobObserved:

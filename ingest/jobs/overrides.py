@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 import msgspec
 
-from tidegate.contracts.observations import CheckSeen
+from tidegate.contracts.observations import CheckSeen, JobObserved
 from tidegate.jobs.gates import gated_by
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.workload_fields import (
@@ -71,6 +71,27 @@ def overrides_of(workload: Workload) -> Overrides:
         nominated=workload.status.nominated_cluster_names,
         deactivated=annotations.get(names.DEACTIVATED, ""),
         left_open=holding(workload.status.conditions, "Finished") is None,
+    )
+
+
+def overridden(
+    job: JobObserved, over: Overrides, of_variant: tuple[tuple[CheckSeen, ...], str] | None
+) -> JobObserved:
+    """Return a job as its Workload overrides it; the checks are those of a variant, if one has."""
+    checks, since = of_variant or (over.checks, over.checks_since)
+    return msgspec.structs.replace(
+        job,
+        active=over.active,
+        held_quota=over.held_quota,
+        held_places=over.held_places,
+        priority_boost=over.priority_boost,
+        gates=tuple(dict.fromkeys((*job.gates, *over.gates))),
+        preemption_gates=over.preemption_gates,
+        checks=checks,
+        checks_since=since,
+        nominated=over.nominated,
+        deactivated=over.deactivated,
+        left_open=over.left_open and bool(job.finished),
     )
 
 

@@ -14,13 +14,14 @@ Source: behaviour.md 8.7, 15.3.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import islice
 from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
 
 from ingest.definitions import identity
-from ingest.pods.referred import Claims, Named, claims_by, claims_devices
+from ingest.pods.referred import Claims, Named, claims_devices
 from tidegate.contracts.observations import JobObserved, ObjectGone, ObjectRefused, Observed
 from tidegate.jobs import prebuilt, workload
 from tidegate.jobs.job_metadata import workload_name
@@ -76,12 +77,9 @@ class DirectWorkloads:
 
     def claimed(self, template: Named) -> Iterator[ResourceObservation]:
         """Yield the Workloads that claim devices by a template."""
-        affected = [
-            observation
-            for observation in self._claiming.values()
-            if claims_by(observation, template)
-        ]
-        yield from map(self.tell, affected)
+        for uid in self._claims.claimants(template):
+            if uid in self._claiming:  # it may have been deleted since the one before
+                yield self.tell(self._claiming[uid])
 
     def withdraw(self, meta: ObjectMeta) -> Iterator[ResourceObservation]:
         """Yield the removal of a Workload, if it was published as a job."""
@@ -144,8 +142,8 @@ class Prebuilt:
         self._claims = dict[str, dict[str, None]]()  # a Workload's key to the jobs that name it
         self._named = dict[str, str]()  # a job's uid to that key
 
-    def take(self, wl: Workload) -> str:
-        """Remember a Workload unless it was made of a job; return its key."""
+    def take(self, wl: Workload) -> None:
+        """Remember a Workload unless it was made of a job."""
         meta = wl.metadata
         key = f"{meta.namespace}/{meta.name}"
         if not _is_projected(wl):
@@ -154,21 +152,23 @@ class Prebuilt:
             uid = "" if owner is None else owner.uid
             self._made[key] = Made(owner=uid, seen=observation, was_owned=workload.is_orphan(meta))
             self._keys[meta.uid] = key
-        return key
 
-    def forget(self, uid: str) -> str:
-        """Forget a Workload that is gone; return its key, empty if it was not known."""
+    def forget(self, uid: str) -> list[str]:
+        """Forget a Workload that is gone; return the jobs that had it."""
         key = self._keys.pop(uid, "")
         entry = self._made.get(key)
-        if entry is not None and entry.seen.uid == uid:
-            del self._made[key]
-        return key
+        if entry is None or entry.seen.uid != uid:  # another has its name
+            return []
+        had = self.holders(key)
+        del self._made[key]
+        return had
 
-    def keep(self, present: Collection[str]) -> None:
-        """Forget the Workloads that a list no longer has."""
-        self.listed = True
-        for uid in [uid for uid in self._keys if uid not in present]:
-            self.forget(uid)
+    def keep(self, present: Collection[str]) -> list[str]:
+        """Forget the Workloads that a list no longer has; return the jobs that this changes."""
+        before, self.listed = self.listed, True
+        gone = [uid for uid in self._keys if uid not in present]
+        had = [job for uid in gone for job in self.forget(uid)]
+        return had if before else list(self._named)
 
     def claim(self, uid: str, job: JobObserved | None) -> str:
         """Note which Workload a job names, None: none; return which it named until now."""
@@ -186,13 +186,25 @@ class Prebuilt:
             self._claims.pop(before, None)
         return before
 
-    def claimants(self, key: str) -> list[str]:
-        """Return the uids of the jobs that name a Workload, the first one first."""
-        return list(self._claims.get(key, ()))
+    def is_named(self, key: str) -> bool:
+        """Return whether a job names a Workload."""
+        return key in self._claims
 
-    def all_claimants(self) -> list[str]:
-        """Return the uids of the jobs that name any Workload."""
-        return list(self._named)
+    def names(self, uid: str, key: str) -> bool:
+        """Return whether a job names a Workload."""
+        return self._named.get(uid) == key
+
+    def holders(self, key: str) -> list[str]:
+        """Return the uids of the jobs that have a Workload: its owner's, else the first's.
+
+        All others that name it wait whatever it becomes, so that they need not be observed again.
+        """
+        entry, claims = self._made.get(key), self._claims.get(key, {})
+        if entry is None:
+            return []
+        if entry.owner:
+            return [uid for uid in claims if object_uid(uid) == entry.owner]
+        return list(islice(claims, 1))
 
     def named(self, listed: Collection[str]) -> Iterator[str]:
         """Yield the uids of listed Workloads that a job names.

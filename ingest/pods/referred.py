@@ -45,14 +45,16 @@ class Referred:
 
     def __init__(self) -> None:
         self._objects = dict[str, Object]()
+        self._uids = dict[str, str]()  # of the objects
         self._paths = dict[str, tuple[str, str]]()  # by uid: collection and path
         self._jobs = dict[str, tuple[JobKind[Any], Loose]]()  # by uid
+        self._refers = dict[str, tuple[str, ...]]()  # by a job's uid: paths
         self._by_path = defaultdict[str, dict[str, None]](dict)  # uids of jobs
 
     def take(self, collection: str, obj: Described | Loose) -> Iterator[tuple[JobKind[Any], Loose]]:
         """Remember an object; yield the jobs that refer to it."""
         path = _path(collection, obj.metadata)
-        self._paths[obj.metadata.uid] = (collection, path)
+        self._paths[obj.metadata.uid], self._uids[path] = (collection, path), obj.metadata.uid
         content = {"metadata": _version(obj.metadata), "spec": obj.spec}
         before, self._objects[path] = self._objects.get(path), content
         if before != self._objects[path]:
@@ -61,8 +63,10 @@ class Referred:
     def forget(self, uid: str) -> Iterator[tuple[JobKind[Any], Loose]]:
         """Forget an object that is gone; yield the jobs that refer to it."""
         _, path = self._paths.pop(uid, ("", ""))
-        if self._objects.pop(path, None) is not None:
-            yield from self._referring(path)
+        if self._uids.get(path) != uid:  # another has its name
+            return
+        del self._objects[path], self._uids[path]
+        yield from self._referring(path)
 
     def listed(
         self, collection: str, present: Collection[str]
@@ -81,7 +85,7 @@ class Referred:
         uid = obj.metadata.uid
         self.leave(uid)
         paths = kind.refers(obj.plain())
-        self._jobs[uid] = (kind, obj)
+        self._jobs[uid], self._refers[uid] = (kind, obj), paths
         for path in paths:
             self._by_path[path][uid] = None
         present = [path for path in paths if path in self._objects]
@@ -94,7 +98,7 @@ class Referred:
         """Forget a job."""
         if self._jobs.pop(uid, None) is None:
             return
-        for path in [path for path, uids in self._by_path.items() if uid in uids]:
+        for path in dict.fromkeys(self._refers.pop(uid)):
             del self._by_path[path][uid]
             if not self._by_path[path]:
                 del self._by_path[path]
@@ -148,6 +152,8 @@ class Claims:
         self._classes = device_classes  # to the resource that each is charged as
         self._charges = dict[Named, Charge]()
         self._keys = dict[str, Named]()  # by uid
+        self._named = dict[str, frozenset[Named]]()  # by a job's uid
+        self._claimants = defaultdict[Named, dict[str, None]](dict)  # uids of jobs
 
     def take(self, template: ResourceClaimTemplate) -> Named | None:
         """Remember a template; return its namespace and name if jobs that claim by it change."""
@@ -172,11 +178,33 @@ class Claims:
 
     def joined(self, job: JobObserved) -> JobObserved:
         """Return a job with what its podsets claim, or behind the gates of what is missing."""
+        self._note(job)
         if not claims_devices(job):
             return job
         gates = dict.fromkeys(gate for podset in job.podsets for gate in self._gates(job, podset))
         podsets = tuple(self._charged(job.namespace, podset) for podset in job.podsets)
         return msgspec.structs.replace(job, podsets=podsets, gates=(*job.gates, *gates))
+
+    def claimants(self, template: Named) -> list[str]:
+        """Return the uids of the jobs that claim by a template; costs what they are."""
+        return list(self._claimants.get(template, ()))
+
+    def leave(self, uid: str) -> None:
+        """Forget a job."""
+        for template in self._named.pop(uid, ()):
+            del self._claimants[template][uid]
+            if not self._claimants[template]:
+                del self._claimants[template]
+
+    def _note(self, job: JobObserved) -> None:
+        names = (name for podset in job.podsets for name in podset.claims)
+        named = frozenset((job.namespace, name) for name in names)
+        if named == self._named.get(job.uid, frozenset()):
+            return
+        self.leave(job.uid)
+        for template in named:
+            self._named[job.uid] = named
+            self._claimants[template][job.uid] = None
 
     def _gates(self, job: JobObserved, podset: PodSet) -> Iterator[str]:
         for name in podset.shared_claims:
@@ -225,9 +253,3 @@ def _digest(value: object) -> str:
 def claims_devices(job: JobObserved) -> bool:
     """Return whether any pods of a job claim devices."""
     return any(podset.claims or podset.shared_claims for podset in job.podsets)
-
-
-def claims_by(job: JobObserved, template: Named) -> bool:
-    """Return whether any pods of a job claim devices by a template."""
-    namespace, name = template
-    return job.namespace == namespace and any(name in podset.claims for podset in job.podsets)
