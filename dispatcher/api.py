@@ -24,6 +24,16 @@ async def read(api: KubernetesApi, path: str, query: dict[str, str] | None = Non
     return None if answer.status == HTTPStatus.NOT_FOUND else _object(answer)
 
 
+async def read_page(
+    api: KubernetesApi, path: str, query: dict[str, str]
+) -> tuple[Object, int] | None:
+    """Return a page of a list, and how many bytes it had; errors as in ``read``."""
+    answer = await api.request("GET", path, query=query)
+    if answer.status == HTTPStatus.NOT_FOUND:
+        return None
+    return _object(answer), len(answer.body)
+
+
 async def create(api: KubernetesApi, path: str, body: Object) -> Object | None:
     """Create an object in a collection; None if its name exists. Errors as in ``read``."""
     answer = await api.request("POST", path, body=msgspec.json.encode(body))

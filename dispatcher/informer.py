@@ -9,7 +9,7 @@ from random import Random
 
 import msgspec
 
-from dispatcher.api import read
+from dispatcher.api import read_page
 from tidegate.errors import ApiStatusError, TidegateError
 from tidegate.jobs.kind import Object
 from tidegate.kube.ports import KubernetesApi
@@ -17,11 +17,30 @@ from tidegate.service.backoff import delays
 
 PAGE_MAX, OBJECTS_MAX = 500, 100_000
 """Objects of a page, and those that a path may have: a worker cluster must not fill the memory."""
+BYTES_MAX = 2**28
+"""What all objects of one API server may take together, as JSON; in memory they take more."""
 WATCH_S = 240
 _FIRST_S, _MOST_S = 0.2, 10.0
 _decoder = msgspec.json.Decoder(Object)
 Changed = Callable[[str], None]
 """Called with each key of a changed object, once ``items`` holds its new state."""
+
+
+class Allowance:
+    """What the objects of one API server may still take; its informers share it."""
+
+    def __init__(self, left_bytes: int = BYTES_MAX) -> None:
+        self.left_bytes = left_bytes
+
+    def demand(self, size: int) -> None:
+        """Check that so many bytes are left.
+
+        Raises:
+            ApiStatusError: 507, they are not.
+        """
+        if size > self.left_bytes:
+            message = f"its objects have more than {self.left_bytes} bytes"
+            raise ApiStatusError(HTTPStatus.INSUFFICIENT_STORAGE, message)
 
 
 class Informer:
@@ -40,8 +59,12 @@ class Informer:
         index: Callable[[Object], Sequence[str]] | None = None,
         *,
         may_lack: bool = False,
+        allowance: Allowance | None = None,
     ) -> None:
-        """``may_lack``: a resource that the server does not have counts as an empty list."""
+        """``may_lack``: a resource that the server does not have counts as an empty list.
+
+        ``allowance`` None: the server is trusted.
+        """
         self.items = dict[str, Object]()
         self.indexed = dict[str, dict[str, None]]()  # with an index: keys by what items go by
         self._index, self._may_lack = index, may_lack
@@ -49,43 +72,51 @@ class Informer:
         self._api, self._path, self._changed = api, path, changed
         self._selected = {"labelSelector": selector} if selector else {}
         self._version = ""
+        self._sizes, self._allowance = dict[str, int](), allowance
 
     async def open(self) -> None:
         """List all objects; the callback receives the keys of changed ones.
 
         Raises:
-            ApiStatusError: the server refused.
+            ApiStatusError: the server refused, or has too much.
             ApiUnreachableError: no answer came.
         """
-        items, token = dict[str, Object](), ""
+        items, sizes, token = dict[str, Object](), dict[str, int](), ""
+        more_bytes = -sum(self._sizes.values())
         while True:
             query = {**self._selected, "limit": str(PAGE_MAX)}
             query |= {"continue": token} if token else {}
-            page = await read(self._api, self._path, query)
-            if page is None:
+            read = await read_page(self._api, self._path, query)
+            if read is None:
                 self.complete |= self._may_lack
                 raise ApiStatusError(HTTPStatus.NOT_FOUND, f"there is no {self._path}")
-            kind = page["kind"].removesuffix("List")
-            for item in page.get("items") or ():
+            page, size = read
+            kind, listed = page["kind"].removesuffix("List"), page.get("items") or ()
+            for item in listed:
                 items[key_of(item)] = {"apiVersion": page["apiVersion"], "kind": kind, **item}
+                sizes[key_of(item)] = size // len(listed)
             _check_amount(len(items), self._path)
+            more_bytes += size
+            if self._allowance is not None:
+                self._allowance.demand(more_bytes)
             token = page["metadata"].get("continue", "")
             if not token:
                 break
         self._version = page["metadata"]["resourceVersion"]
         both = (*self.items.values(), *items.values())
         news = [by for item in both for by in self._by(item)]
-        self.items, self.complete = {}, True
-        self.indexed.clear()
+        for key in list(self.items):
+            self._drop(key)
+        self.complete = True
         for key, item in items.items():
-            self._put(key, item)
+            self._put(key, item, sizes[key])
         self._tell(news)
 
     async def follow(self) -> None:
         """Watch from what was listed on, until that breaks; ends that were asked for do not count.
 
         Raises:
-            ApiStatusError: the server refused; 410: it has to be listed again.
+            ApiStatusError: the server refused, or has too much; 410: it has to be listed again.
             ApiUnreachableError: the connection broke.
         """
         while True:
@@ -121,7 +152,7 @@ class Informer:
         key = key_of(status)
         news = (*self._drop(key), *self._by(status))
         if event["type"] != "DELETED":
-            self._put(key, status)
+            self._put(key, status, len(line))
             _check_amount(len(self.items), self._path)
         self._tell(news)
 
@@ -132,14 +163,19 @@ class Informer:
     def _by(self, item: Object) -> Sequence[str]:
         return (key_of(item),) if self._index is None else self._index(item)
 
-    def _put(self, key: str, item: Object) -> None:
-        self.items[key] = item
+    def _put(self, key: str, item: Object, size: int) -> None:
+        if self._allowance is not None:
+            self._allowance.demand(size)
+            self._allowance.left_bytes -= size
+        self.items[key], self._sizes[key] = item, size
         for by in () if self._index is None else self._index(item):
             self.indexed.setdefault(by, {})[key] = None
 
     def _drop(self, key: str) -> Sequence[str]:
         """Forget an object; return its keys, none if it was not known."""
-        item = self.items.pop(key, None)
+        item, size = self.items.pop(key, None), self._sizes.pop(key, 0)
+        if self._allowance is not None:
+            self._allowance.left_bytes += size
         named = () if item is None else self._by(item)
         for by in named:
             if by in self.indexed:

@@ -12,7 +12,7 @@ from typing import Any
 
 from dispatcher import api as calls
 from dispatcher.adapters.copies import deactivation_patch, is_ours, workload_copy, workloads_of
-from dispatcher.informer import Informer
+from dispatcher.informer import Allowance, Informer
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.workload import KIND as WORKLOAD
 from tidegate.kinds import names
@@ -31,10 +31,17 @@ class Worker:
         changed: Callable[[str], None],
     ) -> None:
         self.name, self.api, self._origin = name, api, origin
-        selector = f"{names.MANAGER}={origin}"
-        self.workloads = Informer(api, WORKLOAD.path(), changed, selector)
+        selector, allowance = f"{names.MANAGER}={origin}", Allowance()
+        self.workloads = Informer(api, WORKLOAD.path(), changed, selector, allowance=allowance)
         self.jobs = {
-            kind.path(): Informer(api, kind.path(), changed, selector, partial(workloads_of, kind))
+            kind.path(): Informer(
+                api,
+                kind.path(),
+                changed,
+                selector,
+                partial(workloads_of, kind),
+                allowance=allowance,
+            )
             for kind in kinds
         }
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dispatcher.informer import OBJECTS_MAX, Informer
+from dispatcher.informer import OBJECTS_MAX, Allowance, Informer
 from tests.multikueue.sites import Site, until
 from tests.multikueue.world import WORKLOADS, World, job
 from tests.parts.interposed import Interposed
@@ -234,3 +234,29 @@ async def test_a_worker_that_lists_without_end_is_given_up() -> None:
     api = Endless(None)  # type: ignore[arg-type]  # it answers itself
     with pytest.raises(ApiStatusError, match=f"more than {OBJECTS_MAX} objects"):
         await Informer(api, "/apis/x", lambda _: None).open()
+
+
+def heavy(number: int) -> Object:
+    """Return an object whose JSON has some 1,000 bytes."""
+    return {"metadata": {"name": f"w{number}", "resourceVersion": "1"}, "spec": "x" * 900}
+
+
+async def test_what_all_objects_of_a_worker_may_take_is_shared_by_its_resources() -> None:
+    class Full(Interposed):
+        async def request(self, method: str, path: str, **_: object) -> Response:
+            del method, path
+            meta = {"resourceVersion": "1"}
+            page = {"kind": "WorkloadList", "apiVersion": "v1", "metadata": meta}
+            items = [heavy(number) for number in range(10)]
+            return Response(HTTPStatus.OK, msgspec.json.encode({**page, "items": items}))
+
+    api, allowance = Full(None), Allowance(25_000)  # type: ignore[arg-type]  # it answers itself
+    first, second, third = (
+        Informer(api, f"/apis/{name}", lambda _: None, allowance=allowance) for name in "abc"
+    )
+    await first.open()
+    await first.open()  # anew: what was there before counts no more
+    await second.open()
+    with pytest.raises(ApiStatusError, match=r"more than \d+ bytes"):
+        await third.open()
+    assert (len(first.items), len(second.items), len(third.items)) == (10, 10, 0)
