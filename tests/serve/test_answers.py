@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -168,3 +169,15 @@ def test_one_history_is_played_at_a_time_and_of_a_bounded_length(
     assert (local.get(path).status_code, "3 steps" in local.get(path).text) == (422, True)
     monkeypatch.setattr(trials, "PAST_MAX", 10)
     assert (local.get(path).status_code, "10 events" in local.get(path).text) == (422, True)
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/workloads/a/huge/why-not?kind=job", "/v1/namespaces/a/dry-run"]
+)
+def test_a_search_that_takes_too_long_is_refused(
+    local: TestClient, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.setattr(trials, "SEARCH_S", -1.0)
+    asked = local.get if "why-not" in path else partial(local.post, json=job("501"))
+    answer = asked(path)
+    assert (answer.status_code, "your own machine" in answer.text) == (422, True), answer.text

@@ -17,6 +17,7 @@ from tests.serve.people import ReviewingApi
 from tidegate.ports import free_ports
 from tidegate.serve.api import streaming
 from tidegate.serve.app import application, follow, parts_of
+from tidegate.serve.auth.crowd import Crowd
 from tidegate.serve.ledger.partitions.following import Following
 from tidegate.serve.server import Place, server
 
@@ -109,16 +110,16 @@ async def test_who_loses_the_right_loses_the_stream(
 
 
 async def test_one_person_has_so_many_streams_and_no_more() -> None:
-    streams = streaming.Streams()
-    opened_now = [streams.opened("ann") for _ in range(streaming.STREAMS_OF_ONE_MAX)]
+    streams = Crowd("streams", of_one_max=streaming.STREAMS_OF_ONE_MAX)
+    opened_now = [streams.entered("ann") for _ in range(streaming.STREAMS_OF_ONE_MAX)]
     for manager in opened_now:
         manager.__enter__()
-    with pytest.raises(Exception, match="At most"), streams.opened("ann"):
+    with pytest.raises(Exception, match="At most"), streams.entered("ann"):
         pass
-    with streams.opened("bob"):
+    with streams.entered("bob"):
         pass
     opened_now[0].__exit__(None, None, None)
-    with streams.opened("ann"):
+    with streams.entered("ann"):
         pass
 
 

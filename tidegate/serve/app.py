@@ -23,10 +23,21 @@ from tidegate.errors import TidegateError
 from tidegate.serve.api import endpoints
 from tidegate.serve.api.asking import Endpoint
 from tidegate.serve.api.endpoints import ENDPOINTS
-from tidegate.serve.api.handling import JSON, THREADS, Handler, Parts, answered, me
+from tidegate.serve.api.handling import (
+    DECIDED_OF_ONE_MAX,
+    JSON,
+    OF_ONE_MAX,
+    THREADS,
+    Handler,
+    Parts,
+    Queue,
+    answered,
+    me,
+)
 from tidegate.serve.api.openapi import document
-from tidegate.serve.api.streaming import Streams, events
+from tidegate.serve.api.streaming import STREAMS_MAX, STREAMS_OF_ONE_MAX, events
 from tidegate.serve.auth.callers import Callers
+from tidegate.serve.auth.crowd import Crowd
 from tidegate.serve.auth.rights import Rights
 from tidegate.serve.ledger.partitions.following import Following
 from tidegate.serve.ledger.readers import Readers
@@ -52,8 +63,8 @@ def parts_of(url: str, callers: Callers, rights: Rights, partition: int | None =
         readers=Readers(url, live, partition),
         sums=Sums(),
         replies=Replies(),
-        threads=CapacityLimiter(THREADS),
-        deciding=CapacityLimiter(1),
+        threads=Queue(CapacityLimiter(THREADS), Crowd("requests", of_one_max=OF_ONE_MAX)),
+        deciding=Queue(CapacityLimiter(1), Crowd("such requests", of_one_max=DECIDED_OF_ONE_MAX)),
     )
 
 
@@ -72,7 +83,7 @@ def application(parts: Parts, more: Sequence[BaseRoute] = ()) -> ASGIApp:
             parts.live.close()
             parts.readers.close()
 
-    streams = Streams()
+    streams = Crowd("streams", of_one_max=STREAMS_OF_ONE_MAX, total_max=STREAMS_MAX)
     routes = [
         Route("/healthz", _live),
         Route("/readyz", _ready(parts)),
@@ -144,7 +155,7 @@ async def _failed(_request: Request, error: Exception) -> Response:
     return _json(refusal.record(), refusal.status, {})
 
 
-def _handler(parts: Parts, row: Endpoint, streams: Streams) -> Handler:
+def _handler(parts: Parts, row: Endpoint, streams: Crowd) -> Handler:
     match row.path:
         case endpoints.ME:
             return me(parts, row)

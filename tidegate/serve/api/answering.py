@@ -12,7 +12,6 @@ from typing import Any
 from store.reading.entries import EVERY, PAGE_ROWS, Narrow
 from store.views.texts import TEXTS
 from tidegate.cli.commands.decisions.why import Surroundings, left_out_text, story_lines
-from tidegate.cli.commands.decisions.why_not import record as why_not_record
 from tidegate.cli.commands.decisions.why_records import record
 from tidegate.cli.commands.events import event_types
 from tidegate.cli.commands.events import record as event_record
@@ -21,17 +20,15 @@ from tidegate.cli.commands.show.queue import counted_queues
 from tidegate.cli.commands.show.usage import place_of, usage_record
 from tidegate.cli.ledger.cohorts import nodes_of, share_rows, tree_rows
 from tidegate.cli.ledger.lag import lag_us
-from tidegate.cli.ledger.name_lookup import naming, reader_of, readers_of
+from tidegate.cli.ledger.name_lookup import naming, readers_of
 from tidegate.cli.ledger.partitions import in_time, place_in_time
 from tidegate.cli.ledger.reading import Reader
 from tidegate.contracts.entry import Entry
 from tidegate.core.state.state import State
 from tidegate.model.texts import whole
 from tidegate.replay.names import names
-from tidegate.replay.simulator.trees import cluster_queue_of
 from tidegate.replay.story.why import Story
 from tidegate.replay.story.why import why as story_of
-from tidegate.replay.whynot_search.whynot import why_not
 from tidegate.serve.api.asking import Question
 from tidegate.serve.ledger.noted.index import RARE
 from tidegate.serve.ledger.partitions.positions import Ends, behind, read
@@ -42,12 +39,10 @@ from tidegate.serve.ledger.queueing import (
     waited_for,
 )
 from tidegate.serve.ledger.usage import setters, usage_rows
-from tidegate.serve.refusals import RefusalError, refusing
+from tidegate.serve.refusals import RefusalError
 from tidegate.subscribe import Wish
 
 AHEAD_MAX = 10
-TRIALS_MAX = 60
-"""A search for what would let a workload start tries no more: it keeps a thread busy."""
 EVENTS_LOOKED_MAX = 20_000
 """The maximum of events that one request reads; the next request goes on there."""
 BY_NAMESPACE = (
@@ -117,23 +112,6 @@ def _record_of_all(stories: list[tuple[Story, Surroundings]], *, several: bool) 
         for story, around in stories
     )
     return {**newest, "earlier": earlier} if several else newest
-
-
-def answer_why_not(question: Question) -> dict[str, Any]:
-    """Tell what would have to change for a workload to start now: see ``tidegate why-not``.
-
-    Raises:
-        RefusalError: the workload is not pending.
-    """
-    key = key_of(question)
-
-    def queue(state: State) -> set[str]:
-        workload = state.workloads.get(key)
-        return set() if workload is None else {cluster_queue_of(state, workload)}
-
-    state = question.of(reader_of(question.reader, key).partition).part(queue)
-    with refusing():  # the workload does not wait
-        return why_not_record(why_not(state, key, TRIALS_MAX, lambda: None))
 
 
 def answer_queues(question: Question) -> list[dict[str, Any]]:

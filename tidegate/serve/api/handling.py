@@ -19,6 +19,7 @@ from tidegate.jobs.registry import JOB_KINDS
 from tidegate.serve.api.asking import Endpoint, Question, part_of
 from tidegate.serve.api.shapes import Me
 from tidegate.serve.auth.callers import Callers
+from tidegate.serve.auth.crowd import Crowd
 from tidegate.serve.auth.hiding import hide
 from tidegate.serve.auth.reviews import Person
 from tidegate.serve.auth.rights import LIST_QUEUES, LIST_WORKLOADS, Rights, Sight
@@ -33,10 +34,19 @@ BODY_MAX = 256 * 1_024
 """The most bytes of a request's body: as many as an observation of a job may have."""
 THREADS, WAITING_MAX = 2, 64
 """Answers are worked out by so many threads, and one more for what the core decides; a request that
-comes
-when so many wait is sent away."""
+comes when so many wait is sent away."""
+OF_ONE_MAX, DECIDED_OF_ONE_MAX = 8, 2
+"""So many requests of one person may wait or be worked out at once; of what the core decides fewer,
+for one of these keeps its only thread busy for many seconds."""
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
+
+
+class Queue(NamedTuple):
+    """The threads that answers are worked out by, and the requests that wait for one."""
+
+    limiter: CapacityLimiter
+    crowd: Crowd
 
 
 class Parts(NamedTuple):
@@ -48,8 +58,8 @@ class Parts(NamedTuple):
     readers: Readers
     sums: Sums
     replies: Replies
-    threads: CapacityLimiter
-    deciding: CapacityLimiter
+    threads: Queue
+    deciding: Queue
 
 
 class Moment(NamedTuple):
@@ -123,16 +133,23 @@ async def answer(parts: Parts, query: Query, request: Request) -> Response:
     """Answer a request that was let in: from what is remembered, or worked out in a thread.
 
     Raises:
-        RefusalError: there is no such thing, or too many wait already.
+        RefusalError: there is no such thing, or too many wait already, of all or of its person.
     """
-    threads = parts.deciding if query.endpoint.decides else parts.threads
-    if threads.statistics().tasks_waiting >= WAITING_MAX:
+    queue = parts.deciding if query.endpoint.decides else parts.threads
+    if queue.limiter.statistics().tasks_waiting >= WAITING_MAX:
         message = "Too many requests wait: try again."
         raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=2)
     if parts.live.fault:
         message = "The ledger is being read: try again."
         raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=2)
-    moment = await to_thread.run_sync(_moment, parts, query, limiter=parts.threads)
+    with queue.crowd.entered(query.person.name):
+        return await _answer(parts, query, request, queue.limiter)
+
+
+async def _answer(
+    parts: Parts, query: Query, request: Request, limiter: CapacityLimiter
+) -> Response:
+    moment = await to_thread.run_sync(_moment, parts, query, limiter=parts.threads.limiter)
     tag = _tag(parts.live.ledger_id, moment, query.sight)
     headers = {
         "ETag": tag,
@@ -147,7 +164,7 @@ async def answer(parts: Parts, query: Query, request: Request) -> Response:
     key = (query.endpoint.path, *sorted(query.values.items()), tag, _digest(query.body))
     reply = parts.replies.get(key)
     if reply is None:
-        reply = await to_thread.run_sync(_worked_out, parts, query, moment, limiter=threads)
+        reply = await to_thread.run_sync(_worked_out, parts, query, moment, limiter=limiter)
         parts.replies.put(key, reply)
     return Response(reply.body, media_type=reply.kind, headers=headers)
 

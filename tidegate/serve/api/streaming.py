@@ -6,9 +6,7 @@ Rights are asked for again while a stream lasts, so one that is taken away ends 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncGenerator, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator
 from http import HTTPStatus
 from itertools import islice
 
@@ -22,6 +20,7 @@ from tidegate.errors import TidegateError
 from tidegate.serve.api.answering import event_at, events_since, wish_of
 from tidegate.serve.api.asking import Endpoint
 from tidegate.serve.api.handling import Handler, Parts, Query, answer, authorized, sight_of
+from tidegate.serve.auth.crowd import Crowd
 from tidegate.serve.auth.hiding import hide
 from tidegate.serve.auth.reviews import REMEMBERED_S
 from tidegate.serve.ledger.partitions.positions import Ends, read, written
@@ -33,32 +32,7 @@ POLL_S, ALIVE_S = 0.25, 15.0
 STREAMS_MAX, STREAMS_OF_ONE_MAX = 200, 8
 
 
-class Streams:
-    """The streams that are open, and how many each person has."""
-
-    def __init__(self) -> None:
-        self._open = Counter[str]()
-
-    @contextmanager
-    def opened(self, person: str) -> Generator[None]:
-        """Count a stream while it lasts.
-
-        Raises:
-            RefusalError: there are too many.
-        """
-        if self._open.total() >= STREAMS_MAX or self._open[person] >= STREAMS_OF_ONE_MAX:
-            message = f"At most {STREAMS_OF_ONE_MAX} streams each: close one."
-            raise RefusalError(HTTPStatus.TOO_MANY_REQUESTS, message, retry_after_s=5)
-        self._open[person] += 1
-        try:
-            yield
-        finally:
-            self._open[person] -= 1
-            if not self._open[person]:
-                del self._open[person]
-
-
-def events(parts: Parts, endpoint: Endpoint, streams: Streams) -> Handler:
+def events(parts: Parts, endpoint: Endpoint, streams: Crowd) -> Handler:
     """Return what handles requests for events: a page of them, or a stream."""
 
     async def handle(request: Request) -> Response:
@@ -70,7 +44,7 @@ def events(parts: Parts, endpoint: Endpoint, streams: Streams) -> Handler:
     return handle
 
 
-def stream(parts: Parts, streams: Streams, checked: Query, request: Request) -> StreamingResponse:
+def stream(parts: Parts, streams: Crowd, checked: Query, request: Request) -> StreamingResponse:
     """Return a response that goes on as events are written.
 
     Raises:
@@ -90,18 +64,18 @@ def stream(parts: Parts, streams: Streams, checked: Query, request: Request) -> 
 
 
 async def _lines(  # noqa: PLR0913, PLR0917 - a stream is all of this
-    parts: Parts, streams: Streams, checked: Query, request: Request, wish: Wish, after: Ends
+    parts: Parts, streams: Crowd, checked: Query, request: Request, wish: Wish, after: Ends
 ) -> AsyncGenerator[str]:
     now_s = asyncio.get_running_loop().time
     checked_s = sent_s = now_s()
     try:
-        with streams.opened(checked.person.name):
+        with streams.entered(checked.person.name):
             yield ": begun\n\n"
             while True:
                 if now_s() - checked_s >= REMEMBERED_S:
                     checked, checked_s = await _again(parts, checked, request), now_s()
                 page, end = await to_thread.run_sync(
-                    _page, parts, checked, wish, after, limiter=parts.threads
+                    _page, parts, checked, wish, after, limiter=parts.threads.limiter
                 )
                 if page or now_s() - sent_s >= ALIVE_S:
                     yield page or ": alive\n\n"

@@ -1,27 +1,32 @@
-"""What-if: a job that was not submitted, and recorded jobs under another configuration.
+"""What would let a job start, one that was not submitted among them; a history replayed otherwise.
 
-Both are decided by the scheduler's own core on copies. They keep a thread busy, so what they may
+All are decided by the scheduler's own core on copies. They keep a thread busy, so what they may
 look at is bounded, and one history at a time is played.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from threading import Lock
 from typing import Any
 
 import msgspec
 
+from tidegate.cli.commands.decisions.why_not import record as why_not_record
 from tidegate.cli.commands.what_if.config import compared, recorded_until
 from tidegate.cli.commands.what_if.submit import job_of
 from tidegate.cli.commands.what_if.submit import record as dry_run_record
 from tidegate.cli.figures.comparison import record as comparison_record
+from tidegate.cli.ledger.name_lookup import reader_of
 from tidegate.core.state.state import State
 from tidegate.errors import NotSupportedError
 from tidegate.kinds.decode import FAILURES
+from tidegate.replay.simulator.trees import cluster_queue_of
 from tidegate.replay.whynot_search.dryrun import dry_run
-from tidegate.serve.api.answering import TRIALS_MAX
+from tidegate.replay.whynot_search.whynot import why_not
+from tidegate.serve.api.answering import key_of
 from tidegate.serve.api.asking import Question
 from tidegate.serve.ledger.queueing import leads_into, queues_of
 from tidegate.serve.ledger.readers import PAST_MAX
@@ -30,6 +35,44 @@ from tidegate.serve.refusals import RefusalError, refusing
 MOMENTS_MAX = 100_000
 """A history that is played in virtual time may have so many moments."""
 PLAYING = Lock()
+TRIALS_MAX = 60
+"""A search for a smaller set that would let a workload start tries no more."""
+SEARCH_S = 20.0
+"""Seconds that a search may take, whatever it searches: it keeps the only thread of these busy."""
+
+
+def answer_why_not(question: Question) -> dict[str, Any]:
+    """Tell what would have to change for a workload to start now: see ``tidegate why-not``.
+
+    Raises:
+        RefusalError: the workload is not pending.
+    """
+    key = key_of(question)
+
+    def queue(state: State) -> set[str]:
+        workload = state.workloads.get(key)
+        return set() if workload is None else {cluster_queue_of(state, workload)}
+
+    state = question.of(reader_of(question.reader, key).partition).part(queue)
+    with refusing():  # the workload does not wait
+        return why_not_record(why_not(state, key, TRIALS_MAX, patience("why-not")))
+
+
+def patience(command: str, now_s: Callable[[], float] = time.monotonic) -> Callable[[], None]:
+    """Return what a search calls at each trial; ``command`` does the same without a limit.
+
+    What is returned raises NotSupportedError once the search has taken too long.
+    """
+    until_s = now_s() + SEARCH_S
+
+    def tick() -> None:
+        if now_s() > until_s:
+            raise NotSupportedError(
+                f"The server searches for {SEARCH_S:.0f} s at most: run `tidegate {command}` on "
+                "your own machine."
+            )
+
+    return tick
 
 
 def answer_dry_run(question: Question) -> dict[str, Any]:
@@ -44,7 +87,8 @@ def answer_dry_run(question: Question) -> dict[str, Any]:
         if job.namespace == namespace:
             decider = question.deciding(lambda state: leads_into(state, f"{namespace}/{job.queue}"))
             state = decider.part(lambda state: queues_of(state, namespace))
-            return dry_run_record(dry_run(state, job, kind.resource, TRIALS_MAX))
+            tick = patience("what-if submit")
+            return dry_run_record(dry_run(state, job, kind.resource, TRIALS_MAX, tick))
     raise RefusalError(HTTPStatus.BAD_REQUEST, f"The job is not of {namespace!r}.")
 
 
