@@ -15,7 +15,6 @@ from bench.real.arrivals import Job, jobs, mean_work
 from bench.real.cluster import Cluster
 from bench.real.objects import GPUS, ON_DEMAND_CPU, SPOT_CPU, beginning
 from tidegate.contracts.facts import WorkloadSubmitted
-from tidegate.service.loop import tune_garbage
 
 STEPS = 200
 _MILLI = 1_000
@@ -73,10 +72,8 @@ def measure(  # noqa: PLR0913 - each is one dimension of the measurement
 ) -> RealFigures:
     """Fill a cluster until so many wait, then measure steps of random arrivals and ends.
 
-    Garbage is collected as often as in a service.
     ``cpu_s_max`` bounds the steps' CPU seconds; 0 does not.
     """
-    tune_garbage()
     cluster = Cluster()
     cluster.fold(beginning(queues, mode, fair=fair))
     cluster.decide()
