@@ -49,7 +49,8 @@ class LeaderState:
     moved_s: float  # the loop's time of the last commit
     kept: int  # the ledger seq from which the next snapshot is counted
     members: Members = field(default_factory=Members)
-    unforgotten: int = 0  # accepted observations since the bus dropped some
+    forgotten: Position = field(default_factory=Position)  # the last up to which the bus dropped
+    unforgotten: int = 0  # accepted observations since then
     unforgotten_bytes: int = 0
     took_s: float = 0.0  # of the newest turn, from its observations to its end
     more: bool = True  # deciding may not have come to its end

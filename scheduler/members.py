@@ -31,7 +31,8 @@ class Member:
     inbox: ObservationReader
     committed: Position  # in the ledger
     accepted: Position  # in the state
-    unforgotten: int = 0  # accepted observations since the bus dropped some
+    forgotten: Position = field(default_factory=Position)  # the last up to which the bus dropped
+    unforgotten: int = 0  # accepted observations since then
     unforgotten_bytes: int = 0
 
 

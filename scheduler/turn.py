@@ -161,21 +161,22 @@ async def _forget(leader: LeaderState, batches: Sequence[Batch]) -> None:
         stream = leader if cluster == OWN else leader.members.by_name[cluster]
         stream.unforgotten += len(messages)
         stream.unforgotten_bytes += sum(len(message.payload) for message in messages)
-        due = (
+        enough = (
             not messages
             or stream.unforgotten >= pace.forget_messages
             or stream.unforgotten_bytes >= pace.forget_bytes
         )
-        if due:
-            await _purge(leader, cluster, stream.committed)
-            stream.unforgotten, stream.unforgotten_bytes = 0, 0
+        position = stream.committed
+        if enough and position != stream.forgotten and await _purge(leader, cluster, position):
+            stream.forgotten, stream.unforgotten, stream.unforgotten_bytes = position, 0, 0
 
 
-async def _purge(leader: LeaderState, cluster: str, position: Position) -> None:
-    """Purge committed observations from a stream; a member's that fails is tried again later.
+async def _purge(leader: LeaderState, cluster: str, position: Position) -> bool:
+    """Purge committed observations from a stream; tell whether that succeeded.
 
-    The own cluster's stream forgets what every partition with a leader has committed: a partition
-    that is led again later finds a gap.
+    A member's that fails is tried again later. The own cluster's stream forgets what every
+    partition with a leader has committed, so the last of them to commit makes it forget all: a
+    partition that is led again later finds a gap.
     """
     try:
         if cluster == OWN:
@@ -185,6 +186,8 @@ async def _purge(leader: LeaderState, cluster: str, position: Position) -> None:
     except (BusRefusedError, BusUnreachableError):
         if cluster == OWN:
             raise
+        return False
+    return True
 
 
 async def _write(leader: LeaderState, facts: Sequence[FactEvent]) -> int:

@@ -60,6 +60,24 @@ def test_the_bus_forgets_many_observations_at_once(bound: dict[str, int]) -> Non
     play(story)
 
 
+def test_a_bus_that_holds_nothing_more_is_not_asked_to_forget_it_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story(stage: Stage) -> None:
+        async def refuse(position: Position) -> None:
+            raise AssertionError(f"asked to forget up to {position} again")
+
+        leader = await stage.leader()
+        await stage.say(*first_round())
+        await turn(leader)
+        await turn(leader)
+        assert stage.bus.observations.count == 0
+        monkeypatch.setattr(leader.deps.observation_reader, "forget", refuse)
+        assert await turn(leader) == 0
+
+    play(story)
+
+
 def test_a_position_without_news_is_written_after_a_second_and_then_forgotten() -> None:
     async def story(stage: Stage) -> None:
         leader = await stage.leader()
