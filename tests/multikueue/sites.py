@@ -109,7 +109,7 @@ class Site:
             holder=Holder(self._life("scheduler")),
             new_ledger_id=lambda: f"ledger-{self.name}",
             policy=self.policy,
-            pace=Pace(lease_s=2.0),
+            pace=Pace(),
         )
         await schedule(deps, asyncio.Event(), Random(1))
 
