@@ -10,11 +10,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tests.parts.newer import newer
-from tests.parts.postgresql import Server, postgresql
+from tests.parts.postgresql import Server
 from tests.parts.sample import TURNS, filled
 from tidegate.cli.program import build
 
-__all__ = ["newer", "postgresql"]
+__all__ = ["newer"]
 Tidegate: TypeAlias = Callable[..., Result]
 SHELLS = {"foreground": (), "background": ("sh", "-c", 'trap "" INT; exec "$@"', "sh")}
 """How a shell starts a command: one in the background is to ignore SIGINT."""

@@ -17,14 +17,13 @@ from store.schema import migrate
 from store.schema.rebuilding import rebuild_beside
 from store.views.catalog import VIEWS
 from tests.cli.conftest import Tidegate
-from tests.parts.postgresql import Server, postgresql
+from tests.parts.postgresql import Server
 from tests.parts.reports import rows
 from tests.parts.sample import ENTRIES
 from tidegate.cli.archiving import whole_partitions
 from tidegate.cli.ledger.reading import open_reader
 from tidegate.contracts.entry import Positions
 
-__all__ = ["postgresql"]
 pytestmark = pytest.mark.real
 SIZE, KEPT_FROM = 20, 60
 LEFT = "SELECT relname FROM pg_class WHERE relname LIKE 'ledger\\_event\\_%' AND relkind = 'r'"

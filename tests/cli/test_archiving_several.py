@@ -16,14 +16,14 @@ from store.schema import migrate
 from store.views.catalog import VIEWS
 from tests.cli.conftest import Tidegate
 from tests.cli.test_archiving_partitions import KilledError, dying, tables
-from tests.parts.postgresql import Server, postgresql
+from tests.parts.postgresql import Server
 from tests.parts.reports import rows
 from tests.serve.partitions.conftest import turns
 from tidegate.cli.archiving import whole_partitions
 from tidegate.cli.ledger.reading import open_reader
 from tidegate.contracts.entry import Entry, Positions
 
-__all__ = ["postgresql", "turns"]
+__all__ = ["turns"]
 pytestmark = pytest.mark.real
 SIZE = 10
 Turns = list[list[Entry]]

@@ -9,10 +9,9 @@ import pytest
 from tests.deploy.applying import apply_monitor_kinds
 from tests.parts.kubernetes import own_api, own_plane
 from tests.parts.newer import newer
-from tests.parts.postgresql import postgresql
 from tidegate.kube.client import Access, KubernetesClient, connect
 
-__all__ = ["newer", "own_api", "own_plane", "postgresql"]
+__all__ = ["newer", "own_api", "own_plane"]
 
 
 @pytest.fixture

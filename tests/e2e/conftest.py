@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.parts.kubernetes import own_api, own_plane
-from tests.parts.postgresql import postgresql
 from tests.parts.standby import pair
 from tidegate.cluster.install import install, manifests_folder
 from tidegate.kube.client import Access, connect
 from tidegate.kube.ports import KubernetesApi
 
-__all__ = ["api", "own_api", "own_plane", "pair", "postgresql"]
+__all__ = ["api", "own_api", "own_plane", "pair"]
 
 
 @pytest.fixture

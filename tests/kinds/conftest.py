@@ -23,14 +23,14 @@ from tidegate.kube.client import Access, connect
 __all__ = ["own_api", "own_plane"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kubeconfig(request: pytest.FixtureRequest) -> str:
     """Return the kubeconfig of a control plane that these tests may fill as they like."""
     given = os.environ.get("TIDEGATE_TEST_KUBECONFIG", "")
     return given or str(request.getfixturevalue("own_api"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def installed(kubeconfig: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return the kubeconfig once CRDs and policies are in force there."""
     if os.environ.get("TIDEGATE_TEST_ADMISSION", "") != "webhook":

@@ -70,9 +70,9 @@ def real_api(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterat
             plane.remove()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def own_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """Lend a control plane that nobody else uses: its parts may be killed and started again."""
+    """Lend a package's own control plane: its parts may be killed and started again."""
     with fresh_plane(tmp_path_factory.mktemp("own")) as plane:
         yield plane
 
@@ -111,9 +111,9 @@ async def controllers_run(plane: ControlPlane) -> None:
                 await asyncio.sleep(0.1)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def own_api(own_plane: ControlPlane) -> str:
-    """Return the kubeconfig of a control plane that nobody else uses."""
+    """Return the kubeconfig of a package's own control plane."""
     return str(own_plane.kubeconfig)
 
 

@@ -1,6 +1,6 @@
 """A real PostgreSQL for tests: from this machine's binaries, else from a container.
 
-Import the fixture ``postgresql`` into a conftest. A server from binaries listens on a socket file
+The fixture ``postgresql`` is in every test's reach. A server from binaries listens on a socket file
 alone and is removed, with all its data, after the run.
 """
 

@@ -25,7 +25,7 @@ from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.reading.as_of import past
 from store.views.catalog import VIEWS
-from tests.parts.postgresql import Server, postgresql
+from tests.parts.postgresql import Server
 from tests.parts.reports import rows
 from tests.scheduler.killing import PLACES
 from tests.scheduler.stage import QUEUES, beat, queue
@@ -41,7 +41,6 @@ from tidegate.contracts.subjects import observed
 from tidegate.errors import BusUnreachableError, LedgerUnreachableError
 from tidegate.replay.verify import verify
 
-__all__ = ["postgresql"]
 pytestmark = [pytest.mark.timeout(300), pytest.mark.real]
 SCHEDULER = (sys.executable, "-m", "scheduler")
 DOOMED = (sys.executable, "-m", "tests.scheduler.killing")

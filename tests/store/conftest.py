@@ -16,9 +16,9 @@ from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.schema import migrate
 from tests.parts.newer import newer
-from tests.parts.postgresql import Server, postgresql
+from tests.parts.postgresql import Server
 
-__all__ = ["newer", "postgresql"]
+__all__ = ["newer"]
 DATABASES = ("memory", "file", pytest.param("postgresql", marks=pytest.mark.real))
 Fresh: TypeAlias = Callable[[], AbstractContextManager[Engine]]
 

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from tests.parts.postgresql import Server, postgresql
+from tests.parts.postgresql import Server
 from tests.serve.conftest import running
 from tests.serve.partitions.world import write
 from tidegate.contracts.entry import Entry
@@ -18,7 +18,6 @@ from tidegate.serve.auth.callers import Callers
 from tidegate.serve.auth.pace import Pace
 from tidegate.serve.auth.rights import Rights
 
-__all__ = ["postgresql"]
 ANYBODY = Callers(None, None, Pace(10_000)), Rights(None)
 
 
