@@ -18,7 +18,9 @@ def run(tmp_path: Path, *arguments: str) -> Result:
     return CliRunner().invoke(build(), ["cluster", *arguments, "--state", str(tmp_path)])
 
 
-@pytest.mark.parametrize("form", ["embedded", pytest.param("go", marks=pytest.mark.real)])
+@pytest.mark.parametrize(
+    "form", ["embedded", pytest.param("go", marks=[pytest.mark.real, pytest.mark.slow])]
+)
 def test_a_cluster_comes_up_answers_and_goes_down(tmp_path: Path, form: str) -> None:
     if form == "go":
         binaries()

@@ -33,7 +33,7 @@ def played(seed: int) -> list[Entry]:
     return world.entries
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_period_has_what_the_raw_events_give(engine: Engine, seed: int) -> None:
     entries = played(seed)
     ledger, judge = SqlLedger(engine), Judge()

@@ -1,7 +1,0 @@
-"""The fixtures of the tests of partitions."""
-
-from __future__ import annotations
-
-from tests.parts.postgresql import postgresql
-
-__all__ = ["postgresql"]
