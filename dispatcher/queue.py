@@ -1,7 +1,8 @@
 """The workqueue: which workloads to reconcile, and at which worker cluster.
 
 A cluster that is slow, or that reports its objects without end, takes no more than its share: so
-many workloads at once, and none more often than each ``PACE_S``.
+many workloads at once, and none more often than each ``PACE_S``; one that changed again by then
+rests twice as long the next time.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import asyncio
 
 WIDTH = 8
 """Workloads that are reconciled concurrently at one cluster."""
-PACE_S = 0.2
+PACE_S, PACE_S_MAX = 0.2, 5.0
 """Seconds between two reconciliations of a workload, however often its cluster reports it."""
 Place = tuple[str, str]
 """A worker cluster and a workload, ``<namespace>/<name>``."""
@@ -23,6 +24,7 @@ class Queue:
         self._due = dict[str, dict[str, int]]()  # by cluster and workload: how often it was tried
         self._busy = dict[str, int]()  # by cluster: how many are looked at
         self._held = set[Place]()  # those that are looked at, or rest
+        self._paces = dict[Place, float]()  # of those that changed before their last rest was over
         self._timers = dict[Place, asyncio.TimerHandle]()
         self._news = asyncio.Event()
 
@@ -57,7 +59,8 @@ class Queue:
     def finish(self, place: Place) -> None:
         """Release a workload: others may run at this cluster, and the same one after a pause."""
         self._busy[place[0]] -= 1
-        asyncio.get_running_loop().call_later(PACE_S, self._let_go, place)
+        pace_s = self._paces.get(place, PACE_S)
+        asyncio.get_running_loop().call_later(pace_s, self._let_go, place, pace_s)
         self._news.set()
 
     def _hold(self, cluster: str, workload: str) -> tuple[Place, int]:
@@ -66,8 +69,12 @@ class Queue:
         self._busy[cluster] = self._busy.get(cluster, 0) + 1
         return place, tries
 
-    def _let_go(self, place: Place) -> None:
+    def _let_go(self, place: Place, pace_s: float) -> None:
         self._held.discard(place)
+        if place[1] in self._due.get(place[0], {}):
+            self._paces[place] = min(2 * pace_s, PACE_S_MAX)
+        else:
+            self._paces.pop(place, None)
         self._news.set()
 
     def _ring(self, place: Place, tries: int) -> None:

@@ -144,9 +144,12 @@ class Session:
             await asyncio.sleep(next(waits))
 
     async def _refresh(self) -> None:
+        """Look at each workload once in ``REFRESH_S``, at a few of them each second."""
         while True:
-            await asyncio.sleep(REFRESH_S)
-            self._add_all()
+            for few in self._targets.in_parts(round(REFRESH_S)):
+                await asyncio.sleep(1.0)
+                for key in few:
+                    self._add(key)
 
     def _add_all(self) -> None:
         for key in self._targets.of:

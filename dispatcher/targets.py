@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from dispatcher.adapters.replacements import Slices
@@ -77,6 +79,11 @@ class Targets:
     def of_object(self, key: str) -> list[str]:
         """Return the workloads of the objects "<namespace>/<name>", of any kind."""
         return list(self._by_object.get(key, ()))
+
+    def in_parts(self, count: int) -> Iterator[list[str]]:
+        """Yield all workloads in so many parts of about the same size, some of them empty."""
+        keys = list(self.of)
+        yield from (keys[at::count] for at in range(count))
 
     def shares(self, workload: str, cluster: str) -> bool:
         """Return whether a cluster runs another workload of the same object of several groups."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from dispatcher.queue import PACE_S, WIDTH, Place, Queue
+from dispatcher.queue import PACE_S, PACE_S_MAX, WIDTH, Place, Queue
 from tests.parts.virtual import run_virtually
 
 
@@ -48,7 +48,27 @@ def test_what_changes_without_end_is_looked_at_at_its_pace() -> None:
             queue.finish((await queue.take())[0])
             looks += 1
         changing.cancel()
-        assert 0.9 * 10 / PACE_S < looks < 1.1 * 10 / PACE_S + 2
+        assert 5 <= looks <= 8  # after 0.2, 0.6, 1.4, 3.0, 6.2 and 11.2 seconds
+
+    run_virtually(live())
+
+
+def test_what_rested_without_a_change_is_looked_at_at_the_first_pace_again() -> None:
+    async def live() -> None:
+        queue, place, now_s = Queue(), ("a", "default/a"), asyncio.get_running_loop().time
+        rests = list[float]()
+        for _ in range(2):
+            queue.add(place)
+            for _ in range(3):
+                since_s = now_s()
+                await queue.take()
+                rests.append(round((now_s() - since_s) / PACE_S))
+                queue.add(place)
+                queue.finish(place)
+            await queue.take()
+            queue.finish(place)
+            await asyncio.sleep(PACE_S_MAX)
+        assert rests == [0, 1, 2, 0, 1, 2]
 
     run_virtually(live())
 

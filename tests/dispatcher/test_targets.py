@@ -45,6 +45,16 @@ def test_workloads_are_found_by_the_object_that_they_are_groups_of() -> None:
     assert targets.of_object("default/other") == []
 
 
+def test_all_workloads_are_looked_at_in_parts_of_about_the_same_size() -> None:
+    targets = Targets()
+    for index in range(130):
+        about = ABOUT | {"workload": f"default/w{index}"}
+        targets.learn(ClusterChosen(**about, job=job(f"j{index}", f"u{index}"), cluster="c"))
+    few = list(targets.in_parts(60))
+    assert (len(few), {len(each) for each in few}) == (60, {2, 3})
+    assert sorted(key for each in few for key in each) == sorted(targets.of)
+
+
 class Slow(Collector):
     """Looks at a copy on the worker cluster ``slow`` for longer than a test lasts."""
 
