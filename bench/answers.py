@@ -41,7 +41,7 @@ COMMANDS = (
     "events --tail 3",
     "events --tail 3 --queue queue-7",
     f"events --tail 3 --as-of {SOMEWHERE}",
-    "events --tail 3 --queue nobody",
+    "events --tail 3 --queue absent",
     "events --tail 3 --type ClusterQueueDefined",
     "events --since 1 --type WorkloadPreempted --queue queue-7",
     f"events --since 2h {RECENT}",

@@ -136,7 +136,7 @@ class Publisher:
             else:
                 await self._send(subject, payload, stands)
         except BaseException:
-            # Cancelled or failed halfway: nobody knows if it arrived, so the next is published.
+            # Cancelled or failed halfway: unknown if it arrived, so the next is published.
             if stands():
                 self._published[key] = mine._replace(digest=b"")
             raise

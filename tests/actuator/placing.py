@@ -1,4 +1,4 @@
-"""Pods that wait for their domains, on the embedded API server, and who lets them go."""
+"""Pods that wait for domains on the embedded API server, and the actuator that ungates them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A deactivation is written once, beside its decision: who activates afterwards is left alone."""
+"""A deactivation is written once, beside its decision: a user's later activation is left alone."""
 
 from __future__ import annotations
 

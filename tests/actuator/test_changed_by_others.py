@@ -48,7 +48,7 @@ def test_our_own_writes_and_what_differs_in_nothing_are_not_written_again() -> N
             patches, reads = story.patches(), len(story.api.requests)
             await asyncio.sleep(300)
             assert [request for request in story.api.requests[reads:] if request[0] != "GET"] == []
-            story.change(QUEUE, {"metadata": {"annotations": {"somebody": "else"}}})
+            story.change(QUEUE, {"metadata": {"annotations": {"example.com/note": "other"}}})
             await asyncio.sleep(5)
             assert ("GET", QUEUE) in story.api.requests[reads:]
             assert story.patches() == patches

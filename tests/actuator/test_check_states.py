@@ -188,7 +188,7 @@ def test_who_is_deactivated_by_hand_is_activated_by_hand() -> None:
             left = WorkloadDeactivated(at_us=AT_US, workload=story.key, reason="Deactivated")
             await story.write(left)
             await eventually(lambda: story.condition("QuotaReserved")[1] == "Deactivated")
-            assert story.read(story.path)["spec"]["active"]  # whoever wished otherwise wrote it
+            assert story.read(story.path)["spec"]["active"]  # the user has to write false
             await story.write(replace(left, reason="MaximumExecutionTimeExceeded"))
             await eventually(lambda: not story.read(story.path)["spec"]["active"])
 

@@ -21,7 +21,7 @@ PATH, KEY = f"{WORKLOADS}/mine", "default/mine"
 
 
 class Direct(Story):
-    """A Workload that somebody made, and what the scheduler says of it."""
+    """A Workload that a user made, and what the scheduler says of it."""
 
     def __init__(self) -> None:
         super().__init__()

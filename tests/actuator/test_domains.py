@@ -64,7 +64,7 @@ CASES = {
         ROOMY,
         {},
     ),
-    "not who was never bound": (
+    "not a pod that was never bound": (
         [pod("y", 2), pod("x", 2, at="b", deleted="now")],
         ROOMY,
         {"y": "b"},

@@ -106,12 +106,12 @@ def test_no_pod_is_ungated_by_a_workload_that_does_not_stand_for_the_job(
 
 
 def test_pods_of_missing_jobs_cost_ever_less_and_delay_no_other_pod() -> None:
-    """Whoever may make pods may write any owner on them."""
+    """A user with the right to create pods may write any owner on them."""
 
     async def run() -> None:
         stage = Elastic()
         for number in range(20):
-            stage.pod(f"odd-{number}", owner=f"nobody-{number}")
+            stage.pod(f"odd-{number}", owner=f"absent-{number}")
         stage.lets_go.work(True)  # noqa: FBT003 - a state
         async with alongside(stage.lets_go.run()):
             await asyncio.sleep(120)

@@ -1,4 +1,4 @@
-"""Pods that anybody made to look like those of a workload that a topology placed."""
+"""Pods that a user made to look like those of a workload that a topology placed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STRANGERS = 40
 
 
 def test_pods_of_workloads_that_are_not_there_cost_nothing_for_each_decision() -> None:
-    """Whoever may make pods may write thousands of names into them."""
+    """A user with the right to create pods may write thousands of names into them."""
     looks = Counter[str]()
     minds = TopologyPods.minds
 
@@ -30,7 +30,7 @@ def test_pods_of_workloads_that_are_not_there_cost_nothing_for_each_decision() -
         workloads = Counted(stage.read_model.workloads)
         stage.read_model.workloads = workloads
         for number in range(STRANGERS):
-            stage.pod(f"s{number}", None, "main", **{"kueue.x-k8s.io/workload": f"nobody-{number}"})
+            stage.pod(f"s{number}", None, "main", **{"kueue.x-k8s.io/workload": f"absent-{number}"})
         await asyncio.sleep(20)  # each was looked for in vain, some times
         assert workloads.walks <= 20
         with patch.object(TopologyPods, "minds", counted):
@@ -39,7 +39,7 @@ def test_pods_of_workloads_that_are_not_there_cost_nothing_for_each_decision() -
                 await asyncio.sleep(0.01)
             stage.pod("p0", 0)
             await eventually(lambda: stage.hosts() == {"p0": "a"})
-        assert sum(units for job, units in looks.items() if "nobody" in job) <= 6 * STRANGERS
+        assert sum(units for job, units in looks.items() if "absent" in job) <= 6 * STRANGERS
 
     staged(run, assigned(a=1))
 

@@ -65,7 +65,7 @@ def test_a_slow_job_controller_is_not_waited_for_for_ever() -> None:
             await eventually(lambda: not scene.job()["spec"]["suspend"])
             started = {"status": {"startTime": "2026-03-01T08:00:00Z"}}
             scene.change(f"{JOBS}/train/status", started)
-            await scene.write(stop(made))  # nobody plays the Job controller
+            await scene.write(stop(made))  # no Job controller is simulated
             await eventually(lambda: scene.job()["spec"] == made["spec"], within_s=10)
 
     run_virtually(run())

@@ -95,7 +95,7 @@ def test_a_cohort_that_borrows_shows_its_weighted_share() -> None:
             await story.write(story.reserved(), story.admitted())
             # 500 beyond its own 1,000, of 2,000 in all, with half the weight.
             await eventually(lambda: share(story, COHORT) == 500)
-            # More quota beside it: nobody's usage changes, and yet the share does.
+            # More quota beside it: no queue's usage changes, and yet the share does.
             await story.write(lender(500))
             await eventually(lambda: share(story, COHORT) == 0)
 

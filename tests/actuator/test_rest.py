@@ -1,4 +1,4 @@
-"""Who rests because the API server is slow holds up nothing that somebody waits for."""
+"""A workload that rests because the API server is slow delays no write that users wait for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A StatefulSet that a manager sent: its pods are let go by its copy, and by nobody else's."""
+"""A StatefulSet that a manager sent: only its own copy's admission lets its pods go."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ def test_whatever_happens_each_pod_is_let_go_once_and_no_domain_is_overfilled(
                 await asyncio.sleep(0.3)
                 held, hosts = stage.held(), stage.hosts()
                 assert all(held[host] <= count for host, count in room.items())
-                assert seen.items() <= {**seen, **hosts}.items()  # nobody moves
+                assert seen.items() <= {**seen, **hosts}.items()  # no pod moves
                 seen |= hosts
         stage.api.answers_lost, stage.api.lag_s = 0, 0.0
         stage.pod("last")

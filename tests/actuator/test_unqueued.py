@@ -132,7 +132,7 @@ def test_of_more_than_can_wait_the_oldest_are_dropped(monkeypatch: pytest.Monkey
     async def story(stage: Stage, teller: Unqueued) -> None:
         for number in range(9):
             stage.make(JOBS, job(f"train-{number}"))
-        await asyncio.sleep(30)  # nobody is the active one
+        await asyncio.sleep(30)  # no replica is the active one
         teller.work(working=True)
         await eventually(lambda: len(event_rows(stage)) == 3)
         await asyncio.sleep(60)

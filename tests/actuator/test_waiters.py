@@ -1,4 +1,4 @@
-"""Tasks that wait for a turn: who gives up is in nobody's way."""
+"""Tasks that wait for a turn: a task that gives up blocks no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nobody imports what its installation lacks; `make arrows` says who may import whom."""
+"""No module imports what its installation lacks; `make arrows` says which may import which."""
 
 from __future__ import annotations
 

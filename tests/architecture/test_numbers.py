@@ -1,4 +1,4 @@
-"""Whole numbers in somebody else's text are read in one place, with a bound."""
+"""Whole numbers in texts of other authors are read in one place, with a bound."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ PRIVATE = {
     *("learner", "means", "mirror", "night", "outbox", "outlet", "room", "seam", "sheet", "shelf"),
     *("sleeper", "told", "vain"),
 }
-"""Words that once named things here, and that nobody who comes from the field would look for."""
+"""Words that once named things here, and that no engineer of the field would look for."""
 
 
 def modules() -> list[Path]:
@@ -72,7 +72,7 @@ def test_no_private_word_names_a_module_or_a_class() -> None:
     assert lines == set()
 
 
-PRONOUNS = re.compile(r"\b(anybody|somebody|told|whoever|whom)\b", re.IGNORECASE)
+PRONOUNS = re.compile(r"\b(anybody|nobody|somebody|told|whoever|whom)\b", re.IGNORECASE)
 """Words that refer to an object without naming it: write the Workload, the caller or the leader."""
 
 
@@ -141,6 +141,24 @@ def test_a_local_name_of_a_test_says_which_object_it_is(folder: str) -> None:
         if name in VAGUE
     }
     assert vague == set()
+
+
+PERSONS = re.compile(r"(?<![a-z])(anybody|nobody|somebody|whoever|whom)s?(?![a-z])", re.IGNORECASE)
+"""Words for people where a test means a workload, a client or a leader; also as parts of names."""
+SYSTEM_USERS = '("postgres", "nobody")'
+"""The one line that means the user ``nobody`` of a machine."""
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_no_sentence_of_a_test_has_a_person_in_place_of_an_object(folder: str) -> None:
+    lines = {
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in sorted((ROOT / "tests" / folder).rglob("*.py"))
+        if path != Path(__file__)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if PERSONS.search(line) and SYSTEM_USERS not in line
+    }
+    assert lines == set()
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

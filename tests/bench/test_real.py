@@ -1,4 +1,4 @@
-"""The loads that clusters of users have: the same for a seed, and nobody lost in the counting."""
+"""The loads that clusters of users have: the same for a seed, and every job is counted."""
 
 from __future__ import annotations
 

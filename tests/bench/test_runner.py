@@ -1,4 +1,4 @@
-"""The load as Kueue's runner plays it: who creates when, and what an eviction is answered with."""
+"""The load as Kueue's runner plays it: when it creates what, and how it answers an eviction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A body is read under its digest by whoever knows it, and the oldest give way to new ones."""
+"""A client reads a body by its digest, and the oldest bodies give way to new ones."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def test_what_is_dropped_leaves_no_message_behind(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("digest", ["*", ">", "a b", "a\r\nPING", "f" * 5_000, ""])
 async def test_what_is_no_digest_names_no_body(world: World, digest: str) -> None:
-    """Whoever has a member's rights may tell anything as a digest."""
+    """A client with a member's rights may publish anything as a digest."""
     bodies = world.bus.bodies()
     await bodies.keep(DIGEST, BODY)
     assert await bodies.read("local", digest) is None

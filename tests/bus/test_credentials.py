@@ -1,4 +1,4 @@
-"""Whoever joins NATS with a credentials file: services, subscribers, and checkpoints elsewhere."""
+"""Clients that join NATS with a credentials file: services, subscribers, external checkpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A message that no ledger wrote is told to nobody, whatever it claims; what was told goes on."""
+"""No subscriber gets a message that no ledger wrote, whatever it claims; the others go on."""
 
 from __future__ import annotations
 

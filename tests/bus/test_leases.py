@@ -1,4 +1,4 @@
-"""Of those who ask for a lease one has it, until it lets go or stays silent too long."""
+"""Of several processes that ask for a lease one has it, until it ends or stays silent too long."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ async def test_a_position_beyond_the_end_forgets_nothing(world: World) -> None:
 
 async def test_a_resync_is_heard_by_every_teller_and_only_once(world: World) -> None:
     reader = world.bus.observation_reader()
-    await reader.ask_resync("before anybody listened")
+    await reader.ask_resync("before any publisher listened")
     listeners = [world.bus.observation_publisher().resyncs() for _ in range(2)]
     hearing = [asyncio.ensure_future(anext(listener)) for listener in listeners]
     await _ask_until(reader, hearing, "a hole")

@@ -1,4 +1,4 @@
-"""A connection that came back: whoever waited, or listens, hears of it in a known order."""
+"""After a reconnect, waiting requests and listeners are notified in a known order."""
 
 from __future__ import annotations
 

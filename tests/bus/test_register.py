@@ -1,4 +1,4 @@
-"""What a bus belongs to is written once, by whoever comes first; the others compare with it."""
+"""The first client writes which cluster a bus belongs to, once; later clients compare with it."""
 
 from __future__ import annotations
 

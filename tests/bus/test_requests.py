@@ -57,7 +57,7 @@ async def test_what_is_not_there_is_said_by_number(js: JetStream) -> None:
             await js.ask(verb, {}, msgspec.Raw)
         assert caught.value.code in NOT_FOUND_CODES
     with pytest.raises(BusUnreachableError):
-        await js.store(outgoing("a", "nobody.listens"))
+        await js.store(outgoing("a", "no.stream"))
     assert await js.newest(NAME, SUBJECT) is None
 
 

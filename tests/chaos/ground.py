@@ -22,13 +22,13 @@ from tidegate.kube.client import Access, connect
 from tidegate.kube.ports import KubernetesApi
 
 QUOTAS = {"chaos-a": "6", "chaos-b": "4", "chaos-probe": "2"}
-"""CPUs of each queue; a job of the last always finds room, so that it shows who works."""
+"""CPUs of each queue; a job of the last always finds room, so that it shows which services work."""
 PROBE = "chaos-probe"
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """Every part, and who watches it."""
+    """Every part, and the watchers of it."""
 
     api: KubernetesApi
     plane: ControlPlane

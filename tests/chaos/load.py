@@ -11,7 +11,7 @@ from tidegate.errors import ApiStatusError, ApiUnreachableError
 
 PER_S = 0.7
 KEPT_S = 15.0
-"""How long a Job that completed is left: somebody may still look at it."""
+"""How long a Job that completed is left: a check may still look at it."""
 RETRY_S = 0.3
 POLL_S = 0.1
 

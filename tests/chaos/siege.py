@@ -14,7 +14,7 @@ from tests.e2e.observer import Observer
 
 REST_S = 3.0, 9.0
 RECOVERY_S_MAX = 180.0
-"""Who has not recovered by then counts with so many seconds, and the run goes on."""
+"""A service that has not recovered by then counts with so many seconds, and the run goes on."""
 END_S_MAX = 300.0
 Say = Callable[[str], None]
 

@@ -1,7 +1,7 @@
 """The ways in which a ledger was tampered with, and the command that finds each.
 
-Whoever does it has the database's password, and may seal rows anew: the hash is no secret. What no
-command finds has ``NOBODY`` and says what would; docs/ledger.md lists the same.
+An intruder has the database's password, and may seal rows anew: the hash is no secret. What no
+command finds has ``NO_COMMAND`` and says what would; docs/ledger.md lists the same.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tidegate.core.folding.snapshot import VERSION
 VERIFY = ("ledger", "verify")
 REPORTS = ("reports", "verify")
 CHECKPOINT = ("ledger", "verify", "--checkpoint", "CHECKPOINT", "--public-key", "KEY")
-NOBODY = ()
+NO_COMMAND = ()
 Change = Callable[[Path], None]
 
 
@@ -112,7 +112,7 @@ def _preempted_by(by: str) -> Callable[[Entry], Entry]:
 
 ROWS = (
     ("UPDATE report_workload SET priority = priority + 1", "report_workload"),
-    ("UPDATE report_workload SET author = 'somebody'", "report_workload"),
+    ("UPDATE report_workload SET author = 'mallory'", "report_workload"),
     ("DELETE FROM report_workload WHERE submitted_seq > 40", "report_workload"),
     ("UPDATE report_wait SET from_us = from_us - 1", "report_wait"),
     ("DELETE FROM report_wait", "report_wait"),
@@ -128,7 +128,7 @@ ROWS = (
     ("UPDATE report_quota_level SET used_seconds = used_seconds + 1", "report_quota_level"),
     ("UPDATE report_quota_position SET at_us = at_us + 1", "report_quota_position"),
     ("UPDATE report_quota SET nominal = nominal + 1000", "report_quota"),
-    ("UPDATE report_quota SET author = 'somebody'", "report_quota"),
+    ("UPDATE report_quota SET author = 'mallory'", "report_quota"),
     (
         "INSERT INTO report_budget VALUES (0, 'Cohort', 'c', '', 1, '', 1, 0, '', 0, 1, 2, 2, 1)",
         "report_budget",
@@ -208,5 +208,5 @@ TAMPERINGS = (
         CHECKPOINT,
         "seq 79",
     ),
-    Tampering("a fact appended with the right hash", appended, NOBODY, "EVENTS as a witness"),
+    Tampering("a fact appended with the right hash", appended, NO_COMMAND, "EVENTS as a witness"),
 )

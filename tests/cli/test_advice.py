@@ -39,7 +39,7 @@ def guarded() -> Iterator[str]:
 
 
 def refusal(url: str) -> str:
-    """Return what a server says to who has no password."""
+    """Return what a server says to a client without a password."""
     with pytest.raises(psycopg.OperationalError) as caught:
         psycopg.connect(url.format("postgres"))
     return str(caught.value)

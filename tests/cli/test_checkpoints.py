@@ -1,4 +1,4 @@
-"""A signed checkpoint proves what a ledger was to whoever trusts one public key, and only that."""
+"""A signed checkpoint proves to a holder of one public key what a ledger was, and only that."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_a_cluster_of_one_partition_has_no_finding(ledger: str) -> None:
 
 @pytest.fixture(scope="module")
 def halfway(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Lend a ledger whose partition 0 has released a tree; nobody has taken it."""
+    """Lend a ledger whose partition 0 has released a tree that no partition has taken."""
     url = f"sqlite:///{tmp_path_factory.mktemp('halfway') / 'ledger.db'}"
     engine = open_engine(url)
     upgrade(engine)
@@ -117,7 +117,7 @@ def test_a_tree_that_is_long_on_its_way_hangs(
     assert (finding.code, finding.ok) == (code, code == "MoveUnderWay")
     assert finding.text.startswith("ClusterQueue first to 1: ")
     assert text in finding.text
-    assert ("--partition 1" in finding.to_do) == (code == "MoveHangs"), "nobody leads it any more"
+    assert ("--partition 1" in finding.to_do) == (code == "MoveHangs"), "1 has no leader any more"
 
 
 def test_what_asks_and_does_not_leave_is_reported_with_since_when(halfway: str) -> None:

@@ -1,4 +1,4 @@
-"""What the doctor says of pods that are not ready: of a standby, that nobody would take over."""
+"""What the doctor says of pods that are not ready: of a standby, that it could not take over."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAME = {"app.kubernetes.io/name": "tidegate-scheduler"}
 
 
 class Served:
-    """An API server with one Deployment and some pods; None: nobody may list these."""
+    """An API server with one Deployment and some pods; None: listing pods is forbidden."""
 
     def __init__(self, ready: int, pods: list[Object] | None) -> None:
         self._ready, self._pods = ready, pods

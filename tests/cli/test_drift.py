@@ -55,7 +55,7 @@ def test_what_waits_and_runs_is_drift(state: State) -> None:
 
 def test_what_runs_and_may_is_none(state: State) -> None:
     pairs = codes(state, job(state, "sweep", suspended=False), job(state, "huge", suspended=True))
-    assert {who for _, who in pairs} == {"jobs.batch/a/tune", "jobs.batch/b/report"}
+    assert {path for _, path in pairs} == {"jobs.batch/a/tune", "jobs.batch/b/report"}
 
 
 def test_a_job_that_asks_for_a_queue_and_is_not_known_is_drift(state: State) -> None:

@@ -26,7 +26,7 @@ def installed(real_api: str) -> str:
 
 @pytest.fixture
 def name(installed: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Lend the name of a ClusterQueue that nobody else has."""
+    """Lend the name of a ClusterQueue that no other test has."""
     monkeypatch.setenv("KUBECONFIG", installed)
     return f"dry-{secrets.token_hex(4)}"
 

@@ -128,7 +128,7 @@ def test_what_changes_a_queue_is_about_that_queue(
     assert {"LocalQueueDefined", "LocalQueueRemoved"} < {*types}
     assert seqs_of(tidegate, "--queue", "b", "--ledger", url) == about
     assert seqs_of(tidegate, "--queue", "b", "--tail", "3", "--ledger", url) == about[-3:]
-    assert seqs_of(tidegate, "--queue", "nobody", "--ledger", url) == []
+    assert seqs_of(tidegate, "--queue", "absent", "--ledger", url) == []
     late = about[len(about) // 2]
     since = seqs_of(tidegate, "--queue", "b", "--since", str(late), "--ledger", url)
     assert since == [seq for seq in about if seq >= late]

@@ -20,7 +20,7 @@ STREAM, SUBJECT = "CHECKPOINTS", "tidegate.local.checkpoint"
 
 @pytest.fixture
 async def audit(tmp_path: Path) -> AsyncGenerator[str, None]:
-    """A NATS of somebody else, whose stream denies deleting."""
+    """An auditor's own NATS, whose stream denies deleting."""
     async with embedded_server(tmp_path / "audit") as url:
         connection = await nats.connect(url)
         config = StreamConfig(name=STREAM, subjects=[SUBJECT], deny_delete=True, deny_purge=True)

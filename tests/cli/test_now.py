@@ -1,4 +1,4 @@
-"""While somebody leads, waits go on behind the newest event, and nobody might start in the past."""
+"""While a scheduler leads, waits go on behind the newest event; no forecast start is past."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from tidegate.cli.times import parse_utc
 
 SECOND_US = 1_000_000
 MORNING = [turn for turn in TURNS if turn[0].seq <= 51]
-"""Until sweep waits again, who might start as soon as somebody ends."""
+"""Until sweep waits again, which may start as soon as another job ends."""
 END = str(MORNING[-1][-1].seq)
 
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> str:
-    """The sample's morning until somebody waits who may start."""
+    """The sample's morning until a workload waits that may start."""
     file = tmp_path / "ledger.db"
     with filled(f"sqlite:///{file}", MORNING):
         return str(file)

@@ -193,7 +193,7 @@ def test_what_to_do_depends_on_where_it_hangs(
 
 @pytest.fixture
 def ledger(tmp_path: Path) -> Iterator[str]:
-    """Lend a ledger of two partitions; somebody leads the second, and does nothing."""
+    """Lend a ledger of two partitions; a scheduler leads the second, and does nothing."""
     file = tmp_path / "two.db"
     write(file)
     engine = open_engine(f"sqlite:///{file}")

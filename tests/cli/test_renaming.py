@@ -1,4 +1,4 @@
-"""A ledger gets a new name only on a bus that knows of it: else nobody would believe its events."""
+"""A ledger gets a new name only on a bus that knows of it: else readers would refuse its events."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def held_by_smaller_numbers(events: list[Told]) -> list[Told]:
     ]
 
 
-def admitting_somebody_twice(events: list[Told]) -> list[Told]:
+def admitting_a_workload_twice(events: list[Told]) -> list[Told]:
     return [*events, events[-1]] if isinstance(events[-1], WorkloadPending) else events
 
 
@@ -69,7 +69,7 @@ def admitting_somebody_twice(events: list[Told]) -> list[Told]:
         (preempted_for_another, 43, "reason"),
         (without_reasons, 46, "type"),
         (held_by_smaller_numbers, 46, "tried[0].unused"),
-        (admitting_somebody_twice, 47, "type"),
+        (admitting_a_workload_twice, 47, "type"),
     ],
 )
 def test_a_decision_that_the_core_would_not_take_is_found_and_explained(

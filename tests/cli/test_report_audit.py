@@ -1,4 +1,4 @@
-"""What somebody with the database's password may change beside the events, and is found out.
+"""What an intruder with the database's password may change beside the events is found out.
 
 Every tampering, and the command that finds it, is in ``tests.cli.tamperings``.
 """

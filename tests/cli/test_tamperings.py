@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tidegate
-from tests.cli.tamperings import NOBODY, REPORTS, TAMPERINGS, VERIFY, Tampering
+from tests.cli.tamperings import NO_COMMAND, REPORTS, TAMPERINGS, VERIFY, Tampering
 from tests.parts.sample import ENTRIES
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -72,7 +72,7 @@ def test_they_are_of_as_many_kinds_as_were_tried_and_the_docs_name_what_is_never
     text = (DOCS / "ledger.md").read_text()
     assert f"{len(TAMPERINGS)} kinds of tampering" in text
     for tampering in TAMPERINGS:
-        if tampering.found_by == NOBODY:
+        if tampering.found_by == NO_COMMAND:
             assert tampering.said in text
 
 

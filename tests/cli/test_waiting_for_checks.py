@@ -1,4 +1,4 @@
-"""Who has quota and waits for an admission check is told as such by every command."""
+"""A workload with quota that waits for an admission check is shown as such by every command."""
 
 from __future__ import annotations
 

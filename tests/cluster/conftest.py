@@ -50,7 +50,7 @@ class Things:
         return {**head, "metadata": {"name": name}, **rest}
 
     async def define(self) -> Object:
-        """Create the CRD, if nobody did, and return it once it is served."""
+        """Create the CRD if it does not exist, and return it once it is served."""
         status, answer = await self._kube.send("POST", CRDS, self.crd)
         assert status in (201, 409), answer
         await eventually(lambda: self._kube.send("GET", self.path), lambda got: got[0] == 200)

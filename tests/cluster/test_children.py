@@ -1,6 +1,6 @@
-"""Who makes a Job that names a JobSet as its controller must be that controller, on a real server.
+"""A Job that names a JobSet as its controller is refused from any other creator, on a real server.
 
-Quota counts such a Job with its JobSet, so anybody else's would run uncharged.
+Quota counts such a Job with its JobSet, so a Job of any other creator would run uncharged.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ async def test_a_custom_list_names_the_kind_of_each_item(kube: Talk, things: Thi
 
 async def test_a_namesake_of_a_custom_object_is_not_written(kube: Talk, things: Things) -> None:
     await kube.make(things.path, things.one("a", spec={"size": 1}))
-    other = {"metadata": {"uid": "somebody-else"}, "spec": {"size": 2}}
+    other = {"metadata": {"uid": "other-uid"}, "spec": {"size": 2}}
     status, answer = await kube.send("PATCH", f"{things.path}/a", other, MERGE_PATCH)
     assert (status, answer["reason"]) == (422, "Invalid")
 

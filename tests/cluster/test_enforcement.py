@@ -20,7 +20,7 @@ SUSPENDING = "mutatingadmissionpolicies/tidegate-suspend-batch-job"
 
 
 def ignore(_: str) -> None:
-    """Nobody listens."""
+    """Drop a message of the installation."""
 
 
 async def test_without_the_policy_it_says_what_was_seen(

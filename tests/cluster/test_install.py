@@ -1,4 +1,4 @@
-"""Tidegate's objects come into a cluster in order, once, and nobody else's are replaced."""
+"""Tidegate's objects come into a cluster in order, once, and replace no other owner's objects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tidegate.errors import ApiStatusError, NotSupportedError
 
 
 def ignore(_: str) -> None:
-    """Nobody listens."""
+    """Drop a message of the installation."""
 
 
 async def test_a_second_installation_changes_nothing(embedded_api: EmbeddedApi) -> None:

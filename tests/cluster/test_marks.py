@@ -177,7 +177,7 @@ def collection(talk: Talk, plural: str) -> str:
 
 
 async def written(talk: Talk, stage: Stage, write: Write, name: str) -> tuple[int, Any]:
-    """Make an object as the administrator, and patch it as somebody."""
+    """Make an object as the administrator, and patch it as a user."""
     plural, _, part = write.plural.partition("/")
     path = collection(talk, plural)
     await stage.admin.make(path, write.make(name))

@@ -1,4 +1,4 @@
-"""Simulated nodes stay ready, whatever somebody else said of them meanwhile."""
+"""Simulated nodes stay ready, whatever another client writes into them meanwhile."""
 
 from __future__ import annotations
 

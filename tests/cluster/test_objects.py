@@ -135,7 +135,7 @@ async def test_nothing_is_made_in_a_namespace_that_is_not_there(kube: Talk) -> N
 async def test_what_is_not_there_is_not_found(kube: Talk, method: str) -> None:
     body = {"data": {"k": "v"}} if method == "PATCH" else None
     content = MERGE_PATCH if method == "PATCH" else "application/json"
-    status, answer = await kube.send(method, f"{kube.maps}/nobody", body, content)
+    status, answer = await kube.send(method, f"{kube.maps}/absent", body, content)
     assert (status, answer["reason"], answer["details"]["kind"]) == (404, "NotFound", "configmaps")
 
 
@@ -151,21 +151,21 @@ async def test_a_write_on_an_older_version_conflicts(kube: Talk) -> None:
 
 async def test_a_namesake_is_not_written(kube: Talk) -> None:
     await kube.make(kube.jobs, job("a", suspend=True))
-    other = {"metadata": {"uid": "somebody-else", "annotations": {"k": "v"}}}
+    other = {"metadata": {"uid": "other-uid", "annotations": {"k": "v"}}}
     patched, answer = await kube.send("PATCH", f"{kube.jobs}/a", other, MERGE_PATCH)
     assert (patched, answer["reason"]) == (422, "Invalid")
-    status = {"metadata": {"uid": "somebody-else"}, "status": {"active": 1}}
+    status = {"metadata": {"uid": "other-uid"}, "status": {"active": 1}}
     patched, _ = await kube.send("PATCH", f"{kube.jobs}/a/status", status, MERGE_PATCH)
     assert patched == 422
     body = job("a", suspend=True)
-    body["metadata"]["uid"] = "somebody-else"
+    body["metadata"]["uid"] = "other-uid"
     put, answer = await kube.send("PUT", f"{kube.jobs}/a", body)
     assert (put, answer["reason"]) == (409, "Conflict")
 
 
 async def test_a_stale_version_is_reported_before_a_wrong_uid(kube: Talk) -> None:
     await kube.make(kube.jobs, job("a", suspend=True))
-    both = {"metadata": {"uid": "somebody-else", "resourceVersion": "1"}}
+    both = {"metadata": {"uid": "other-uid", "resourceVersion": "1"}}
     assert (await kube.send("PATCH", f"{kube.jobs}/a", both, MERGE_PATCH))[0] == 409
 
 

@@ -74,7 +74,7 @@ async def test_a_strategic_patch_merges_lists_by_their_key(kube: Talk) -> None:
 
 
 async def test_the_status_is_written_apart_from_the_rest(kube: Talk) -> None:
-    await kube.make(kube.jobs, job("a", suspend=True, managedBy="example.com/nobody"))
+    await kube.make(kube.jobs, job("a", suspend=True, managedBy="example.com/absent"))
     patch: Object = {"spec": {"parallelism": 5}, "status": {"ready": 0, "terminating": 3}}
     changed = await kube.merge(f"{kube.jobs}/a/status", patch)
     assert (changed["spec"]["parallelism"], changed["status"]["terminating"]) == (1, 3)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.real
 
 
 def ignore(*_: object) -> None:
-    """Nobody listens."""
+    """Drop a message of the control plane."""
 
 
 @pytest.mark.parametrize("component", ["kube-apiserver", "etcd"])

@@ -171,7 +171,7 @@ async def test_a_pod_of_no_such_class_is_refused(kube: Talk) -> None:
 
 async def test_only_a_pod_that_is_free_and_open_is_bound(kube: Talk) -> None:
     binding = {"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "node-0"}}
-    await kube.make(kube.pods, pod("a", schedulerName="example.com/nobody", **GATED))
+    await kube.make(kube.pods, pod("a", schedulerName="example.com/absent", **GATED))
     status, answer = await kube.send("POST", f"{kube.pods}/a/binding", binding)
     assert (status, answer["reason"]) == (409, "Conflict")
     await kube.merge(f"{kube.pods}/a", {"spec": {"schedulingGates": None}})

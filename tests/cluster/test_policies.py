@@ -32,7 +32,7 @@ POLICIES = "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies"
 
 
 def said(_: str) -> None:
-    """Nobody listens."""
+    """Drop a message of the installation."""
 
 
 @pytest.fixture(params=[SERVERS[0], SERVERS[-1]])
@@ -53,7 +53,7 @@ async def probe(kube: Talk) -> Object:
     """Make a Job in a queue, to see what the policies know by now."""
     body = labelled("", queue="probe")
     body["metadata"] = {"generateName": "probe-", "labels": body["metadata"]["labels"]}
-    body["spec"]["managedBy"] = "example.com/nobody"
+    body["spec"]["managedBy"] = "example.com/absent"
     return await kube.make(kube.jobs, body)
 
 
@@ -147,7 +147,7 @@ async def test_a_queued_job_gets_the_default_priority(queued: Talk) -> None:
 
 
 async def test_what_a_known_kind_makes_is_left_alone(queued: Talk) -> None:
-    body = labelled("a", "some", suspend=False, managedBy="example.com/nobody")
+    body = labelled("a", "some", suspend=False, managedBy="example.com/absent")
     owner = {"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "controller": True}
     uid = "00000000-0000-4000-8000-000000000000"
     body["metadata"]["ownerReferences"] = [owner | {"name": "parent", "uid": uid}]

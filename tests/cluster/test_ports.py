@@ -80,7 +80,7 @@ def test_two_processes_that_ask_at_once_are_given_different_ports(tmp_path: Path
     assert sorted(given) == sorted(ours)
 
 
-@pytest.mark.skipif(not RANGE.exists(), reason="only Linux writes down who gets which ports")
+@pytest.mark.skipif(not RANGE.exists(), reason="only Linux writes down the range of these ports")
 def test_no_outgoing_connection_is_given_one() -> None:
     lasting = set(lasting_ports(RANGE.read_text()))
     assert set(free_ports(20)) <= lasting

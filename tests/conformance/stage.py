@@ -27,7 +27,7 @@ from tidegate.model.policy import (
 from tidegate.model.quantity import parse
 
 NEVER_US = 10**18
-"""A deadline that no recorded clock reaches: nobody actuates in these worlds."""
+"""A deadline that no recorded clock reaches: no actuator runs in these worlds."""
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
 _UNIT_US = {"h": 3_600_000_000, "m": 60_000_000, "s": 1_000_000, "ms": 1_000}

@@ -1,4 +1,4 @@
-"""What is spent of budgets, counted the slow way: after each event of a ledger, from whoever holds.
+"""What is spent of budgets, counted the slow way: after each event of a ledger, from all holders.
 
 Fractions and the standard library's calendar, where the core has integers and a meter that folds
 move: they share no line.

@@ -2,7 +2,7 @@
 
 ``python -m tests.core.crowd_judge --seeds N``: the flat cohort of ``bench.virtual`` with sizes,
 priorities and run times drawn from a seed. Jobs arrive and end one by one, so that what is known of
-those who wait lasts from one change to the next.
+waiting ones lasts from one change to the next.
 """
 
 from __future__ import annotations

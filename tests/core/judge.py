@@ -1,9 +1,9 @@
 """The slow way to decide, which judges the fast one: ``python -m tests.core.judge --seeds N``.
 
 Before each scheduling cycle the state is written and read back, so that every head of every
-ClusterQueue is looked at anew and nothing is remembered of what was tried before; and whoever could
-preempt is searched for victims, whatever sums say. On random scenarios each way to decide must give
-the same decisions, to the byte: in one turn or in many, from one leader or from one a turn.
+ClusterQueue is looked at anew, without memory of what was tried before; and victims are searched
+for each workload that could preempt, whatever sums say. On random scenarios each way to decide must
+give the same decisions, to the byte: in one turn or in many, from one leader or from one a turn.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _settle(world: World, way: Way, rounds_max: int) -> None:
 
 @contextmanager
 def _exhaustive() -> Generator[None]:
-    """Search victims for whoever might preempt, and in all queues, whatever the sums say."""
+    """Search victims for every workload that could preempt, in all queues, whatever sums say."""
     with (
         patch("tidegate.core.preemption.search.may_suffice", return_value=True),
         patch("tidegate.core.cycle.cycle.waits_still", return_value=False),

@@ -35,7 +35,7 @@ RUNNING = observations.JobState(suspended=False, started=True, active=1)
 
 @dataclass
 class Bus:
-    """A stream of observations and whoever accepts them."""
+    """A stream of observations and the state that accepts them."""
 
     state: State = field(default_factory=State)
     position: Position = field(default_factory=Position)

@@ -1,4 +1,4 @@
-"""First lists of a cluster with running work: who is adopted, under which flavors, and when."""
+"""First lists of a cluster with running work: which jobs are adopted, under which flavors, when."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def test_a_job_that_runs_is_read_again_once_it_is_suspended(bus: Bus) -> None:
 
 
 def test_who_wrote_a_job_is_no_news_by_itself(bus: Bus) -> None:
-    assert bus.tell(job(version=11, author="somebody")) == []
+    assert bus.tell(job(version=11, author="alice")) == []
 
 
 def test_a_running_job_carries_what_its_start_put_in(bus: Bus) -> None:

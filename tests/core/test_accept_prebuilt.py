@@ -1,4 +1,4 @@
-"""Jobs that use a Workload made before them: who is known under its key, and since when."""
+"""Jobs that use a Workload made before them: which is known under its key, and since when."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def test_a_job_that_had_ended_and_runs_in_the_restored_cluster_is_submitted_agai
 
 @pytest.mark.parametrize("version", [20, 21])
 def test_a_job_that_had_ended_is_submitted_again_if_no_older_version_runs(version: int) -> None:
-    """Versions had grown up to all that was known before anybody looked: no list shows that."""
+    """Versions had grown up to all that was known before the list: no list shows the restore."""
     bus = Bus().opened()
     bus.tell(*queues(), started(), completed(3), job(version=8, state=RUNNING))
     bus.tell(job(version=20, state=RUNNING, finished="Succeeded"))

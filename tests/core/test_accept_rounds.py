@@ -1,4 +1,4 @@
-"""Lists and watches of several sessions: who is present, who is gone, who is adopted."""
+"""Lists and watches of several sessions: which jobs are present, gone or adopted."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def bus() -> Bus:
 def flavors(
     bus: Bus, version: int, *present: str, number: int = 1, session: str = "a"
 ) -> list[str]:
-    """Tell a whole round of flavors that were told before, or by nobody."""
+    """Tell a whole round of flavors that were told before, or never."""
     uids = [f"uid-{name}" for name in present]
     begun = started(FLAVORS, number, session)
     ended = completed(version, *uids, resource=FLAVORS, number=number, session=session)
@@ -175,7 +175,7 @@ def test_a_list_whose_beginning_was_lost_brings_no_job_back(bus: Bus) -> None:
 
 
 def test_a_list_that_later_ones_have_overtaken_brings_no_job_back(bus: Bus) -> None:
-    """Who was removed is remembered until the second list after it, and one lags behind that."""
+    """A removed job is remembered until the second list after it, and one lags behind that."""
     bus.tell(flavor(version=10), started(FLAVORS, session="b"), gone("default", 20, FLAVORS))
     for version in (30, 40, 50):
         flavors(bus, version, number=version)

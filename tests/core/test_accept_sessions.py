@@ -43,7 +43,7 @@ class Cluster:
         self.log.append((self.version, name, uid, says))
 
     def state(self, until: int | None = None) -> dict[str, Change]:
-        """Return who is there, by name."""
+        """Return the objects that are there, by name."""
         there: dict[str, Change] = {}
         for change in self.log:
             if until is None or change[0] <= until:
@@ -51,7 +51,7 @@ class Cluster:
         return {name: change for name, change in there.items() if change[3]}
 
     def restore(self, version: int) -> None:
-        """Go back to how it was at a version; uids made since are used again by nobody."""
+        """Go back to how it was at a version; no object gets a uid again that was made since."""
         self.log = [change for change in self.log if change[0] <= version]
         self.version = version
 
@@ -77,7 +77,7 @@ class Session:
         ]
 
     def end(self) -> list[observations.Observation]:
-        """Tell the objects listed and who is present."""
+        """Tell the objects listed and the uids present."""
         assert self.listed is not None
         there, self.listed = self.listed, None
         observed = [each for change in there.values() for each in self.say(change, self.round)]
@@ -121,7 +121,7 @@ class Session:
 
 @dataclass
 class Listener:
-    """Who hears all that is said, and draws the only conclusions that can be drawn."""
+    """Hears every observation, and draws the only conclusions that can be drawn."""
 
     newest: dict[str, tuple[int, str, str]] = field(default_factory=dict)  # uid to version, name, …
     dead: set[str] = field(default_factory=set)
@@ -211,16 +211,16 @@ PREDECESSOR: list[Step] = [
     *(("write", "y", 1), ("begin", "b", 0), ("write", "y", 0), ("write", "y", 1)),
     *(("begin", "a", 0), ("write", "y", 0), ("end", "a", 0), ("watch", "a", 1), ("end", "b", 0)),
 ]
-"""A session that lags lists who had a name before one that is gone by now."""
+"""A session that lags lists the holder of a name before one that is gone by now."""
 
 
 def play(resource: str, steps: list[Step]) -> tuple[Bus, Cluster]:
     bus, cluster = Bus().opened(), Cluster()
     sessions = {name: Session(name, resource, cluster) for name in "ab"}
     everyone = list(sessions.values())
-    for what, who, number in steps:
+    for what, name, number in steps:
         if what == "write":
-            cluster.write(who, number)
+            cluster.write(name, number)
         elif what == "restart":
             bus.state.dedup = Dedup()
         elif what == "lose":
@@ -228,7 +228,7 @@ def play(resource: str, steps: list[Step]) -> tuple[Bus, Cluster]:
         elif what == "restore":
             cluster.restore(max(0, cluster.version - number))
         else:
-            tell(bus, everyone, spoken(sessions[who], what, number))
+            tell(bus, everyone, spoken(sessions[name], what, number))
     for session in everyone * 2:  # it ends well: whatever was lost is found out, and told again
         tell(bus, everyone, session.watch(len(cluster.log)))
         tell(bus, everyone, session.begin())
@@ -260,11 +260,11 @@ def test_at_every_moment_the_newest_that_was_reported_is_known(
 ) -> None:
     bus, cluster, listener = Bus().opened(), Cluster(), Listener()
     sessions = {name: Session(name, resource, cluster) for name in "ab"}
-    for what, who, number in steps:
+    for what, name, number in steps:
         if what == "write":
-            cluster.write(who, number)
+            cluster.write(name, number)
             continue
-        for obs in spoken(sessions[who], what, number):
+        for obs in spoken(sessions[name], what, number):
             bus.tell(obs)
             listener.hear(obs)
             assert known(bus, resource) == listener.knows()

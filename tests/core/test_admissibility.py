@@ -1,4 +1,4 @@
-"""What may change between two steps of an admission, one row each: then nobody is admitted.
+"""What may change between two steps of an admission, one row each: then no workload is admitted.
 
 In between a preemptor's victim stops, or an admission check answers Ready, or a first round of
 lists ends over what Kueue had reserved quota for.

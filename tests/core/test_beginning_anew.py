@@ -1,4 +1,4 @@
-"""Whoever begins to lead has nothing to add to what was decided: time alone makes no difference."""
+"""A new leader has nothing to add to what was decided: time alone makes no difference."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Slow(Cluster):
             super()._obey(decision)
 
     def go_on(self) -> list[DecisionEvent]:
-        """Play a step; return what somebody decides who begins to lead a little later."""
+        """Play a step; return what a leader decides that begins to lead a little later."""
         for decision in [decision for decision in self.stopping if self.rng.random() < 0.3]:
             self.stopping.remove(decision)
             super()._obey(decision)

@@ -26,12 +26,12 @@ def borrowed(small: int) -> Cluster:
 
 
 def may_start(cluster: Cluster) -> bool:
-    """Tell whether evictions might give the one who waits what it requests."""
+    """Tell whether evictions might give the waiting workload what it requests."""
     state = cluster.state
     workload = state.workloads[f"{NAMESPACE}/waits"]
     cq = state.forest.cluster_queues[workload.cluster_queue]
     (cell,) = cq.node.cells.values()
-    cq.tree.in_cycle = True  # as nothing is intended and nobody leaves, a cycle shows it as it is
+    cq.tree.in_cycle = True  # without intents and leaving workloads a cycle shows it as it is
     may_start = may_suffice(preemptor_of(state, cq, workload, (cell.fr,)), cell, 5_000)
     cq.tree.in_cycle = False
     return may_start

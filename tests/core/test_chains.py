@@ -49,7 +49,7 @@ def test_where_everybody_leaves_a_gap_nominal_quota_is_taken_back_all_the_same()
 
 
 class Observed(RealCluster):
-    """A cluster of two levels and three resources that keeps who went abroad at each change."""
+    """A cluster of two levels and three resources that keeps the borrowers at each change."""
 
     def __init__(self) -> None:
         super().__init__()

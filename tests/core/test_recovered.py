@@ -1,4 +1,4 @@
-"""A ledger goes on without its newest entries: whom these had stopped starts where room is left."""
+"""A ledger goes on without its newest entries: workloads that these had stopped start again."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_who_made_way_waits_as_any_other_once_its_stop_is_proven() -> None:
 
 
 def test_who_was_seen_to_run_is_started_again_whatever_is_used() -> None:
-    """As without a recovery: nobody who is admitted leaves because quota became less."""
+    """As without a recovery: no admitted workload leaves because quota became less."""
     bus = recovered({"a": RUNNING, "b": RUNNING, "c": RUNNING})
     bus.tell(one("a", 50, observations.JobState()))
     decided = later(bus)

@@ -1,4 +1,4 @@
-"""A ClusterQueue is defined anew without a resource: who was told of it before stops nobody."""
+"""A ClusterQueue is defined anew without a resource: pending workloads of it block no others."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_there_are_no_more_moves_for_shares_than_changes_from_outside(seed: int)
 
 
 class Observed(RealCluster):
-    """A cluster of two levels and three resources that keeps who moved others at each change."""
+    """A cluster of two levels and three resources that keeps the preemptors at each change."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -142,7 +142,7 @@ def test_one_change_moves_each_fresh_workload_once_and_one_displaced_of_each_que
 
 
 def _movers(decisions: list[DecisionEvent], displaced: set[str]) -> list[tuple[str, str]]:
-    """Return who displaced others for shares, with its queue if it had been displaced itself."""
+    """Return what displaced others for shares, with its queue if it had been displaced itself."""
     movers = list[tuple[str, str]]()
     for decision in decisions:
         match decision:

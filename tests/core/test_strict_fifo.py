@@ -1,4 +1,4 @@
-"""Of a StrictFIFO queue nobody overtakes the head, unless the head may not use the queue at all."""
+"""In a StrictFIFO queue no workload overtakes the head, unless the head may not use the queue."""
 
 from __future__ import annotations
 

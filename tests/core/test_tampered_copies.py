@@ -1,4 +1,4 @@
-"""Copies of placed jobs that somebody changed where they run, and forged marks of copies."""
+"""Copies of placed jobs that a user changed where they run, and forged marks of copies."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def test_a_job_that_is_changed_back_before_it_was_stopped_is_charged_as_it_was(
 def test_an_elastic_job_is_stopped_that_runs_past_its_gates_or_asks_for_more_each(
     *, changed: Changes, stopped: bool
 ) -> None:
-    """Whoever may edit a suspended Job may take the gate out of its template, and unsuspend it."""
+    """A user who may edit a suspended Job may remove the gate of its template, and unsuspend it."""
     world = World().open()
     world.submit("a", 1, 0)
     world.turn(world.tell(only(world), elastic=True))

@@ -23,7 +23,7 @@ SEEDS = range(1, 60, 2)
 
 
 def waiting(seed: int) -> Iterator[tuple[State, ClusterQueueState, Workload]]:
-    """Yield who waits in a tree with three flavors drawn from a seed, all quota in use."""
+    """Yield each workload that waits in a full tree with three flavors, drawn from a seed."""
     scenario, rng = wide(seed), Random(seed)
     world = World(scenario, "tidegate")
     world.begin(
@@ -58,7 +58,7 @@ def counts(seed: int) -> tuple[int, int]:
         for spares, questions in ((True, spared), (False, asked)):
             oracle = drawn(cq, seed, questions)
             assignments.append(assign(state, workload, oracle=oracle, cq=cq, spares=spares))
-        if assignments[0].mode == "Preempt":  # as where somebody was found to preempt for all of it
+        if assignments[0].mode == "Preempt":  # as where victims were found for all of it
             ask_unasked(drawn(cq, seed, []), assignments[0])
         assert assignments[0] == assignments[1]
     return len(spared), len(asked)

@@ -1,4 +1,4 @@
-"""Jobs whose kind nobody watches any more: disabled in the configuration, or without its CRD."""
+"""Jobs whose kind is no longer watched: disabled in the configuration, or without its CRD."""
 
 from __future__ import annotations
 

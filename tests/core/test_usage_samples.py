@@ -140,7 +140,7 @@ def test_no_queue_is_sampled_while_nothing_changes(world: World) -> None:
     assert deadlines.next_due(state) is None
     assert samples(world.turn(world.wait(10 * INTERVAL_S))) == []
     run(world, "d", 4)
-    assert consumed(state, "d") == pytest.approx(4 * ALPHA)  # the time in between counts for nobody
+    assert consumed(state, "d") == pytest.approx(4 * ALPHA)  # the idle time between does not count
     (decision,) = samples(world.turn(world.wait(INTERVAL_S)))
     assert [decision.name for decision in decision.usage if decision.consumed] == ["d"]
 

@@ -1,4 +1,4 @@
-"""Of victims that Kueue's order holds equal, who loses the least run time leaves first."""
+"""Of victims that Kueue's order holds equal, the one that loses the least run time leaves first."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def checkpoint(cluster: Cluster, name: str, at_us: int) -> None:
 
 
 def preempted(cluster: Cluster) -> WorkloadPreempted:
-    """Submit what one of them has to leave for; return the event that says who."""
+    """Submit what one of them has to leave for; return the event that names it."""
     arrive(cluster, "urgent", 0, 10, priority=9)
     decisions = decide(cluster.state)
     [event] = [decision for decision in decisions if isinstance(decision, WorkloadPreempted)]

@@ -90,7 +90,7 @@ class Story:
         self.happen(fact)
 
     def happen(self, fact: facts.FactEvent) -> None:
-        """Fold a fact, then decide; whoever is told to stop does so at once."""
+        """Fold a fact, then decide; a workload that is ordered to stop does so at once."""
         apply(self.state, fact)
         self.news = []
         while decisions := decide(self.state):

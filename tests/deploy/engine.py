@@ -74,7 +74,7 @@ class Engine:
         return float(number) * {"kB": 1e-3, "MB": 1.0, "GB": 1e3}[unit]
 
     def run(self, image: str, *arguments: str, entrypoint: Sequence[str] = ()) -> Ran:
-        """Run an image's own command, or another, as its user on a root that nobody may write."""
+        """Run an image's own command, or another, as its user on a read-only root."""
         config = json.loads(self._buildah("inspect", "--type", "image", image))["OCIv1"]["config"]
         container = self._buildah("from", *self._policy, image).strip()
         root = self._buildah("mount", container).strip()

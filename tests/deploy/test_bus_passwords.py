@@ -1,4 +1,4 @@
-"""The bus that is shipped on loopback makes its password itself and lets nobody in without it."""
+"""The bus that is shipped on loopback generates its password and refuses clients without it."""
 
 from __future__ import annotations
 

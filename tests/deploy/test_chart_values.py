@@ -201,7 +201,7 @@ def test_other_kinds_take_what_the_command_prints_for_them(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "setting",
     [
-        "env.nobody[0].name=A",
+        "env.absent[0].name=A",
         "env.ingest[0].value=A",
         "secrets.ingest.password=x",
         "networkPorts.nats[0]=0",

@@ -28,7 +28,7 @@ LACKS = {
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_an_image_runs_its_service_as_nobody(service: str) -> None:
+def test_an_image_runs_its_service_as_nonroot(service: str) -> None:
     line = lineage(STAGES, service)
     instructions = [instruction for stage in line for instruction in stage.instructions]
     assert [instruction.rest for instruction in instructions if instruction.word == "USER"][

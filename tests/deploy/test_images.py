@@ -36,7 +36,7 @@ def images(tmp_path_factory: pytest.TempPathFactory) -> Engine:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_an_image_is_small_and_runs_as_nobody_on_a_root_that_it_cannot_write(
+def test_an_image_is_small_and_runs_as_nonroot_on_a_read_only_root(
     images: Engine, target: str
 ) -> None:
     image = images.build(target)

@@ -66,7 +66,7 @@ def test_each_secret_is_in_an_example() -> None:
                 assert f"  {secret_key_ref['key']}: " in examples
 
 
-def test_the_image_has_the_command_and_runs_as_nobody() -> None:
+def test_the_image_has_the_command_and_runs_as_nonroot() -> None:
     line = lineage(read(DEPLOY / "Containerfile"), "cli")
     instructions = [instruction for stage in line for instruction in stage.instructions]
     assert [instruction.rest for instruction in instructions if instruction.word == "USER"][

@@ -27,7 +27,7 @@ HANDOVER = "tidegate.local.observed.handovers._.{}"
 LEASE = "$KV.tidegate_local_leases.actuator-0"
 API = "$JS.API."
 OTHERS = "tidegate.other.observed.jobs%2Ebatch.team-a.j1"
-NOBODY = "nobody.may"
+FORBIDDEN = "forbidden.subject"
 DEADLINE_S = 60
 FOLLOWERS = {"actuator", "dispatcher", "reader", "operator"}
 MAY = {
@@ -65,7 +65,7 @@ MAY = {
     API + "STREAM.INFO.tidegate_other_events": set[str](),
     OTHERS: set[str](),
 }
-"""Who may publish on a subject; a request to JetStream is one as well."""
+"""Which users may publish on a subject; a request to JetStream is one as well."""
 
 
 @pytest.fixture(scope="module")
@@ -90,9 +90,9 @@ async def _refused(served: Served, user: str, publishes: list[str], hears: list[
         for subject in hears:
             await client.subscribe(subject)
         # Refusals come in order, so with this one all have come.
-        await client.publish(NOBODY, b"")
+        await client.publish(FORBIDDEN, b"")
         async with asyncio.timeout(DEADLINE_S):
-            while not names or NOBODY not in names[-1]:
+            while not names or FORBIDDEN not in names[-1]:
                 await asyncio.sleep(0.01)
     finally:
         await client.close()

@@ -1,4 +1,4 @@
-"""Who only looks joins the shipped bus as `reader` over TLS: the doctor, followers of events."""
+"""Readers join the shipped bus as `reader` over TLS: the doctor, followers of events."""
 
 from __future__ import annotations
 

@@ -130,6 +130,6 @@ def test_sqlite_has_no_roles_to_give_rights_to(
 ) -> None:
     monkeypatch.setenv("TIDEGATE_LEDGER", f"sqlite:///{tmp_path}/ledger.db")
     assert main() == 0
-    monkeypatch.setenv("TIDEGATE_GRANT_TO", "anybody")
+    monkeypatch.setenv("TIDEGATE_GRANT_TO", "reader")
     assert main() == 1
     assert capsys.readouterr().err == "Only PostgreSQL has roles to give rights to.\n"

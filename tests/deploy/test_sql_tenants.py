@@ -1,4 +1,4 @@
-"""A tenant's role sees the rows of its namespaces, in tables and in views, and nobody else's."""
+"""A tenant's role sees the rows of its own namespaces only, in tables and in views."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.store.story import STORY
 pytestmark = pytest.mark.real
 ROLES = Path(__file__).parents[2] / "deploy" / "sql" / "roles.sql"
 TENANT, OTHER = "tidegate_tenant_a", "tidegate_tenant_b"
-PLANNED = f"{TENANT}=a,nobody {OTHER}=b"
+PLANNED = f"{TENANT}=a,empty {OTHER}=b"
 Row: TypeAlias = tuple[Any, ...]
 Ask: TypeAlias = Callable[[str, str], list[Row]]
 

@@ -1,7 +1,7 @@
 """Where Tidegate's own rules lead elsewhere than Kueue's, scenario by scenario, and why.
 
 ``python -m tests.differential.differences`` writes the tables of docs/differences.md anew. An
-outcome is what runs where at the end of a step and who was preempted on the way.
+outcome is what runs where at the end of a step and what was preempted on the way.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _side(result: _Played, other: _Played) -> str:
 
 
 def running(world: World) -> dict[str, str]:
-    """Return by workload who holds quota, and where in words."""
+    """Return by workload where it holds quota, in words."""
     return {
         workload.job.name: ", ".join(
             f"{given.count} {'/'.join(dict.fromkeys(given.flavors.values()))}"

@@ -1,7 +1,7 @@
 """Recorded scenarios with some of their policies, quotas and priorities drawn anew.
 
-They keep what makes the recorded ones hard, above all the livelocks, and are no longer what anybody
-has seen.
+They keep what makes the recorded ones hard, above all the livelocks, and are no longer what Kueue's
+recordings contain.
 """
 
 from __future__ import annotations

@@ -79,7 +79,7 @@ def _name(decision: QuotaReserved | PreemptionIntended | Victim) -> str:
 
 
 def preemptions(cycles: Iterable[Json]) -> list[tuple[str, str, str]]:
-    """Return who preempted whom and why, sorted, each as often as it happened."""
+    """Return preemptor, victim and reason, sorted, each as often as it happened."""
     return sorted(
         (item["by"], victim, reason)
         for cycle in cycles

@@ -28,7 +28,7 @@ def files() -> Iterator[tuple[Path, list[Scenario]]]:
 
 
 def answers(scenario: Scenario) -> list[str]:
-    """Return what runs where at the end of each step, and who was preempted by whom in it."""
+    """Return what runs where at the end of each step, and each victim in it with its preemptor."""
     world = World(scenario, "tidegate")
     names = list[str]()
     for number, step in enumerate(scenario.steps):

@@ -23,7 +23,7 @@ CYCLES_MAX = 400
 """More cycles than a step may take: a few dozen workloads settle in far fewer, or never."""
 
 IDLE_CYCLES = 6
-"""After so many cycles in which nobody moves Kueue counts as at rest; ours says when it is."""
+"""After so many cycles in which no workload moves Kueue counts as at rest; ours says when it is."""
 
 STATE, PREEMPTIONS, ORDER, REST = "state", "preemptions", "order", "rest"
 LEVELS = (STATE, PREEMPTIONS, ORDER, REST)
@@ -82,7 +82,7 @@ def run_step(world: World, number: int, actions: list[Json]) -> Step:
 
 
 def _moves(decision: DecisionEvent) -> bool:
-    """Tell whether a decision changes who holds quota or who is offered, and not only why."""
+    """Tell whether a decision changes a workload's quota or whether it is offered, not only why."""
     return not isinstance(decision, WorkloadPending) or decision.inadmissible
 
 

@@ -29,7 +29,7 @@ ABLE = "heads that can act"
 
 @dataclass(frozen=True)
 class Move:
-    """Somebody who is admitted, to what, or who preempts, whom."""
+    """A workload that is admitted, and its flavors, or that preempts, and its victim."""
 
     kind: str  # "admit" or "preempt"
     workload: str
@@ -129,7 +129,7 @@ def _alone(these: Iterable[Event], those: Iterable[Event]) -> Move:
 
 
 def _borrower(pair: Pair) -> str:
-    """Return whom Kueue let borrow first, of those who started otherwise or later with us."""
+    """Return the first workload that borrowed with Kueue and started differently here."""
     same = Counter(moves(pair.ours))
     for event in pair.theirs:
         if isinstance(event, QuotaReserved) and event.borrows and not same[next(moves([event]))]:
@@ -143,7 +143,7 @@ def _preempted(journal: Iterable[Event]) -> set[str]:
 
 
 def _made_way(journal: Iterable[Event], name: str) -> str:
-    """Return who preempted a workload last, "" if nobody did."""
+    """Return the workload that preempted another one last; empty: none did."""
     by = ""
     for event in journal:
         if isinstance(event, WorkloadPreempted) and short(event.workload) == name:

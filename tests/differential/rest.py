@@ -69,7 +69,7 @@ def _open_queues(state: State) -> Iterator[tuple[str, ClusterQueueSpec]]:
 
 
 def _waits(state: State, workload: Workload, queue: str) -> bool:
-    """Tell whether a workload is offered now: who backs off is not before its time has come."""
+    """Tell whether a workload is offered now: one that backs off is not before its time."""
     return (
         workload.phase == "pending"
         and workload.active

@@ -1,7 +1,7 @@
 """A scenario played through the core: the runner is the cluster around it.
 
-Whoever is told to stop has stopped at once; nobody is ever seen to start, since no rule of the
-recorded worlds depends on it.
+A workload that is ordered to stop has stopped at once; none is ever seen to start, since no rule of
+the recorded worlds depends on it.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def workload(**spec: object) -> Object:
     }
 
 
-def test_a_copy_is_nobodys_child_and_has_no_status() -> None:
+def test_a_copy_has_no_owner_and_no_status() -> None:
     local = workload()
     made = copies.workload_copy(local, ORIGIN)
     assert made["metadata"] == {

@@ -194,7 +194,7 @@ async def test_what_a_plugin_does_wrong_is_said_and_nothing_that_it_printed(
     if "took" in why:
         monkeypatch.setattr(plugins, "PLUGIN_S", 0.5)
     with pytest.raises(ApiUnreachableError, match=why) as error:
-        async with asyncio.timeout(10):  # of what a plugin leaves behind nobody waits for the end
+        async with asyncio.timeout(10):  # no login waits for what a plugin leaves behind
             await log_in(plugin(tmp_path, program))
     assert "hunter2" not in str(error.value)
 

@@ -104,7 +104,7 @@ async def remove(api: KubernetesApi, namespace: str, name: str) -> None:
 
 
 async def unsuspend(api: KubernetesApi, namespace: str, name: str) -> None:
-    """Start a Job as a user's hand does, without a word to anybody."""
+    """Start a Job as a user does by hand, without a word to Tidegate."""
     path = f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}"
     body = msgspec.json.encode({"spec": {"suspend": False}})
     answer = await api.request("PATCH", path, body=body, content_type=MERGE_PATCH)

@@ -23,7 +23,7 @@ from tidegate.kube.ports import KubernetesApi
 NAMESPACE, SECRET = "kueue-system", "kueue-webhook-server-cert"
 PREFIX = "kueue-"  # before the names of its webhooks' configurations
 NAMES = ("kueue-ca", f"kueue-webhook-service.{NAMESPACE}.svc")  # what Kueue looks for in it
-VALID = timedelta(days=365)  # it renews what ends within 90 days, and nobody mounts that anew
+VALID = timedelta(days=365)  # Kueue renews what ends within 90 days, and no pod mounts that anew
 NOT_ITS_OWN = {
     "matchExpressions": [
         {

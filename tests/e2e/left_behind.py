@@ -46,7 +46,7 @@ SMALL_MILLI = 200
 
 
 class Kueue:
-    """Who made and started everything in one namespace, whose queue and flavor have its name."""
+    """A Kueue that made and started all in one namespace, whose queue and flavor have its name."""
 
     def __init__(self, api: KubernetesApi, namespace: str) -> None:
         self.api, self.namespace = api, namespace

@@ -2,8 +2,8 @@
 
 Two promises are judged from the cluster alone: no pod of a queued Job runs while its Job is
 suspended or unmarked, and no flavor's pods together ask for more than its quota. Both are allowed
-for as long as a repair may take. While the API server is away nothing is judged: who sees nothing
-knows nothing.
+for as long as a repair may take. While the API server is away nothing is judged: what is not seen
+is not known.
 """
 
 from __future__ import annotations

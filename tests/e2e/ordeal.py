@@ -21,7 +21,7 @@ PATIENCE_S = 180.0
 
 
 class Ordeal:
-    """One queue of 4 CPUs, the Jobs in it, and who watches them."""
+    """One queue of 4 CPUs, the Jobs in it, and an observer of them."""
 
     def __init__(
         self, api: KubernetesApi, running: Running, observer: Observer, namespace: str

@@ -59,7 +59,7 @@ FORBIDDEN: tuple[tuple[str, str], ...] = (
     ("POST", f"/api/v1/namespaces/{NAMESPACE}/pods/any/binding"),
     ("PATCH", f"/api/v1/namespaces/{NAMESPACE}/pods/any/resize"),
 )
-"""What somebody who may edit the namespace may not do: method and path."""
+"""What a user who may edit the namespace may not do: method and path."""
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,7 +153,7 @@ ATTEMPTS: tuple[Attempt, ...] = (
         preempted=True,
     ),
     Attempt(
-        name="a note of somebody else's template, and a preemptor",
+        name="a note of another template, and a preemptor",
         once="running",
         cpu="2",
         patches=(annotated(INJECTED, '{"main": {"labels": ["a"], "gates": ["b"]}}'),),
@@ -161,7 +161,7 @@ ATTEMPTS: tuple[Attempt, ...] = (
         preempted=True,
     ),
     Attempt(
-        name="somebody else's group",
+        name="another job's group",
         cpu="9",
         patches=(annotated("tidegate.dev/group-uid", "team/group", **STARTED),),
         refused=(0,),

@@ -95,9 +95,9 @@ async def test_the_examples_controller_lets_jobs_start_and_rejects_others(
     async with run_services(alone(tmp_path, own_api), print) as running:
         async with example(own_api, running, "priced"):
             await submit(api, "priced", "free", {})
-            await until(rejected, "the Job that nobody pays is rejected")
+            await until(rejected, "the Job without a cost center is rejected")
             await submit(api, "priced", "paid", {"cost-center": "42"})
-            await until(completed, "the Job that somebody pays completes")
+            await until(completed, "the Job with a cost center completes")
         started = await job_of(api, "priced", "paid")
         annotations = started["spec"]["template"]["metadata"]["annotations"]
         assert annotations["example.com/charged-to"] == "42"

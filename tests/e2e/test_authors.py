@@ -1,4 +1,4 @@
-"""Who made a job and who changed a quota is told by why, by the reports and by the facts."""
+"""The author of a job or of a quota change is named by why, by the reports and by the facts."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def test_the_authors_of_a_job_and_of_a_quota_are_shown(
 
 
 async def check_stops(alice: KubernetesApi, bob: KubernetesApi, running: Running) -> None:
-    """Let bob stop both queues and alice let them go on; all tell who did."""
+    """Let bob stop both queues and alice let them go on; each answer names the user."""
     whole = f"/apis/{KUEUE}/clusterqueues/authors"
     local = f"/apis/{KUEUE}/namespaces/authors/localqueues/authors"
     for path, kind, owner in (
@@ -90,7 +90,7 @@ async def check_stops(alice: KubernetesApi, bob: KubernetesApi, running: Running
                 assert (row["cluster_queue"], row["stopped_by"]) == ("authors", "bob")
         assert stops(running, kind, owner)[-2:] == [("Hold", "bob"), ("None", "alice")]
     text = tidegate("events", "--type", "ClusterQueueDefined", "--ledger", running.ledger)
-    assert [who for who in ("by bob", "by alice") if who not in text] == [], text
+    assert [user for user in ("by bob", "by alice") if user not in text] == [], text
 
 
 def changed(running: Running, kind: str, owner: str, times: int) -> bool:

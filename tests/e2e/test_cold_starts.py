@@ -54,7 +54,7 @@ async def check_adopted(
     """Demand that running Jobs of 2 CPUs each are charged and left alone, and others wait."""
     ledger, before = running.ledger, await generations(api, namespace, names)
     await submit(api, namespace, "new", cpu="2", seconds=1)
-    await eventually(lambda: held(ledger, f"{namespace}/job-new"), "who is new waits")
+    await eventually(lambda: held(ledger, f"{namespace}/job-new"), "the new job waits")
     adopted = [
         event for event in events_of(ledger, WorkloadAdopted) if event.cluster_queue == namespace
     ]
@@ -64,7 +64,7 @@ async def check_adopted(
     assert await generations(api, namespace, names) == before
     for name in names:
         await remove(api, namespace, name)
-    await until(lambda: is_complete(api, namespace, "new"), "quota comes back to who is new")
+    await until(lambda: is_complete(api, namespace, "new"), "quota comes back to the new job")
     tidegate("ledger", "verify", "--ledger", ledger, "--witness", running.nats_url)
 
 

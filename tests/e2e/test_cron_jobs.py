@@ -1,4 +1,4 @@
-"""What a CronJob makes is queued, Job by Job; the CronJob itself is nobody's to touch."""
+"""What a CronJob makes is queued, Job by Job; no service changes the CronJob itself."""
 
 from __future__ import annotations
 

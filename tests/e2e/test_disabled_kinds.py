@@ -1,4 +1,4 @@
-"""Under Kueue's default settings, who queues an object of a kind that is not enabled is told so."""
+"""Under Kueue's default settings, an object of a disabled kind that names a queue gets an Event."""
 
 from __future__ import annotations
 

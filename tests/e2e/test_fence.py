@@ -1,4 +1,4 @@
-"""In a fenced namespace nothing runs that names no queue, and who names one later is started."""
+"""In a fenced namespace no job runs that names no queue; one that names it later is started."""
 
 from __future__ import annotations
 
@@ -72,11 +72,11 @@ async def test_what_names_no_queue_waits_beside_what_is_queued_and_starts_once_i
     async with run_services(wanted, print):
         await until(all_are_there, "the Deployment has its pod")
         await submit(api, NAME, "queued", cpu="1", seconds=1)
-        await until(partial(ends, api, "queued"), "who names a queue has all of it, and runs")
+        await until(partial(ends, api, "queued"), "a Job with a queue has all of it, and runs")
         assert not await starts(api, "bare")
         assert all(map(is_held, await unqueued_pods(api)))
         body = msgspec.json.encode({"metadata": {"labels": {QUEUE_NAME: NAME}}})
         answer = await api.request("PATCH", f"{JOBS}/bare", body=body, content_type=MERGE_PATCH)
         assert answer.status == 200, answer.body
-        await until(partial(starts, api, "bare"), "who names a queue later starts")
+        await until(partial(starts, api, "bare"), "a Job with a later queue starts")
         assert all(map(is_held, await unqueued_pods(api)))

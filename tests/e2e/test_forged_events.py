@@ -1,4 +1,4 @@
-"""Somebody who has the bus's password publishes orders that nobody gave: no job starts by them."""
+"""An intruder with the bus's password publishes forged orders: no job starts by them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EVENTS = "tidegate_local_events"
 
 
 class Forger:
-    """Who reads EVENTS and writes to it as he likes."""
+    """An intruder that reads EVENTS and writes to it as it likes."""
 
     def __init__(self, url: str) -> None:
         self._url = url

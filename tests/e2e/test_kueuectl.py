@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.real, pytest.mark.slow]
 
 
 class Cli:
-    """kueuectl, run as somebody who may do all."""
+    """kueuectl, run as a user who may do all."""
 
     def __init__(self, program: Path, kubeconfig: str) -> None:
         self._program, self._kubeconfig = program, kubeconfig

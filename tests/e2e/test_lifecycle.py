@@ -129,7 +129,7 @@ async def test_time_evicts_deactivates_and_deletes(
 async def test_one_is_admitted_after_the_other_was_ready(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
-    await clear(api)  # whoever holds quota anywhere and is not ready would block all others
+    await clear(api)  # a workload anywhere that holds quota and is not ready blocks all others
     await make_queues(api, {"turns": "4"})
     life, blocking = Living(api, "turns"), "waitForPodsReady: {blockAdmission: true}\n"
     async with run_services(configured(tmp_path, own_api, blocking), print) as running:

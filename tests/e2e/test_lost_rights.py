@@ -51,7 +51,7 @@ async def test_a_preemptor_that_may_no_longer_be_admitted_is_not(
     async with run_services(alone(tmp_path, own_api), print) as running:
         await life.make("runs")
         await life.shows("runs", "Admitted=True Admitted")
-        os.kill(running.supervisor.pid("actuator"), signal.SIGSTOP)  # nobody stops the victim
+        os.kill(running.supervisor.pid("actuator"), signal.SIGSTOP)  # so the victim is not stopped
         await life.make("urgent", priority=5)
         await eventually(lambda: preempts(running, "urgent"), "it preempts")
         await life.change(NAMESPACE, metadata={"labels": {"team": None}})

@@ -110,7 +110,7 @@ async def says(there: World, worker: str, active: str) -> None:
 
 
 async def revoke(there: World, site: Site, token: str) -> None:
-    """Delete the manager's account of a worker, and wait until nobody gets in with its token."""
+    """Delete the manager's account of a worker, and wait until the worker refuses its token."""
     await site.remove(f"{ACCOUNTS}/{ACCOUNT}")
     review = msgspec.json.encode({"spec": {"token": token}})
 

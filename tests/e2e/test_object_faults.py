@@ -1,4 +1,4 @@
-"""Objects do what nobody told us of: deleted unseen, started by hand, replaced, malformed."""
+"""Objects change without a notice: deleted unseen, started by hand, replaced, malformed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def test_jobs_are_deleted_while_no_ingest_watches(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
     async with ordeal(api, alone(tmp_path, own_api), "unseen") as trial:
-        # Who runs for ever holds all quota: the others start only once the deletions are known.
+        # An endless Job holds all quota: the others start only once the deletions are known.
         doomed = await trial.submit(4, seconds=3_600)
         await full(trial)
         rest = await trial.submit(16)
@@ -57,7 +57,7 @@ async def test_a_waiting_job_is_unsuspended_by_hand(
         await eventually(lambda: impatient in trial.waiting_now(), "it waits")
         before = trial.generation(impatient)
         await unsuspend(api, trial.namespace, impatient)
-        # It may be stopped again sooner than anybody looks: each of the two writes counts one.
+        # It may be stopped again sooner than a poll sees: each of the two writes counts one.
         await eventually(lambda: trial.generation(impatient) > before, "it was let go")
         await eventually(lambda: trial.generation(impatient) > before + 1, "and is stopped again")
 

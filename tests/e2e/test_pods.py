@@ -155,7 +155,7 @@ async def test_a_group_starts_together_and_takes_a_replacement(
     async with yard(api, own_api, tmp_path, "life-group") as (here, _):
         await here.member("one", "crew", 40)
         await here.make(pod("alone", here.namespace, 1))
-        await until(here.seen("alone", here.act.ended), "who waits for nobody goes first")
+        await until(here.seen("alone", here.act.ended), "a pod without a group goes first")
         assert "crew" not in await here.workloads()
         await here.member("two", "crew", 15, **{"simulate/exit-code": "1"})
         for name in ("one", "two"):

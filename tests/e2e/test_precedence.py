@@ -1,4 +1,4 @@
-"""Who goes before whom, by boosts, gates, guarantees and flavors, on a real API server."""
+"""Order of workloads, by boosts, gates, guarantees and flavors, on a real API server."""
 
 from __future__ import annotations
 
@@ -142,5 +142,5 @@ async def test_a_job_that_waits_changes_its_queue_and_is_stopped_when_it_ran_too
         assert answer.status == 200, answer.body
         await until(runs, "it runs where it was led")
         await until(stopped, "it is stopped for good when its time is over")
-        await until(gone, "it is deleted when nobody wants it any more")
+        await until(gone, "it is deleted when its retention is over")
         audit(running)

@@ -1,4 +1,4 @@
-"""Who goes first after its pods were not ready in time, on a real API server."""
+"""Order of workloads after their pods were not ready in time, on a real API server."""
 
 from __future__ import annotations
 

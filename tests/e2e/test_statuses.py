@@ -125,7 +125,7 @@ async def test_a_queue_that_cannot_admit_says_why_and_so_do_its_local_queues(
     body = msgspec.json.encode({"status": {"conditions": [ACTIVE]}})
     path = f"/apis/{KUEUE}/admissionchecks/st-far/status"
     assert (await api.request("PATCH", path, body=body, content_type=MERGE_PATCH)).status == 200
-    for name, check in {"st-multi": "st-far", "st-unknown": "st-nobody"}.items():
+    for name, check in {"st-multi": "st-far", "st-unknown": "st-none"}.items():
         strategy = {"admissionChecks": [{"name": check}]}
         await make(api, "ClusterQueue", name, admissionChecksStrategy=strategy)
     for name, queue in {"st-1": "st-multi", "st-2": "st-absent"}.items():
@@ -133,7 +133,7 @@ async def test_a_queue_that_cannot_admit_says_why_and_so_do_its_local_queues(
     async with house(tmp_path, own_api):
         for path, wanted, text in (
             ("clusterqueues/st-multi", "AdmissionCheckInactive", "st-far needs multiKueue"),
-            ("clusterqueues/st-unknown", "AdmissionCheckNotFound", "no AdmissionCheck st-nobody"),
+            ("clusterqueues/st-unknown", "AdmissionCheckNotFound", "no AdmissionCheck st-none"),
             ("namespaces/st-1/localqueues/st-1", "ClusterQueueIsInactive", ""),
             ("namespaces/st-2/localqueues/st-2", "ClusterQueueDoesNotExist", ""),
         ):

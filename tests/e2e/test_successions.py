@@ -1,4 +1,4 @@
-"""Whoever starts in the place of a process that was killed does not wait for its lease."""
+"""A process that starts in the place of one that was killed does not wait for its lease."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tidegate.kube.ports import KubernetesApi
 pytestmark = pytest.mark.real
 LEASE_S = 120
 BACK_S = 60.0
-"""Whoever waited for a lease would be back after two minutes; an idle machine keeps 5 s."""
+"""A process that waits for a lease is back after two minutes; an idle machine keeps 5 s."""
 
 
 @pytest.mark.slow

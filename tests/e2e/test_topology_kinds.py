@@ -85,7 +85,7 @@ _WORKERS: dict[str, Object] = {
         "spec.trainer.resourcesPerNode": {"requests": {"cpu": CPU}},
         "spec.runtimePatches": [
             {
-                "manager": "example.com/somebody",
+                "manager": "example.com/controller",
                 "trainingRuntimeSpec": {
                     "template": {
                         "spec": {

@@ -1,4 +1,4 @@
-"""Nothing runs that nobody can charge or place, and what is another controller's is left alone."""
+"""No job runs that cannot be charged or placed, and another controller's is left alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A framework is taken out of the configuration while its jobs run: nobody waits for them."""
+"""A framework is taken out of the configuration while its jobs run: no workload waits for them."""
 
 from __future__ import annotations
 

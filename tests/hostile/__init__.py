@@ -1,1 +1,1 @@
-"""Whatever anybody writes: drawn at random, fed to everything that reads it."""
+"""Whatever users and clients write: drawn at random, fed to everything that reads it."""

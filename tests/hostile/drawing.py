@@ -25,7 +25,7 @@ from tidegate.kinds import names
 Object = dict[str, Any]
 Path = tuple[str | int, ...]
 DIGITS = "9" * 5_000
-TEXTS_OF_NOBODY = (
+ABSURD_TEXTS = (
     "",
     "\0",
     " ",
@@ -58,7 +58,7 @@ TEXTS_OF_NOBODY = (
     "a," * 5_000,
     "x" * 300_000,
 )
-TEXTS = st.sampled_from(TEXTS_OF_NOBODY) | st.text(
+TEXTS = st.sampled_from(ABSURD_TEXTS) | st.text(
     st.characters(exclude_categories=["Cs"]), max_size=12
 )
 LEAVES = (
@@ -75,7 +75,7 @@ KEYS = tuple(
     for name, value in sorted(vars(names).items())
     if name.isupper() and isinstance(value, str) and "/" in value
 )
-"""Every label and annotation that anybody of us reads."""
+"""Every label and annotation that Tidegate reads."""
 WRITTEN = st.dictionaries(st.sampled_from(KEYS), TEXTS, max_size=4)
 OWNERS = st.lists(
     st.fixed_dictionaries(

@@ -1,7 +1,7 @@
-"""What nobody thought of, raised in the middle of one object, event or order: the others go on.
+"""An unexpected error in the middle of one object, event or order: the others go on.
 
 A fault is put where the code calls what is one object's: a kind's own functions, the core, a
-projection's writer. Each is counted, and told where whoever looks at the object finds it.
+projection's writer. Each is counted, and told where users who look at the object find it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from tidegate.jobs.batch import batch_job
 from tidegate.jobs.registry import JOB_KINDS
 
 BATCH_JOB = batch_job.KIND.name
-BUG = "nobody thought of this"
+BUG = "an error that no code expects"
 
 
 class UnthoughtOfError(Exception):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from tests.cli.conftest import sample
-from tests.hostile.drawing import DIGITS, TEXTS_OF_NOBODY, VALUES, places, put
+from tests.hostile.drawing import ABSURD_TEXTS, DIGITS, VALUES, places, put
 from tests.parts.drawn import drawn
 from tidegate.cli.program import build
 from tidegate.errors import SettingsError, TidegateError
@@ -121,7 +121,7 @@ COMMANDS = (
     ("{}",),
 )
 ARGUMENTS = [
-    *(text for text in TEXTS_OF_NOBODY if "\0" not in text and len(text) < 10_000),
+    *(text for text in ABSURD_TEXTS if "\0" not in text and len(text) < 10_000),
     "9" * 32,
 ]
 

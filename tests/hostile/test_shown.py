@@ -1,4 +1,4 @@
-"""What is shown of any job, and an order that meets what nobody thought of: others go on."""
+"""What is shown of any job, and an order that meets an unexpected error: others go on."""
 
 from __future__ import annotations
 

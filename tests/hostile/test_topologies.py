@@ -1,4 +1,4 @@
-"""Topologies, nodes and requests that nobody would write: bounded, told, and others go on."""
+"""Absurd topologies, nodes and requests: bounded, told, and others go on."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from tidegate.model.topology import HOSTNAME, NodeSpec, Taint
 DIGITS = "9" * 5_000
 AMOUNTS = st.sampled_from((-(10**18), -1, 0, 1, 2_000, 10**18, UNLIMITED))
 SIZES = st.sampled_from((-1, 0, 1, 2, 3, 5, 7, INT32_MAX))
-LEVELS = st.sampled_from(("", "rack", HOSTNAME, "nobody", "x" * 100_000))
+LEVELS = st.sampled_from(("", "rack", HOSTNAME, "absent", "x" * 100_000))
 COUNTS = st.sampled_from((0, 1, 2, 3, 10, INT32_MAX))
 
 
 @st.composite
 def requests(draw: st.DrawFn) -> TopologyRequest:
-    """Draw what a podset may ask for, if nobody had checked it."""
+    """Draw what a podset may ask for, without any validation."""
     layers = st.builds(SliceLayer, level=LEVELS, size=SIZES)
     return TopologyRequest(
         required=draw(LEVELS),

@@ -1,4 +1,4 @@
-"""What a job's own labels and annotations say of managers and copies: anybody may write them."""
+"""What a job's own labels and annotations say of managers and copies: any user may write them."""
 
 from __future__ import annotations
 

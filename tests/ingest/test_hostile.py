@@ -1,4 +1,4 @@
-"""What nobody can read, or what a waiting job owns, is told with how it stands; others go on."""
+"""Objects that are unreadable or owned by a waiting job are observed with their state."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def owner(name: str, api_version: str = "batch/v1", kind: str = "Job") -> Object
 
 
 def observed_jobs(joins: JobIndex, obj: Object) -> dict[str, JobObserved]:
-    """Observe a Job; return what is told of whom."""
+    """Observe a Job; return the observations by name."""
     seen = decode_object(msgspec.json.encode(obj), KIND.seen)
     observed = (observation for _, observation in joins.job(KIND, seen))
     return {

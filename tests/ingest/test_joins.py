@@ -49,7 +49,7 @@ def test_a_workload_that_is_deactivated_deactivates_its_job() -> None:
             await stage.hear(Heartbeat)
             stage.change(path, {"spec": {"active": False}})
             await stage.hear(JobObserved, lambda observation: not observation.active)
-            stage.remove(path)  # whoever deletes it wishes nothing any more
+            stage.remove(path)  # without the Workload no override is left
             await asyncio.sleep(5)
         assert [observation.active for observation in await jobs(stage)] == [True, False, True]
         assert {observation.kind for observation in await jobs(stage)} == {"batch/job"}

@@ -251,7 +251,7 @@ def test_what_pods_claim_is_no_news_alone_and_reported_by_the_next_list() -> Non
                 {},
                 {"default/w": {"cpu": 1_000, "pods": 1}},
             )
-            delete(stage, "one")  # who was told is told to be gone
+            delete(stage, "one")  # a sum that was reported is reported as gone
             await stage.hear(ObjectGone, lambda obs: obs.resource == NODE_PODS)
 
     run_virtually(run())

@@ -1,4 +1,4 @@
-"""Whose a Workload is, on the embedded API server: its maker's, a job's, or nobody's any more."""
+"""Whose a Workload is, on the embedded API server: its creator's, a job's, or without an owner."""
 
 from __future__ import annotations
 

@@ -235,7 +235,7 @@ def test_each_group_is_reported_by_itself_and_gone_when_it_is_scaled_down() -> N
     run_virtually(run())
 
 
-def test_a_set_without_a_queue_is_nobodys_and_may_come_back() -> None:
+def test_a_set_that_loses_its_queue_may_come_back() -> None:
     async def run() -> None:
         stage = served()
         stage.make(SETS, stateful())

@@ -120,7 +120,7 @@ def test_a_version_that_is_too_old_leads_to_a_list_that_misses_no_deletion() -> 
             stage.api.down = False
             await stage.hear(JobObserved, lambda candidate_job: candidate_job.name == "other")
             await stage.hear(SyncCompleted, lambda obs: obs.round == 2)
-        assert await gone(stage) == []  # nobody saw it go: the round says who is there
+        assert await gone(stage) == []  # no watch saw it go: the round says what is there
         first, second = await rounds(stage, "jobs.batch")
         assert first.present == (made["metadata"]["uid"],)
         assert second.present == (other["metadata"]["uid"],)
@@ -218,7 +218,7 @@ def test_a_change_that_no_decision_depends_on_is_not_reported() -> None:
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
             path = f"{KUEUE}/resourceflavors/spot"
-            stage.change(path, {"metadata": {"labels": {"seen": "by-nobody"}}})
+            stage.change(path, {"metadata": {"labels": {"seen": "no"}}})
             await asyncio.sleep(5)
             before = len(await stage.heard())
             stage.change(path, {"spec": {"nodeLabels": {"type": "on-demand"}}})

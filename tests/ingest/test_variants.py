@@ -45,7 +45,7 @@ def test_what_a_check_says_of_a_variant_it_says_of_the_job() -> None:
         path = f"{WORKLOADS}/job-train-fast"
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
-            stage.change(path, {"spec": {"active": False}})  # nobody's wish about the job
+            stage.change(path, {"spec": {"active": False}})  # no override of the job
             stage.change(f"{path}/status", {"status": HOLDS})
             await stage.hear(JobObserved, lambda obs: bool(obs.checks))
             stage.remove(path)

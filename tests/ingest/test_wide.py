@@ -1,4 +1,4 @@
-"""One write that changes thousands of jobs: the others have their turn, and nobody returns.
+"""One write that changes thousands of jobs: others have their turn, no deleted one returns.
 
 Of what it may change no more is observed than what does change.
 """

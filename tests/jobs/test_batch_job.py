@@ -1,4 +1,4 @@
-"""Starts and stops of a batch Job from where somebody else has left it."""
+"""Starts and stops of a batch Job from any state in which a user or controller left it."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_most_kinds_can_say_who_runs_them() -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 def test_what_another_controller_runs_is_left_alone(name: str) -> None:
-    observation = run_by(KINDS[name], "example.com/somebody")
+    observation = run_by(KINDS[name], "example.com/controller")
     assert (observation.queue, observation.podsets) == ("", ())
 
 

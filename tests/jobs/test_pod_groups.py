@@ -1,4 +1,4 @@
-"""Groups of pods: who belongs, when they are whole, what each needs to start and to stop."""
+"""Groups of pods: which pods belong, when they are whole, what each needs to start and stop."""
 
 from __future__ import annotations
 

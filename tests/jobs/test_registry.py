@@ -18,7 +18,7 @@ from tidegate.model.declaration import Declaration, DeclaredPodSet, Sign
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "kinds.md"
 OF_OTHERS = ("workload", "pod-group")
-"""Suspended by no policy of their own: by whoever made it, or with the pods they are."""
+"""No policy of their own suspends these: their creator does, or the pods that they are of."""
 OF_PODS = ("pod", *OF_OTHERS, *SETS)
 """Their end-to-end tests are their own."""
 OBSERVED = {name: {field for case in cases for field in case.expected} for name, cases in kinds()}

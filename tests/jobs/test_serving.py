@@ -154,7 +154,7 @@ def test_a_stop_takes_the_start_back_first_then_marks_who_waits_and_deletes_who_
     assert waiting["metadata"]["annotations"][DECISION] == "L1/6"
 
 
-def test_a_pod_that_only_says_whose_it_is_by_name_is_nobodys() -> None:
+def test_a_pod_that_names_its_set_in_its_name_alone_is_no_member() -> None:
     member = stateful_set.member
     assert member(read(pod(0), Pod).metadata) is not None
     assert member(read(pod(0, name="db-x"), Pod).metadata) is None

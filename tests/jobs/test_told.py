@@ -145,7 +145,7 @@ def test_kinds_are_known_by_kueues_names() -> None:
 
 
 @pytest.mark.parametrize(("managed", "asks"), [("true", True), ("false", False), (None, False)])
-def test_only_a_pod_that_was_gated_when_it_was_made_is_anybodys(
+def test_only_a_pod_that_was_gated_when_it_was_made_asks_for_admission(
     managed: str | None, *, asks: bool
 ) -> None:
     labels = {} if managed is None else {"kueue.x-k8s.io/managed": managed}

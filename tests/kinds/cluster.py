@@ -72,7 +72,7 @@ class Cluster:
         return await self._send("PATCH", place(manifest) + sub, {}, part, MERGE_PATCH)
 
     async def apply(self, manifest: Manifest) -> Answer:
-        """Apply a manifest by the server's own rules, whoever owned its fields before."""
+        """Apply a manifest server-side, and take over fields that other managers own."""
         query = {"fieldManager": "tests", "force": "true"}
         return await self._send("PATCH", place(manifest), query, manifest, APPLY_PATCH)
 

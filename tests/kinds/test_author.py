@@ -1,4 +1,4 @@
-"""Who made a job or changed a quota stands on the object, and cannot be written by hand."""
+"""The author of a job or of a quota change stands on the object, and cannot be forged."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidegate.kube.client import Access, connect
 
 pytestmark = pytest.mark.real
 USERS = ("alice", "bob")
-FORGED = {"metadata": {"annotations": {AUTHOR: "somebody else"}}}
+FORGED = {"metadata": {"annotations": {AUTHOR: "mallory"}}}
 
 
 def queue(cpu: str, **spec: str) -> Manifest:

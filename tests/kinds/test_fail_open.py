@@ -1,4 +1,4 @@
-"""No policy may stand in anybody's way: not by an error, nor by a missing CRD."""
+"""No policy may block a write that it does not forbid: not by an error, nor by a missing CRD."""
 
 from __future__ import annotations
 

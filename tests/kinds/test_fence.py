@@ -1,4 +1,4 @@
-"""What passes by no queue: a namespace that is fenced, and kinds that nobody here queues."""
+"""What passes by no queue: a namespace that is fenced, and kinds that Tidegate does not queue."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ PARTITION, MOVE_TO = "tidegate.dev/partition", "tidegate.dev/move-to"
 STEPS: tuple[tuple[dict[str, str | None], bool], ...] = (
     ({PARTITION: "2"}, False),
     ({MOVE_TO: "1000"}, False),
-    ({PARTITION: "2", MOVE_TO: "2"}, False),  # nobody has asked for it before
+    ({PARTITION: "2", MOVE_TO: "2"}, False),  # no move to 2 was requested before
     ({MOVE_TO: "2"}, True),
     ({PARTITION: "3"}, False),
     ({MOVE_TO: "3"}, True),

@@ -70,7 +70,7 @@ async def test_a_watch_that_is_half_open_ends_soon_after_its_time(*, quick: bool
         response = web.StreamResponse()
         await response.prepare(request)
         await response.write(b"{}\n")
-        await asyncio.Event().wait()  # as if nobody were there any more
+        await asyncio.Event().wait()  # as if the server were gone
         return response
 
     async with server(silent) as url:

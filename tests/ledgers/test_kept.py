@@ -1,7 +1,7 @@
 """Ledgers of every version verify for ever: their chain, their decisions, their reports.
 
 ``kept/<version>-<what>.jsonl.gz`` is never written anew; a release adds its own with
-``python -m tests.ledgers``. Who finds a test here red has changed what history means: see
+``python -m tests.ledgers``. A test here that fails means that history reads differently: see
 docs/adr/0003 and 0008.
 """
 

@@ -56,7 +56,7 @@ class Stage:
     jobs: dict[str, JobObserved] = field(default_factory=dict)
     orders: dict[str, tuple[bool, int]] = field(default_factory=dict)  # start or stop, and its seq
     former: dict[str, str] = field(default_factory=dict)  # what their Workloads noted before
-    unshown: set[str] = field(default_factory=set)  # whose Workloads nobody writes
+    unshown: set[str] = field(default_factory=set)  # jobs whose Workloads are not written
     deaf: set[str] = field(default_factory=set)
     version: int = 100
     beats: int = 1

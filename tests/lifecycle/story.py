@@ -114,7 +114,7 @@ class Player:
                 yield from (stage.stand(name, **fields) for name, fields in value.items())
             case "grow", dict():
                 yield from (stage.grow(name, pods) for name, pods in value.items())
-            case "activate", str():  # so soon that nobody saw it inactive
+            case "activate", str():  # so soon that no watch saw it inactive
                 yield stage.activate(value)
             case "finish", str():
                 yield stage.change(value, finished="Succeeded", message="Done.")

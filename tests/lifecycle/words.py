@@ -9,7 +9,7 @@ from tidegate.contracts.decision_kinds.queues import BudgetReached, BudgetRenewe
 
 
 def decision_line(event: made.DecisionEvent) -> str:
-    """Return an event's type, whom it is about and what distinguishes it."""
+    """Return an event's type, its workload or queue, and what distinguishes it."""
     if isinstance(event, made.ClusterQueueReadinessChanged):
         return f"ClusterQueueReadinessChanged {event.cluster_queue} {event.reason}"
     if isinstance(event, made.ClusterQueueReleased):

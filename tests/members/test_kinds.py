@@ -26,7 +26,7 @@ FRAMEWORKS = "batch/job,jobset.x-k8s.io/jobset,pod,pod-group"
 
 
 def in_group(name: str, number: int, total: int) -> Object:
-    """Return one gated pod of a group, as whoever makes pods where no policy gates them."""
+    """Return one gated pod of a group, as its creator writes it where no policy gates pods."""
     template = pods_template("1", 3)
     labels = {"kueue.x-k8s.io/queue-name": QUEUE, GROUP: name, "kueue.x-k8s.io/managed": "true"}
     notes = {**template["metadata"]["annotations"], TOTAL: str(total)}

@@ -19,7 +19,7 @@ from tidegate.bus.streams import Streams
 pytestmark = pytest.mark.real
 BODY = b'{"kind":"Job"}'
 DIGEST = sha256(BODY).hexdigest()
-API, NOBODY, DEADLINE_S = "$JS.API.", "nobody.may", 60
+API, FORBIDDEN, DEADLINE_S = "$JS.API.", "forbidden.subject", 60
 MAY = {
     "tidegate.east.observed.jobs%2Ebatch.team.j": {"ingest", "leaf"},
     "tidegate.east.observed.actuation.team.j": {"actuator", "leaf"},
@@ -68,10 +68,10 @@ async def _refused(servers: Servers, user: str) -> str:
     url = f"nats://tidegate_east_{user}:{known}@127.0.0.1:{servers.ports[HUB]}"
     await client.connect(url, error_cb=note, allow_reconnect=False)
     try:
-        for subject in (*MAY, NOBODY):  # refusals come in order, so with the last all have come
+        for subject in (*MAY, FORBIDDEN):  # refusals come in order, so with the last all have come
             await client.publish(subject, b"{}")
         async with asyncio.timeout(DEADLINE_S):
-            while not names or NOBODY not in names[-1]:
+            while not names or FORBIDDEN not in names[-1]:
                 await asyncio.sleep(0.01)
     finally:
         await client.close()

@@ -1,4 +1,4 @@
-"""An external dispatcher: whatever writes ``status.nominatedClusterNames`` says who is asked."""
+"""An external dispatcher: ``status.nominatedClusterNames`` says which clusters are tried."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_an_external_dispatcher_says_who_is_asked() -> None:
             world.manager.stage.make(JOBS, job("train", 60))
             await until(lambda: world.holds("QuotaReserved"), "it has quota here")
             await asyncio.sleep(60)
-            assert world.is_clean(), "nobody was nominated"
+            assert world.is_clean(), "no cluster was nominated"
             nominate(world, "w2")
             await until(lambda: world.status().get("clusterName") == "w2", "it runs there")
             assert "nominatedClusterNames" not in world.status()

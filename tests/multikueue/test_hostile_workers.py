@@ -1,4 +1,4 @@
-"""A worker cluster that answers as it pleases harms nobody but who was sent there."""
+"""A worker cluster that answers as it pleases harms only the workloads that were sent there."""
 
 from __future__ import annotations
 

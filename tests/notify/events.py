@@ -1,4 +1,4 @@
-"""Events of a ledger that nobody wrote, for rules."""
+"""Invented events of a ledger, for rules."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from tidegate.ports import free_ports
 START_S = 30.0
 ANSWER_S = 10.0
 ADMIN = "admin"
-"""A user of the account that may do everything, as the people have who run NATS."""
+"""A user of the account that may do everything, as the operators of NATS have."""
 
 
 class Servers:

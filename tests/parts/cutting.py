@@ -1,4 +1,4 @@
-"""Somebody between a client and PostgreSQL, who cuts connections at the commit.
+"""A proxy between a client and PostgreSQL that cuts connections at the commit.
 
 ``Cut`` says when: what the client knows is the same each time, and what happened is not.
 """
@@ -18,7 +18,7 @@ from sqlalchemy import make_url
 from tests.parts.postgresql import INSTALL
 
 Cut = Literal["before", "behind", "late"]
-"""The commit never arrives; it is done and its answer lost; it arrives once somebody else writes.
+"""The commit never arrives; it is done and its answer lost; it arrives once another client writes.
 
 The last: a connection that the client took for dead was not, and the server goes on with it.
 """
@@ -42,7 +42,7 @@ class Cutter:
         self.planned = deque[Cut]()  # for the next commits
         self.done = list[Cut]()
         self._server, self._folder = server, folder
-        self._written = threading.Event()  # somebody wrote since a commit was held back
+        self._written = threading.Event()  # a client wrote since a commit was held back
         self._open = set[socket.socket]()
         self._listener = socket.socket(socket.AF_UNIX)
 

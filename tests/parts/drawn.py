@@ -1,6 +1,6 @@
 """How much a property test draws: always the same in ``make test``, more and anew at night.
 
-What a night finds is kept by ``@example``, since nobody draws it again.
+What a night finds is kept by ``@example``, since no other run draws it again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An API server with somebody in between, who delays, loses and refuses as a test says."""
+"""An API server with a proxy in between that delays, loses and refuses as a test says."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Interposed:
     ) -> Response:
         self.requests.append((method, path))
         if self.down:
-            raise ApiUnreachableError("nobody there")
+            raise ApiUnreachableError("no server there")
         answered = await self.before(method, path) if self.before else None
         if answered is not None:
             return answered
@@ -51,7 +51,7 @@ class Interposed:
         self, path: str, query: Mapping[str, str]
     ) -> AsyncGenerator[AsyncIterator[bytes]]:
         if self.down:
-            raise ApiUnreachableError("nobody there")
+            raise ApiUnreachableError("no server there")
         async with self.api.watch(path, query) as lines:
             yield self._breaking(lines)
 

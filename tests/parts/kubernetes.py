@@ -1,7 +1,7 @@
 """Kubernetes for tests: the embedded server in process, and a real control plane from Go.
 
 Import the fixtures into a conftest. The real one is shared by all workers of a run and stopped by
-the last that leaves; whoever restarts or floods one takes ``own_plane``.
+the last that leaves; a test that restarts or floods one takes ``own_plane``.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def bring_up(plane: ControlPlane, folder: Path, owner: int) -> None:
 
 
 async def make_namespace(api: KubernetesApi) -> str:
-    """Create a namespace that nobody else has, and return its name."""
+    """Create a namespace of a random name, and return that name."""
     name = f"test-{secrets.token_hex(4)}"
     body = msgspec.json.encode({"metadata": {"name": name}})
     answer = await api.request("POST", "/api/v1/namespaces", body=body)
@@ -162,7 +162,7 @@ def release_of_tests() -> Release:
 
 @contextmanager
 def counted(path: Path, step: int = 1) -> Generator[int]:
-    """Count who uses something, across processes; others wait until the block ends."""
+    """Count the users of something, across processes; others wait until the block ends."""
     with path.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         count = (int(path.read_text()) if path.exists() else 0) + step

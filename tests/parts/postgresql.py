@@ -23,6 +23,8 @@ import psycopg
 import pytest
 
 START_S = 60
+SYSTEM_USERS = ("postgres", "nobody")
+"""Users of the machine that may own the server if the tests run as root."""
 INSTALL = "put initdb and postgres on the PATH (Debian: apt-get install postgresql)"
 
 
@@ -41,11 +43,11 @@ class Server:
         return self._url.format(name)
 
     def drop(self, url: str) -> None:
-        """Remove a database, whoever is still connected to it."""
+        """Remove a database, and cut the clients that are still connected to it."""
         self.execute(f"DROP DATABASE {_name(url)} WITH (FORCE)")
 
     def replace(self, url: str, template: str) -> None:
-        """Make an empty database a copy of another one, to which nobody is connected."""
+        """Make an empty database a copy of another one, to which no client is connected."""
         self.drop(url)
         self.execute(f"CREATE DATABASE {_name(url)} TEMPLATE {_name(template)}")
 
@@ -112,7 +114,7 @@ def _from_binaries(programs: Path) -> Iterator[Server]:
 
 @contextmanager
 def owned_folder() -> Generator[Path]:
-    """Lend a folder that whoever runs the server may write to; it is removed at the end."""
+    """Lend a folder that the server's user may write to; it is removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix="tidegate-pg-"))
     try:
         os.chown(folder, owner().get("user", -1), owner().get("group", -1))  # -1: as it is
@@ -174,7 +176,7 @@ def _from_container() -> Iterator[Server]:
 
 
 class Owner(TypedDict, total=False):
-    """Whom a process is started as; empty: whoever starts it."""
+    """The user of a process; empty: the user of the tests."""
 
     user: int
     group: int
@@ -182,18 +184,18 @@ class Owner(TypedDict, total=False):
 
 
 def owner() -> Owner:
-    """Return whom to start the server as: PostgreSQL refuses to run as root."""
+    """Return the user to start the server as: PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return {}
-    for name in ("postgres", "nobody"):
+    for name in SYSTEM_USERS:
         try:
             user = pwd.getpwnam(name)
         except KeyError:
             continue
         return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
     pytest.skip(
-        "PostgreSQL refuses to run as root, and there is no user postgres or nobody: create one, "
-        "or run the tests as another user than root."
+        f"PostgreSQL refuses to run as root, and there is no user {' or '.join(SYSTEM_USERS)}: "
+        "create one, or run the tests as another user than root."
     )
 
 

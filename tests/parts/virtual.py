@@ -1,4 +1,4 @@
-"""An event loop whose clock jumps to the next deadline as soon as nobody has anything to do.
+"""An event loop whose clock jumps to the next deadline as soon as no task has anything to do.
 
 Ten minutes of waiting take no time, and what happens does not depend on how fast the machine is.
 """
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Jumping(selectors.DefaultSelector):
-    """Never sleeps: time that nobody uses is skipped."""
+    """Never sleeps: time in which every task waits is skipped."""
 
     deaf = False  # no descriptor is ever ready, so none is asked
 

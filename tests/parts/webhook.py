@@ -93,7 +93,7 @@ def webhook(
 
 
 def free_port() -> int:
-    """Return a port of loopback that nobody listens on."""
+    """Return a port of loopback that no process listens on."""
     return free_ports(1)[0]
 
 

@@ -60,7 +60,7 @@ class Ground(Stage):
         self._show(admission=admission, conditions=conditions, admissionChecks=checks)
 
     def evict(self) -> None:
-        """Let the Workload lose its quota; who was in Retry counts that."""
+        """Let the Workload lose its quota; a check in Retry counts that."""
         before = self.state()
         count = before.get("retryCount", 0) + (before["state"] == "Retry")
         conditions = [condition("QuotaReserved", "False"), condition("Evicted")]

@@ -81,7 +81,7 @@ def test_a_request_of_a_lost_reservation_counts_for_no_other() -> None:
             await eventually(lambda: ground.state()["state"] == "Ready")
             old = ground.read(f"{REQUESTS}/w-c-1")["metadata"]["uid"]
             ground.evict()
-            ground.reserve()  # before anybody could look
+            ground.reserve()  # before any reader could look
 
             def made_anew() -> bool:
                 value = ground.read(REQUESTS)["items"]

@@ -1,4 +1,4 @@
-"""What the events of others say of one workload's waits: who was ahead, and what made room."""
+"""What the events of others say of one workload's waits: what was ahead, and what made room."""
 
 from __future__ import annotations
 
@@ -144,6 +144,6 @@ def test_the_user_that_stopped_its_local_queue_is_shown(world: World) -> None:
     world.turn(world.wait(5), replace(before, version=900, spec=spec))
     _, [waited], _ = looked(world, second)
     assert needed_text(waited).startswith("LocalQueue team/c was stopped (author not recorded) at ")
-    # In a queue that goes on nobody is told of the stop any more.
+    # In a queue that goes on no workload's answer mentions the stop any more.
     world.turn(world.wait(5), replace(before, version=901))
     assert looked(world, second)[1][0].stopped == ()

@@ -47,7 +47,7 @@ MOVED: list[list[Step]] = [
     [OTHER, ("submit", 1, 7, 0)],
     [("delete", 0, 0, 0), ("obey", 0, 0, 0), ("ask", 0, 8, 0)],
 ]
-"""Who was preempted goes to a queue of another tree, and is let in by the preemptor's start."""
+"""A victim goes to a queue of another tree, and is let in by the preemptor's start."""
 
 
 def observations(world: World, batch: list[Step]) -> list[Observation]:

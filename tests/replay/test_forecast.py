@@ -1,4 +1,4 @@
-"""A range for when somebody might start: it holds what comes to pass if the assumptions do."""
+"""A range for when a workload may start: it holds what comes to pass if the assumptions do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidegate.replay.simulator.forecast import Ran, Start, forecast, ran
 from tidegate.replay.simulator.trees import deciding_with, trees_of
 
 SECOND_US, MINUTE_US = 1_000_000, 60_000_000
-NOBODY = Ran(by_queue={}, every=[])
+NO_RUNS = Ran(by_queue={}, every=[])
 SWEEP, HUGE = "a/job-sweep-734ea", "a/job-huge-d526e"
 lengths = st.lists(st.integers(1, 90), min_size=1, max_size=9)
 jobs = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 5), st.integers(0, 2)), max_size=9)
@@ -26,13 +26,13 @@ def test_what_ended_within_a_part_of_a_history_says_how_long_jobs_run() -> None:
     known = ran(ENTRIES)
     assert known.by_queue == {"a/main": [4_200 * SECOND_US], "b/main": [4_199 * SECOND_US]}
     assert known.every == sorted(run for runs in known.by_queue.values() for run in runs)
-    assert ran(ENTRIES[40:60]) == NOBODY
+    assert ran(ENTRIES[40:60]) == NO_RUNS
 
 
 def test_without_an_ended_job_it_is_now_at_the_earliest_and_no_end_is_shown() -> None:
     state, _ = rebuild(ENTRIES[:51])
     now_us = state.now_us
-    start = forecast(state, NOBODY, now_us, ["team-a"]).starts()[SWEEP]
+    start = forecast(state, NO_RUNS, now_us, ["team-a"]).starts()[SWEEP]
     assert now_us <= start.from_us <= now_us + SECOND_US
     assert start.to_us is None
 

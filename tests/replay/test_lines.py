@@ -1,4 +1,4 @@
-"""Who is ahead by the lines that are kept sorted is who the heaps say, after every event."""
+"""The lines that are kept sorted have the order that the heaps have, after every event."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def entries_of(name: str) -> list[Entry]:
 
 
 def asked(state: State, seq: int) -> list[Workload]:
-    """Return whose place is compared: all who wait now and then, else whose event it was."""
+    """Return the workloads to compare: all that wait now and then, else every seventh."""
     waiting = [each for each in state.workloads.values() if each.phase == "pending"]
     return waiting if seq % 10 == 0 else waiting[seq % 7 :: 7]
 
@@ -48,5 +48,5 @@ def test_a_change_costs_no_walk_through_the_line() -> None:
     for entry in ENTRIES:
         apply_recorded(state, decode(entry.payload))
         lines.follow(state)
-        assert not lines._lines  # noqa: SLF001 - nobody may see that nothing was made
+        assert not lines._lines  # noqa: SLF001 - the public answers hide that nothing was made
         assert state.forest.placed == []

@@ -1,4 +1,4 @@
-"""A ledger that nobody obeys, beside what somebody else did."""
+"""The ledger of a shadow, which no actuator obeys, beside what Kueue did."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def compared(*events: Event) -> Comparison:
     ("events", "what"),
     [
         pytest.param((admitted(5), seen(9)), [], id="alike"),
-        pytest.param((), [], id="nobody starts it"),
+        pytest.param((), [], id="neither starts it"),
         pytest.param((admitted(5),), ["starts only here"], id="the other does not start it"),
         pytest.param((held(2), seen(3)), ["starts only there"], id="no quota here"),
         pytest.param((admitted(5), seen(40)), ["starts earlier"], id="earlier"),

@@ -25,7 +25,7 @@ jobs = st.lists(st.tuples(numbers, numbers, numbers), min_size=3, max_size=9)
 
 
 def crowded(asked: list[tuple[int, int, int]]) -> World:
-    """Return a world in which everybody who may start runs, and who must leave has left."""
+    """Return a world in which every job that may start runs, and each that must leave has left."""
     world = World().open()
     for which, cpus, priority in asked:
         world.turn(world.submit(QUEUES[which % 3], 1 + cpus % 6, priority % 3))

@@ -34,7 +34,7 @@ from tidegate.model.quota import (
 
 QUEUES = ("a", "b", "c")
 """ClusterQueues, each with a LocalQueue of its name; a and b share a cohort."""
-ANYBODY = Preemption(
+EVERY_WAY = Preemption(
     within_cluster_queue="LowerPriority",
     reclaim_within_cohort="Any",
     borrow_within_cohort="LowerPriority",
@@ -105,7 +105,7 @@ class World:
             groups=(ResourceGroup(resources=("cpu",), flavors=flavors),),
             strategy="StrictFIFO" if name == "b" else "BestEffortFIFO",
             namespace_selector=LabelSelector(),
-            preemption=ANYBODY,
+            preemption=EVERY_WAY,
             stop_policy=self.stops.get(name, "None"),
         )
         return observations.ClusterQueueObserved(
@@ -142,7 +142,7 @@ class World:
         return (self.tell(name, state=state),)
 
     def disobey(self, name: str) -> observations.Observation:
-        """Let somebody start or suspend a job by hand."""
+        """Let a user start or suspend a job by hand."""
         state = self.jobs[name].state
         return self.tell(name, state=replace(state, suspended=not state.suspended))
 

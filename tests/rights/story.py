@@ -223,7 +223,7 @@ class Story:
         local = kueue("LocalQueue", "main", clusterQueue=name)
         await self._create(f"{KUEUE}/namespaces/{self._namespace}/localqueues", local)
         # No Job controller feels responsible, so the Job does not end by itself.
-        made = job(managedBy="example.com/nobody")
+        made = job(managedBy="example.com/absent")
         made["metadata"]["namespace"] = self._namespace
         return await self._create(self._jobs, made)
 

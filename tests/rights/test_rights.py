@@ -1,6 +1,6 @@
 """Both services run as their own accounts on a real API server, and ask for what they may.
 
-The roles are compared with what was asked for, so a right that nobody uses fails like one that is
+The roles are compared with what was asked for, so a right that is never used fails like one that is
 missing.
 """
 

@@ -41,7 +41,7 @@ async def test_the_role_gives_a_look_at_each_known_kind_and_no_more(
             return created and listed == {(kind.group, kind.resource) for kind in kinds}
 
         async with alongside(teller.run()):
-            await until(all_are_asked_for, "each kind is listed and somebody is told")
+            await until(all_are_asked_for, "each kind is listed and an Event is created")
     assert recorded.refused == set()
     besides = role("tidegate-actuator-unqueued")
     assert recorded.asked <= besides | role("tidegate-actuator")

@@ -1,4 +1,4 @@
-"""A tree that moves between two schedulers over one stream: whoever ends midway goes on."""
+"""A tree that moves between two schedulers over one stream, though one of them ends midway."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log says of each decision where it stands in the ledger and whom it is about."""
+"""The log says of each decision where it stands in the ledger and which workload it is about."""
 
 from __future__ import annotations
 

@@ -217,7 +217,7 @@ async def test_a_bus_of_another_cluster_or_ledger_is_refused_with_a_sentence(
     key: str, why: str, tmp_path: Path, bus: tuple[str, NatsBus]
 ) -> None:
     url, made = bus
-    for standing in ("", "somebody else's"):
+    for standing in ("", "another owner"):
         if standing:
             await made.register().put(key, standing)
         running = Running(url, tmp_path)

@@ -29,7 +29,7 @@ POLICY = Policy(member_clusters=("east", "west"))
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A stream that nobody can read."""
+    """A stream that cannot be read."""
 
     error: TidegateError
 

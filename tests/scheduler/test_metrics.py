@@ -118,7 +118,7 @@ def test_a_preemption_is_reported_from_both_sides_until_the_quota_is_free(world:
     )
     left = world.value("workload_eviction_latency_seconds_sum", **CQ, reason="Preempted")
     assert left == 3
-    # It waits out of the running until who preempted it has had its turn.
+    # It waits out of the running until its preemptor has had its turn.
     assert world.value("pending_workloads", **CQ, status="inadmissible") == 1
 
 

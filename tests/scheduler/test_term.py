@@ -1,4 +1,4 @@
-"""One of several schedulers leads; whoever loses its term stands by, and none leads in doubt."""
+"""One of several schedulers leads; a leader that loses its term stands by, and none is in doubt."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ Client = Callable[[str], TestClient]
 
 @pytest.fixture(scope="session")
 def ledger(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Return the path of the sample's ledger; nobody writes to it."""
+    """Return the path of the sample's ledger; no test writes to it."""
     path = tmp_path_factory.mktemp("serve") / "ledger.db"
     with filled(f"sqlite:///{path}", TURNS):
         return str(path)
@@ -33,13 +33,13 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def served(ledger: str) -> Iterator[Client]:
-    """Lend what gives clients: each for whoever's token is named."""
+    """Lend a factory of clients: each with the token of the user that is named."""
     with running(ledger, *judged(ReviewingApi())) as client:
         yield client
 
 
 def judged(api: ReviewingApi, per_s: float = 1_000) -> tuple[Callers, Rights]:
-    """Return who asks and what they may, as an API server says it."""
+    """Return the identities and their rights, as an API server says them."""
     reviews = Reviews(api)
     return Callers(reviews, FrontProxy(authority=""), Pace(per_s)), Rights(reviews)
 

@@ -22,9 +22,9 @@ RIGHTS: dict[str, set[str]] = {
     "queues": {"list clusterqueues", "get clusterqueues/pendingworkloads"},
     "local": {"get localqueues/pendingworkloads a"},
     "job": {f"get workloads {name}" for name in ("job", "batch", "workload")},
-    "nobody": set(),
+    "guest": set(),
 }
-"""What each may: verb, resource and namespace."""
+"""What each user may do: verb, resource and namespace."""
 
 
 class ReviewingApi:

@@ -52,7 +52,7 @@ OURS = ("leftOut", "bar", "title")
 
 
 def job(cpu: str, namespace: str = "", queue: str = "main") -> dict[str, Any]:
-    """Return a Job as somebody would submit it."""
+    """Return a Job as a user would submit it."""
     container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
     meta = {"name": "new", "labels": {"kueue.x-k8s.io/queue-name": queue} if queue else {}}
     return {

@@ -51,7 +51,7 @@ def test_a_tag_of_who_sees_all_says_nothing_to_who_does_not(served: Client) -> N
     path = "/v1/workloads/a/huge/why"
     tag = served("root").get(path).headers["etag"]
     assert served("ann").get(path, headers={"If-None-Match": tag}).status_code == 200
-    assert served("nobody").get(path, headers={"If-None-Match": tag}).status_code == 403
+    assert served("guest").get(path, headers={"If-None-Match": tag}).status_code == 403
 
 
 def test_one_person_is_slowed_down(ledger: str) -> None:

@@ -18,7 +18,7 @@ from tidegate.serve.auth.pace import Pace
 from tidegate.serve.auth.rights import Rights
 from tidegate.serve.ledger.live import Live
 
-ANYBODY = Callers(None, None, Pace(1_000)), Rights(None)
+NO_AUTH = Callers(None, None, Pace(1_000)), Rights(None)
 SECOND_US = 1_000_000
 
 
@@ -29,7 +29,7 @@ SECOND_US = 1_000_000
 def test_waits_go_on_while_nothing_is_written(
     ledger: str, monkeypatch: pytest.MonkeyPatch, path: str, field: str
 ) -> None:
-    with running(ledger, *ANYBODY) as client:
+    with running(ledger, *NO_AUTH) as client:
         before = client("").get(path)
         for module in (answering, handling):
             monkeypatch.setattr(module, "lag_us", lambda _: 40 * SECOND_US)
@@ -47,7 +47,7 @@ def test_of_the_past_nothing_goes_on(tmp_path: Path) -> None:
     with filled(f"sqlite:///{file}", TURNS):
         with closing(sqlite3.connect(file)) as conn, conn:
             conn.execute("UPDATE ledger_writer SET lease_until_us = ?", (2**60,))
-        with running(str(file), *ANYBODY) as client:
+        with running(str(file), *NO_AUTH) as client:
             (now,) = client("").get("/v1/positions").json()["items"]
             (then,) = client("").get("/v1/positions?asOf=79").json()["items"]
     assert now["workload"] == then["workload"]
@@ -75,7 +75,7 @@ def test_of_a_time_of_the_past_waits_last_until_then(
 def test_how_far_the_chain_was_followed_is_reported_as_it_is(
     ledger: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with running(ledger, *ANYBODY) as client:
+    with running(ledger, *NO_AUTH) as client:
         for seq in (3, 70):
             monkeypatch.setattr(Live, "verified_seq", seq)
             assert client("").get("/v1/ledger").json()["verifiedSeq"] == seq

@@ -1,4 +1,4 @@
-"""What somebody may not see stays unseen, by whatever way it is asked for."""
+"""What a user may not see stays hidden, however a request asks for it."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ OF_ANN = {
     "/v1/ledger": ["/v1/ledger"],
     "/v1/me": ["/v1/me"],
 }
-"""Everything that may be asked by who may list the Workloads of namespace a alone."""
+"""Everything that a user may ask for with the right to list Workloads of namespace a alone."""
 ATTEMPTS = (
     ("", "/v1/queues", 401),
     ("forged", "/v1/queues", 401),
     ("x" * 20_000, "/v1/queues", 401),
-    ("nobody", "/v1/queues", 403),
-    ("nobody", "/v1/workloads/a/huge/why", 403),
+    ("guest", "/v1/queues", 403),
+    ("guest", "/v1/workloads/a/huge/why", 403),
     ("ann", "/v1/workloads/b/urgent/why", 403),
     ("ann", "/v1/workloads/b/urgent/why?asOf=46", 403),
     ("ann", "/v1/workloads/b/urgent/why?detail=whole&format=table", 403),
@@ -195,7 +195,7 @@ def test_nothing_can_be_changed(served: Client, method: str, path: str) -> None:
 def test_a_user_that_tries_a_job_is_shown_no_name_of_another_namespace(served: Client) -> None:
     body = job("500")
     assert served("ann").post("/v1/namespaces/b/dry-run", json=body).status_code == 403
-    assert served("nobody").post("/v1/namespaces/a/dry-run", json=body).status_code == 403
+    assert served("guest").post("/v1/namespaces/a/dry-run", json=body).status_code == 403
     answer = served("ann").post("/v1/namespaces/a/dry-run", json=body)
     assert answer.status_code == 200, answer.text
     assert NAMED.findall(answer.text) == []
@@ -229,7 +229,7 @@ def test_an_answer_for_one_is_none_for_another(served: Client, path: str) -> Non
     again = served("ann").get(path, headers={"If-None-Match": root.headers["etag"]})
     assert (again.status_code, again.text) == (200, ann.text)
     known = {"If-None-Match": root.headers["etag"]}
-    assert served("nobody").get(path, headers=known).status_code == 403
+    assert served("guest").get(path, headers=known).status_code == 403
     assert served("root").get(path, headers=known).status_code == 304
 
 

@@ -1,4 +1,4 @@
-"""Who asks, as the API server says it: remembered for seconds, and never guessed."""
+"""A caller's identity, as the API server says it: remembered for seconds, and never guessed."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ async def test_what_one_may_is_not_what_another_of_the_name_may() -> None:
     ("peer", "headers", "who"),
     [
         ("front", SAYS, "ann"),
-        (None, SAYS, ""),  # without a certificate anybody could say so
+        (None, SAYS, ""),  # without a certificate any client could say so
         ("other", SAYS, ""),
         ("front", SAYS[1:], ""),
         ("front", [*SAYS, ("x-remote-user", "root")], ""),

@@ -1,4 +1,4 @@
-"""A stream tells what is written, to whoever may see it, for as long as they may."""
+"""A stream sends what is written to users who may see it, as long as they may."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A file that is locked for a process's life tells its successor who is dead."""
+"""A file that is locked for a process's life tells its successor which process is dead."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Bus:
 
     def __init__(self, *, observations_max: int = 500) -> None:
         self._loop = asyncio.get_running_loop()
-        self.keeps_events = False  # they show what a ledger has lost, until somebody looks
+        self.keeps_events = False  # they show what a ledger has lost, until a scheduler looks
         self.ahead_us = 0  # of the true time: clocks are stepped
         self.latest_us = 0  # that was reported and is believed
         self.taken, self.post = Taken(), Post()
@@ -45,11 +45,11 @@ class Bus:
         return stored_us
 
     def is_ahead(self) -> bool:
-        """Tell whether somebody was told a time that has not come yet, and believes it."""
+        """Tell whether a process was told a time that has not come yet, and believes it."""
         return self.latest_us > self.true_us()
 
     def true_us(self) -> int:
-        """Return the time by a clock that nobody steps, UTC microseconds."""
+        """Return the time by a clock that is never stepped, UTC microseconds."""
         return EPOCH_US + round(self._loop.time() * 1_000_000)
 
     def connect(
@@ -106,7 +106,7 @@ class Bus:
         return 0 if events is None else int(newest_of(events, ledger_id) or 0)
 
     def lose(self, message_id: str) -> None:
-        """Let a message be stored and lost at once, for good, before anybody hears it."""
+        """Let a message be stored and lost at once, for good, before any reader gets it."""
         self.server.holes.add(message_id)
 
     def end_late_leases(self) -> None:

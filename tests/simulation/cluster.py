@@ -21,7 +21,7 @@ JOBS = "/apis/batch/v1/namespaces/{}/jobs"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 HOSTILE = "simulate/hostile"
-"""Marks a Job whose annotations somebody made unreadable or untrue."""
+"""Marks a Job whose annotations a user made unreadable or untrue."""
 LABELS = ("zone",)
 """Of nodes, that flavors select by."""
 KINDS = (
@@ -50,11 +50,11 @@ class Cluster:
         pace = Random(random.random())
         self.machinery = Machinery(self.api, delay_us=lambda: pace.randrange(DELAY_US_MAX))
         self.bring_nodes()
-        self.acting = ""  # who changes the cluster right now, if it is not a service
+        self.acting = ""  # the user or controller that changes the cluster now, if it is no service
         self._fill()
 
     def act(self, who: str, method: str, path: str, body: Object | None = None) -> Response:
-        """Do something as somebody who is no service of ours."""
+        """Do something as a user or controller that is no service of ours."""
         self.acting = who
         try:
             data = None if body is None else msgspec.json.encode(body)

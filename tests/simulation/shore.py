@@ -20,8 +20,8 @@ from tidegate.errors import TidegateError
 from tidegate.model.policy import Policy
 
 REST_S, QUIET_S = 3_600.0, 30.0
-"""How long the world may take to come to rest once nobody dies any more; and how long it is quiet
-then."""
+"""How long the world may take to come to rest once no process dies any more; and how long it is
+quiet then."""
 
 
 class Shore(ABC):
@@ -83,7 +83,7 @@ class Shore(ABC):
         """Do what people do each second until the world is at rest."""
 
     async def run(self) -> None:
-        """Live from the beginning to rest; raise what anybody objected to."""
+        """Live from the beginning to rest; raise what a judge objected to."""
         async with AsyncExitStack() as around:
             await around.enter_async_context(alongside(self.cluster.machinery.run()))
             for name, body in self._bodies().items():

@@ -20,14 +20,14 @@ class World(Protocol):
     """A world of a seed."""
 
     async def run(self) -> None:
-        """Live through it; raise what anybody objected to."""
+        """Live through it; raise what a judge objected to."""
 
 
 W = TypeVar("W", bound=World)
 
 
 def live(make: Callable[[int], W], seed: int) -> W:
-    """Live through the world of a seed; raise what anybody objected to."""
+    """Live through the world of a seed; raise what a judge objected to."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(LOUD))
     OBJECTIONS.clear()
 

@@ -1,4 +1,4 @@
-"""A tenant breaks a running group of pods: its quota still goes to whoever has a right to it."""
+"""A tenant breaks a running group of pods: its quota still goes to workloads due for it."""
 
 from __future__ import annotations
 

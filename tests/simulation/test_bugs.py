@@ -40,7 +40,7 @@ def test_of_a_bug_without_a_seed_it_is_said_that_none_is_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "new.patch"
-    file.write_text("Nobody has looked for it.\n\n--- a/tidegate/none.py\n")
+    file.write_text("No seed was looked for.\n\n--- a/tidegate/none.py\n")
     monkeypatch.setattr("sys.argv", ["bugs", "--known", str(file)])
     assert main() == 0
     assert capsys.readouterr().out == "new: NO SEED IS KNOWN\n0 not found\n"

@@ -21,7 +21,7 @@ def _no_objections() -> None:
 
 @pytest.fixture
 def heard() -> Heard:
-    """Return one who missed something in a stream, then led no more."""
+    """Return a scheduler's reads that missed an observation, after its term."""
     heard = Heard()
     heard.ask()
     gap = written(GapObserved(at_us=1, expected_seq=4, found_seq=5))

@@ -1,4 +1,4 @@
-"""Who counts as leaving, as an outsider understands the ledger."""
+"""Which workloads count as leaving, as a judge understands the ledger."""
 
 from __future__ import annotations
 

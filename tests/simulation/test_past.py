@@ -1,4 +1,4 @@
-"""What the judge takes for a return of who is gone, and what it does not."""
+"""What the judge takes for a return of an object that is gone, and what it does not."""
 
 from __future__ import annotations
 

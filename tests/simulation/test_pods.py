@@ -1,6 +1,6 @@
 """Pods and groups of them in a world whose services die: all run, none beside its quota.
 
-There are no policies in the embedded API server, so whoever makes a pod gates it himself.
+There are no policies in the embedded API server, so the creator of a pod gates it himself.
 """
 
 from __future__ import annotations

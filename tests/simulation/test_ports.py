@@ -13,7 +13,7 @@ from tidegate.contracts.entry import Message, Position
 
 
 class _Inbox:
-    """Has ten messages, and hands on what somebody asks for."""
+    """Has ten messages, and hands on those that a reader asks for."""
 
     async def beginning(self) -> Position:
         return Position()

@@ -14,7 +14,7 @@ from tests.parts.foreign import foreign_crd
 from tests.parts.virtual import run_virtually
 from tests.simulation.actors.people import finished
 from tests.simulation.cluster import CRDS, KUEUE, NOMINAL_MILLI, job, named
-from tests.simulation.judging.waiting import check_nobody_is_stuck
+from tests.simulation.judging.waiting import check_no_workload_is_stuck
 from tests.simulation.shore import Shore
 
 Object = dict[str, Any]
@@ -27,7 +27,7 @@ SEEDS = [*range(2), *(pytest.param(number, marks=pytest.mark.slow) for number in
 
 
 class Site(Shore):
-    """A queue whose check asks for nodes, and who gives them, late, not at all, or for a while."""
+    """A queue whose check asks for nodes; a cloud gives them, late, not at all, or for a while."""
 
     provisions = True
 
@@ -151,4 +151,4 @@ def test_the_autoscaler_answers_in_every_way_and_services_die() -> None:
 def test_jobs_run_on_the_nodes_given_to_them_whichever_service_dies(seed: int) -> None:
     site = lived(seed)
     assert site.provided
-    assert check_nobody_is_stuck(site.ledger.entries)
+    assert check_no_workload_is_stuck(site.ledger.entries)

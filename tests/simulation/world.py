@@ -54,7 +54,7 @@ HANDED_OVER, CUT_OFF = 0.3, 0.1
 
 
 class Settling(Protocol):
-    """Whoever acts in the world until the last storm."""
+    """An actor of the world until the last storm."""
 
     def settle(self) -> None:
         """Begin nothing more, and put right what keeps Jobs waiting."""
@@ -136,7 +136,7 @@ class World:
         self._kept.dispose()
 
     async def run(self) -> None:
-        """Live from the beginning to rest; raise what anybody objected to."""
+        """Live from the beginning to rest; raise what a judge objected to."""
         async with asyncio.TaskGroup() as tasks:
             around = [tasks.create_task(work) for work in self._surroundings()]
             await self.people.work()
@@ -254,7 +254,7 @@ class World:
         return steady and quiet and not (blind or self.bus.is_ahead())
 
     def _hand_over(self, order: StartOrdered | StopOrdered) -> None:
-        """End the actuator that acts, or cut it off, while somebody is to be started or stopped."""
+        """End the actuator that acts, or cut it off, while a job is to be started or stopped."""
         self.outages.ordered(order)
         loop, chosen = asyncio.get_running_loop(), self._handovers.random()
         acting = [life for _, life in sorted(self.lives.items()) if life.carrying.holds]

@@ -31,7 +31,7 @@ CLASSES = {"low": -10, "high": 10}
 
 
 def cluster_queue(at_us: int, name: str, cores: int) -> facts.ClusterQueueDefined:
-    """Return a ClusterQueue of one cohort, in which everybody may preempt whom the rules allow."""
+    """Return a ClusterQueue of one cohort that allows every preemption."""
     quotas = {"cpu": Quota(nominal=cores * 1_000), "memory": Quota(nominal=cores << 30)}
     flavors = (FlavorQuotas(flavor="default", quotas=quotas),)
     group = ResourceGroup(resources=("cpu", "memory"), flavors=flavors)

@@ -18,7 +18,7 @@ def write_all(url: str, holder: str, count: int) -> int:
     try:
         ledger = SqlLedger(engine)
         term = ledger.lead(holder, 0)
-        assert term is not None, "a lease of no length keeps nobody out"
+        assert term is not None, "a lease of no length keeps no other process out"
         return _write(ledger, term.epoch, count)
     finally:
         engine.dispose()

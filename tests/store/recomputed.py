@@ -23,7 +23,7 @@ Raw = tuple[int, int, str]  # seq, at_us, payload
 
 
 class Wait(NamedTuple):
-    """A wait, by whom, from when to when."""
+    """A wait of a workload, from when to when."""
 
     workload: str
     from_us: int
@@ -32,7 +32,7 @@ class Wait(NamedTuple):
 
 
 class Holding(NamedTuple):
-    """What somebody held of a resource, between two events; no second event: it is held still."""
+    """What a workload held of a resource, between two events; no second event: it is held still."""
 
     workload: str
     queue: str

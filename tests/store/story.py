@@ -1,7 +1,7 @@
 """A short history with everything that the reports tell of, as one turn's events after the other.
 
 Two teams share a cohort. team-a borrows, is preempted when team-b reclaims, and waits again; a
-job's pods finish one by one; somebody lowers a quota; one job never fits.
+job's pods finish one by one; an administrator lowers a quota; one job never fits.
 """
 
 from __future__ import annotations

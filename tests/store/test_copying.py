@@ -1,4 +1,4 @@
-"""A copy made while somebody writes is a ledger as it was at one moment, with its reports."""
+"""A copy made during writes is a ledger as it was at one moment, with its reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the reports say of elastic jobs: who held how much, before and after they changed size."""
+"""What the reports say of elastic jobs: what each held, before and after they changed size."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def reader(url: str, engine: Engine) -> Iterator[Engine]:
     reader.dispose()
 
 
-@pytest.mark.parametrize("url", DATABASES[1:], indirect=True)  # memory: nobody else can open it
+@pytest.mark.parametrize("url", DATABASES[1:], indirect=True)  # memory: one connection only
 @pytest.mark.parametrize(
     "statement",
     [

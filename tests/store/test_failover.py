@@ -52,7 +52,7 @@ class Writer:
 
     def _go_on(self, rows: Sequence[Entry]) -> None:
         term = self.ledger.lead("a", LEASE_US)
-        assert term is not None, "nobody else leads"
+        assert term is not None, "no other process leads"
         self.epochs.append(term.epoch)
         entries = list(self.ledger.read())
         assert entries == list(rows[: len(entries)]), "the ledger is a beginning of the history"

@@ -1,4 +1,4 @@
-"""Events by range of seq in PostgreSQL: the writer has room ahead, and nobody waits for it."""
+"""Events by range of seq in PostgreSQL: the writer has room ahead, and no commit waits for it."""
 
 from __future__ import annotations
 

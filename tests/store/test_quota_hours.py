@@ -65,7 +65,7 @@ def release(at_us: int, number: int, queue: str) -> QuotaReleased:
 
 
 def story(seed: int) -> list[Event]:
-    """Jobs that come and go, quota that changes, and two hours in which nobody does anything."""
+    """Jobs that come and go, quota that changes, and two hours in which nothing happens."""
     random = Random(seed)
     later = list[Event]()
     for number in range(12):
@@ -140,7 +140,7 @@ def test_what_an_hour_comes_to_is_the_integral_of_its_moments(
         assert min(row["lent_seconds"], row["idle_seconds"]) >= 0
         lent[first.index(row["hour"])] += row["lent_seconds"] - line["borrowed"]
     assert expected == {}
-    assert max(lent.values()) == pytest.approx(0, abs=1e-6)  # nobody lends more than others borrow
+    assert max(lent.values()) == pytest.approx(0, abs=1e-6)  # lent is never more than borrowed
     assert len(first) == HOURS  # the last two of them without any change
 
 

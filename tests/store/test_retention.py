@@ -144,7 +144,7 @@ def test_a_rebuild_that_was_broken_off_goes_on_and_takes_in_what_came_meanwhile(
     begun = rebuild_beside(filled, rows=50)
     first = next(begun)
     begun.close()
-    assert tables(filled) == wanted, "nothing that anybody sees has changed"
+    assert tables(filled) == wanted, "no table that readers see has changed"
     running = rebuild_beside(filled, rows=50)
     assert next(running) > first, "it went on"
     with pytest.raises(LedgerUnreachableError, match="Another process is rebuilding"):

@@ -1,4 +1,4 @@
-"""Since when a ClusterQueue is stopped, and by whom: whatever else of it changed in between."""
+"""Since when a ClusterQueue is stopped, and by which user: whatever else of it changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One writer at a time: a lease keeps others waiting, and the epoch fences out who is late."""
+"""One writer at a time: a lease keeps others waiting, and the epoch fences out a late writer."""
 
 from __future__ import annotations
 

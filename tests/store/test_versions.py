@@ -1,4 +1,4 @@
-"""Versions beside each other: who is one schema behind reads on, or is told which command helps."""
+"""Versions beside each other: one that is a schema behind reads on, or says which command helps."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_migration_that_wants_reports_made_again_leaves_that_to_a_rebuild_besi
     if ledger.dialect.name == "postgresql":
         with ledger.connect() as conn:
             assert report_state.read(conn, 0).stale == NEXT
-        assert rows(ledger, "waits") != before, "nobody waited for it"
+        assert rows(ledger, "waits") != before, "the migration did not wait for a rebuild"
         for _ in rebuild_beside(ledger):
             pass
     with ledger.connect() as conn:

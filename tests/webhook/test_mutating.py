@@ -169,7 +169,7 @@ async def test_whatever_an_object_is_like_nothing_is_raised(resource: str, value
 
 async def test_a_policy_that_fails_is_reported_and_the_others_go_on() -> None:
     async def away(*_: str) -> Object | None:
-        raise ApiUnreachableError("nobody answers")
+        raise ApiUnreachableError("no server answers")
 
     patch, failed = await answered(asked("batch/jobs", job(**{QUEUE_NAME: "main"})), away)
     asking = {"tidegate-default-queue", "tidegate-default-priority", "tidegate-manage-batch-job"}

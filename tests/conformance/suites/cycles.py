@@ -35,7 +35,7 @@ class Run:
         self.projection = Projection(case.input["workloads"])
 
     def schedule(self) -> None:
-        """Run one cycle; nobody stops and nobody starts, for no controller runs.
+        """Run one cycle; no workload stops or starts, for no controller runs.
 
         Nor does the one that tells of failed nodes: the recorded objects name them.
         """
@@ -160,7 +160,7 @@ def _with_reasons(obj: dict[str, str]) -> list[Json]:
 
 
 def _assignments(ran: Run, *, new: bool = False) -> Json:
-    """Return the admissions of all that hold quota in a cache that nobody has told of an end.
+    """Return the admissions of all that hold quota in a cache that never heard of an end.
 
     ``new``: without those that were admitted, with healthy nodes, at the beginning.
     """

@@ -58,8 +58,8 @@ class CrowdJudge:
         sent, key = workload.dispatch or Dispatch(), workload.key
         assert not (sent.chosen and sent.nominated), f"5: {key} is chosen and nominated"
         if workload.phase not in _HOLDING:
-            assert not sent.nominated, f"8: without quota here nobody is asked for {key}"
-            assert not sent.chosen or workload.phase == "finished", f"and nobody runs {key}"
+            assert not sent.nominated, f"8: without quota here no cluster is nominated for {key}"
+            assert not sent.chosen or workload.phase == "finished", f"and no cluster runs {key}"
         check_state = workload.checks.get(CHECK)
         if check_state is not None and check_state.state == "Ready" and workload.phase in _QUOTA:
             assert sent.chosen, f"6: the check of {key} is Ready with a chosen cluster"

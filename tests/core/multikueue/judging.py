@@ -52,8 +52,8 @@ class Judge:
         sent = workload.dispatch or Dispatch()
         assert not (sent.chosen and sent.nominated), "5: chosen and nominated exclude each other"
         if workload.phase not in HOLDING:
-            assert not sent.nominated, "8: without quota here nobody is asked"
-            assert not sent.chosen or workload.phase == "finished", "and nobody runs it"
+            assert not sent.nominated, "8: without quota here no cluster is nominated"
+            assert not sent.chosen or workload.phase == "finished", "and no cluster runs it"
         check_state = workload.checks.get(CHECK)
         if (
             check_state is not None
@@ -76,7 +76,7 @@ class Judge:
             case ClustersNominated():
                 self._newly_nominated(event)
             case ClusterChosen():
-                assert event.cluster in self._nominated, "5: who is chosen was nominated before"
+                assert event.cluster in self._nominated, "5: a chosen cluster was nominated before"
             case CheckDecided(state="Retry") if "lost" in event.message:
                 self._given_up(event)
             case QuotaReleased():

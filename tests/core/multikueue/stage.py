@@ -105,7 +105,7 @@ class Stage:
         names = [self._told(decision) for decision in decided]
         assert decide(self.bus.state) == [], "it has settled"
         kept = decode(encode(self.bus.state))
-        assert decide(kept) == [], "and so has who reads it back"
+        assert decide(kept) == [], "and so has a leader that reads it back"
         return [text for text in names if text]
 
     def _connect(self, *names: str) -> None:

@@ -61,7 +61,7 @@ class World(ABC, Generic[C]):
     def __init__(
         self, random: Random, kind: str, dispatchers: Sequence[Dispatcher], remotes: Mapping[str, C]
     ) -> None:
-        """Begin with nobody reached and nothing submitted."""
+        """Begin with no cluster reached and no workload submitted."""
         self.random, self.script, self.remotes = random, list[str](), remotes
         policy = MultiKueuePolicy(
             dispatcher=random.choice(dispatchers),

@@ -68,7 +68,7 @@ def test_a_job_is_of_one_partition_wherever_its_queue_leads(seed: int) -> None:
     for step in range(40):
         stir(world, step)
         within_quota(two)
-    for _ in range(20):  # who was started before its queue led elsewhere ends where it was
+    for _ in range(20):  # a job that started before its queue led elsewhere ends where it was
         for over in [job for job in world.jobs() if not job.state.suspended]:
             world.remove(over, JOBS)
         world.pass_time()

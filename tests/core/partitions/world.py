@@ -1,4 +1,4 @@
-"""A cluster of three cohort trees as ingest tells it, and those who decide about parts of it."""
+"""A cluster of three cohort trees as ingest tells it, and the partitions that decide about them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Partition:
 
 
 class World:
-    """The objects, and who is told of each change."""
+    """The objects, and the partitions that are told of each change."""
 
     def __init__(self, seed: int, partitions: Sequence[Partition], placed: dict[str, int]) -> None:
         """``placed``: cohort tree to partition, as the annotations have it; else 0."""
@@ -192,7 +192,7 @@ class World:
         self.tell(completed(self.version, *present, resource=resource, number=self.rounds))
 
     def pass_time(self) -> None:
-        """Let a second pass; whoever missed something has everything listed."""
+        """Let a second pass; if a partition missed an observation, everything is listed again."""
         self.beats += 1
         self.at_us += SECOND
         self.tell(beat(self.beats + 1, *RESOURCES))

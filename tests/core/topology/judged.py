@@ -170,7 +170,7 @@ def _settle(world: World, way: Way, nodes: Nodes) -> None:
 
 
 def insist(state: State, decisions: Sequence[DecisionEvent]) -> None:
-    """Insist that all pods of whoever was admitted are placed, and that none stands on another."""
+    """Insist that all pods of admitted workloads are placed, and that none stands on another."""
     placers = topologies(state).placers
     for decision in decisions:
         if not isinstance(decision, QuotaReserved) or decision.workload not in state.workloads:

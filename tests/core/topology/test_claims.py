@@ -19,7 +19,7 @@ def cluster() -> Cluster:
 
 
 def claim(cluster: Cluster, key: str, used: dict[str, int]) -> None:
-    """Have pods on the node name a workload; a fact says so of what nobody is charged for."""
+    """Have pods on the node name a workload; a fact reports what no workload is charged for."""
     claimed = uncharged(cluster.state, "x0", {key: used})
     cluster.fold(facts.NodePodsReported(at_us=0, name="x0", claimed=claimed))
 
@@ -34,7 +34,7 @@ def free(cluster: Cluster) -> int:
 
 
 def test_pods_of_an_unknown_workload_are_foreign(cluster: Cluster) -> None:
-    claim(cluster, "n/nobody", ONE)
+    claim(cluster, "n/absent", ONE)
     cluster.job("a", 2)
     assert "QuotaReserved" not in names(cluster.decide())
     cluster.fold(facts.NodePodsCleared(at_us=0, name="x0"))

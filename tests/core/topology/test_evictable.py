@@ -1,4 +1,4 @@
-"""What would be free without those who may be evicted, kept up to date as if added up anew."""
+"""What would be free without the evictable workloads, kept up to date as if added up anew."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIMITS = Limits("a", own=2, others=1)
 EACH = {"cpu": 1, PODS: 1}
 MOVES = st.lists(
     st.tuples(
-        st.integers(0, 3),  # whom
+        st.integers(0, 3),  # which workload
         st.integers(0, 17),  # where
         st.sampled_from(["hold", "hold", "release", "rank", "leave", "charge"]),
         st.builds(Rank, st.sampled_from("ab"), st.integers(0, 2)),

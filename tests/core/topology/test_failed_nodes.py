@@ -1,6 +1,6 @@
 """Nodes that are lost after a workload was placed there: before its pods are bound, and behind.
 
-Which pods live on a node is told once something is wrong with it; until then nobody is moved.
+Which pods run on a node is told once something is wrong with it; until then no workload is moved.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def test_pods_that_were_never_bound_get_another_node(
     [lost] = cluster.where("a")
     rack = cluster.rack("a")
     fail(cluster, lost, ready=ready, tainted=tainted)
-    assert cluster.decide() == []  # nobody knows yet who lives there
+    assert cluster.decide() == []  # which pods run there is not observed yet
     tell(cluster, lost)
     failed, *_ = decisions = cluster.decide()
     assert isinstance(failed, NodeFailed)
@@ -94,7 +94,7 @@ def test_pods_of_an_elastic_job_may_name_any_of_its_slices() -> None:
     cluster.decide()
     [lost] = cluster.where("b")
     fail(cluster, lost, ready=False)
-    tell(cluster, lost, "n/b-first")  # which nobody knows any more
+    tell(cluster, lost, "n/b-first")  # a slice that is not in the state any more
     assert cluster.decide() == []
     tell(cluster, lost)
     assert names(cluster.decide()) == ["NodeFailed", "TopologyAssigned"]

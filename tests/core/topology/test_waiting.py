@@ -31,7 +31,7 @@ def cluster() -> Cluster:
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Note who is looked at."""
+    """Note which workloads are looked at."""
     lines = list[str]()
 
     def note(state: State, cq: ClusterQueueState, workload: Workload) -> Nominee:

@@ -12,7 +12,7 @@ from tidegate.model.podset import NodeTerm, PodSet, Requirement, SliceLayer, Top
 from tidegate.model.topology import HOSTNAME, NodeSpec
 
 LEVELS = ("block", "rack", HOSTNAME)
-ELSEWHERE = NodeTerm(expressions=(Requirement(key="nobody", operator="Exists"),), weight=1)
+ELSEWHERE = NodeTerm(expressions=(Requirement(key="absent", operator="Exists"),), weight=1)
 """A preference that no node meets: it makes no difference."""
 
 

@@ -1,4 +1,4 @@
-"""A copy asks for what its job asks for: as long as nobody changes it, it is as it was charged."""
+"""A copy requests what its job requests: unless a user changes it, it is as it was charged."""
 
 from __future__ import annotations
 

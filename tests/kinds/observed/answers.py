@@ -98,7 +98,7 @@ def _kind_of(case: Case) -> JobKind[Any] | None:
 
 
 def _of_its_own_controller(obj: Object, kind: JobKind[Any]) -> Object:
-    """Return an object as if nobody else's controller ran it, of which nothing would be told."""
+    """Return an object without its ``managedBy`` of another controller, which would hide it."""
     if kind.managed_by is None or not kind.managed_by.is_elsewhere(obj):
         return obj
     own: Object = with_value(obj, kind.managed_by.path, None)

@@ -1,7 +1,7 @@
 """A nats-server whose accounts are JWTs of an operator, and credentials files of their users.
 
-Written after NATS' ADR-14 (JWT claims, version 2): a claim is signed with the Ed25519 key of who
-gives it, the operator for accounts and the account for users.
+Written after NATS' ADR-14 (JWT claims, version 2): a claim is signed with the Ed25519 key of its
+issuer, the operator for accounts and the account for users.
 """
 
 from __future__ import annotations

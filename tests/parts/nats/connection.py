@@ -16,7 +16,7 @@ import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from tests.parts.nats.server import NOBODY, NOT_NOW, READ, Answer, Server
+from tests.parts.nats.server import NO_RESPONDERS, NOT_NOW, READ, Answer, Server
 
 Callback = Callable[[Msg], Awaitable[None]]
 AWAY_S = 0.5, 3.0
@@ -143,7 +143,7 @@ class Connection:
         self.end()
 
     def end(self) -> None:
-        """Be gone, without a word to anybody."""
+        """Be gone, without a word to the server."""
         self.is_connected, self.is_closed = False, True
         self._lose()
         for subject in list(self._subscriptions):
@@ -186,7 +186,7 @@ class Connection:
         answer = self._answer(subject, payload, headers, reply)
         if answer is None or not reply:
             return
-        if answer is not NOBODY and self._blows.cut_behind():
+        if answer is not NO_RESPONDERS and self._blows.cut_behind():
             self.cut()
             return
         msg = Msg(self.client, subject=reply, data=answer[0], headers=answer[1])
@@ -207,7 +207,7 @@ class Connection:
     def _deliver(
         self, inbox: str, subject: str, payload: bytes, headers: dict[str, str], reply: str
     ) -> bool:
-        """Bring a consumer's message to whoever listens at an inbox; tell whether anybody does."""
+        """Bring a consumer's message to an inbox; tell whether the inbox has a subscription."""
         if inbox not in self._subscriptions or not self.is_connected:
             return False
         if reply and self._blows.unheard():

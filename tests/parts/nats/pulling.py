@@ -1,4 +1,4 @@
-"""An ephemeral pull consumer: it delivers from a sequence on, as long as somebody asks."""
+"""An ephemeral pull consumer: it delivers from a sequence on, as long as a client pulls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NS = 1_000_000_000
 
 
 class Deliver(Protocol):
-    """Puts a message on the way to whoever listens; tells whether anybody does."""
+    """Puts a message on the way to an inbox; tells whether the inbox has a subscription."""
 
     def __call__(
         self, inbox: str, subject: str, payload: bytes, headers: dict[str, str], reply: str
@@ -57,15 +57,15 @@ class Consumer:
             if not self._deliver(
                 self._inbox, record.subject, record.payload, dict(record.headers), reply
             ):
-                self._left = 0  # nobody listens: the server drops the request
+                self._left = 0  # the inbox has no subscription: the server drops the request
             self._spoke_s = asyncio.get_running_loop().time()
 
     def is_idle(self) -> bool:
-        """Tell whether nobody has asked for so long that the server forgets it."""
+        """Tell whether no client has pulled for so long that the server forgets the consumer."""
         return not self._left and asyncio.get_running_loop().time() > self._ends_s + self._keep_s
 
     def end(self, *, notify: bool) -> None:
-        """Deliver nothing more; say so to whoever asked if ``notify``."""
+        """Deliver nothing more; say so to the client that pulls if ``notify``."""
         self.ended = True
         if self._timer is not None:
             self._timer.cancel()

@@ -40,11 +40,11 @@ _DEFAULTS = {
 Object = dict[str, Any]
 Answer = tuple[bytes, dict[str, str] | None]
 """What is sent back: payload and headers."""
-NOBODY: Answer = b"", {"Status": "503"}
+NO_RESPONDERS: Answer = b"", {"Status": "503"}
 NOT_NOW: Answer = b'{"error":{"code":503,"err_code":10008,"description":"no leader"}}', None
 """What JetStream answers while it has no leader."""
 READ = (f"{API}DIRECT.GET.", f"{API}CONSUMER.MSG.NEXT.")
-"""What a server answers from what it has, whoever leads."""
+"""What a server answers from its own data, without the stream's leader."""
 
 
 class Server:
@@ -116,7 +116,7 @@ class Server:
             (stream for stream in self.streams.values() if stream.takes(message.subject)), None
         )
         if stream is None:
-            return NOBODY
+            return NO_RESPONDERS
         if stream.config["name"] in self.stalled:
             return None
         return _answered(lambda: self._store(stream, message))
@@ -135,7 +135,7 @@ class Server:
         name, _, subject = place.partition(".")
         stream = self.streams.get(name)
         if stream is None:
-            return NOBODY
+            return NO_RESPONDERS
         wanted: Object = {"last_by_subj": subject} if subject else msgspec.json.decode(payload)
         if "seq" in wanted:
             record = next((kept for kept in stream.after(wanted["seq"] - 1)), None)

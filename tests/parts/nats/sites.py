@@ -1,4 +1,4 @@
-"""A NATS site of two accounts: Tidegate's and an auditor's, with a file for each who joins."""
+"""A NATS site of two accounts: Tidegate's and an auditor's, with a file for each client."""
 
 from __future__ import annotations
 

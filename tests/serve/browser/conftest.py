@@ -21,7 +21,7 @@ from tidegate.serve.auth.rights import Rights
 from tidegate.serve.server import Place, server
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-_ANYBODY = Callers(None, None, Pace(1_000))
+_NO_AUTH = Callers(None, None, Pace(1_000))
 Open = Callable[[Literal["asking", "local"]], Awaitable[str]]
 
 
@@ -45,12 +45,12 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest.fixture
 async def pages(ledger: str) -> AsyncIterator[Open]:
-    """Lend what gives the page's address: of a server that asks who asks, or of an open one."""
+    """Lend what gives the page's address: of a server that asks for a token, or of an open one."""
     async with AsyncExitStack() as servers:
 
         async def opened(who: Literal["asking", "local"]) -> str:
             asked = who == "asking"
-            row = judged(ReviewingApi()) if asked else (_ANYBODY, Rights(None))
+            row = judged(ReviewingApi()) if asked else (_NO_AUTH, Rights(None))
             return await servers.enter_async_context(serving(ledger, row))
 
         yield opened

@@ -18,7 +18,7 @@ from tidegate.serve.auth.callers import Callers
 from tidegate.serve.auth.pace import Pace
 from tidegate.serve.auth.rights import Rights
 
-ANYBODY = Callers(None, None, Pace(10_000)), Rights(None)
+NO_AUTH = Callers(None, None, Pace(10_000)), Rights(None)
 
 
 @pytest.fixture(
@@ -28,7 +28,7 @@ ANYBODY = Callers(None, None, Pace(10_000)), Rights(None)
 def moved(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """Lend the URL of the ledger after the move; nobody writes to it."""
+    """Lend the URL of the ledger after the move; no test writes to it."""
     if request.param == "sqlite":
         url = f"sqlite:///{tmp_path_factory.mktemp('moved') / 'ledger.db'}"
         write(url)
@@ -44,7 +44,7 @@ def moved(
 @pytest.fixture(scope="session")
 def both(moved: str) -> Iterator[TestClient]:
     """Lend a client of a server of all partitions."""
-    with running(moved, *ANYBODY) as client:
+    with running(moved, *NO_AUTH) as client:
         yield client("")
 
 

@@ -15,7 +15,7 @@ from store.access.engine import open_engine
 from store.schema.migrate import upgrade
 from store.views.texts import TEXTS
 from tests.serve.conftest import running
-from tests.serve.partitions.conftest import ANYBODY
+from tests.serve.partitions.conftest import NO_AUTH
 from tests.store.test_two_partitions import retold, story, write
 from tidegate.cli.program import build
 from tidegate.contracts.facts import Event
@@ -49,7 +49,7 @@ def hours(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="module", params=[0, 1])
 def alone(request: pytest.FixtureRequest, hours: str) -> Iterator[tuple[int, TestClient]]:
     """Lend a partition and a client of its server."""
-    with running(hours, *ANYBODY, partition=request.param) as client:
+    with running(hours, *NO_AUTH, partition=request.param) as client:
         yield request.param, client("")
 
 
@@ -85,8 +85,8 @@ def test_costs_are_those_of_a_ledger_of_the_partition_alone(
 ) -> None:
     partition, client = alone
     with (
-        running(written(tmp_path, HISTORIES[partition]), *ANYBODY) as of_it,
-        running(hours, *ANYBODY) as of_all,
+        running(written(tmp_path, HISTORIES[partition]), *NO_AUTH) as of_it,
+        running(hours, *NO_AUTH) as of_all,
     ):
         expected, every = (items(item(""), path + moment) for item in (of_it, of_all))
     documents = items(client, path + moment)
@@ -97,7 +97,7 @@ def test_costs_are_those_of_a_ledger_of_the_partition_alone(
 
 def test_the_only_partition_sums_what_several_cannot(tmp_path: Path) -> None:
     url = written(tmp_path, HISTORIES[0])
-    with running(url, *ANYBODY, partition=0) as client:
+    with running(url, *NO_AUTH, partition=0) as client:
         assert items(client(""), "/v1/reports/wait_summary")
         append(url, HISTORIES[1])
         # An answer of the same seq is remembered: another part of it is not.

@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from tests.serve.conftest import running
-from tests.serve.partitions.conftest import ANYBODY
+from tests.serve.partitions.conftest import NO_AUTH
 from tests.serve.partitions.world import HOMES, WORKLOADS
 from tests.serve.test_answers import job, printed, without_ours
 
@@ -154,7 +154,7 @@ def test_the_ledger_says_how_far_each_partition_is(both: TestClient) -> None:
 
 @pytest.mark.parametrize("partition", [0, 1])
 def test_one_partition_is_served_as_ever(moved: str, partition: int) -> None:
-    with running(moved, *ANYBODY, partition=partition) as client:
+    with running(moved, *NO_AUTH, partition=partition) as client:
         queues = client("").get("/v1/queues")
         ledger = client("").get("/v1/ledger").json()
         events = client("").get("/v1/events?after=2&limit=1").json()

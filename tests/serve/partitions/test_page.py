@@ -5,13 +5,13 @@ from __future__ import annotations
 from playwright.async_api import Browser, expect
 
 from tests.serve.browser.conftest import browser, serving
-from tests.serve.partitions.conftest import ANYBODY
+from tests.serve.partitions.conftest import NO_AUTH
 
 __all__ = ["browser"]
 
 
 async def test_a_job_that_moved_has_both_its_histories(browser: Browser, moved: str) -> None:
-    async with serving(moved, ANYBODY) as url:
+    async with serving(moved, NO_AUTH) as url:
         page = await browser.new_page()
         await page.goto(f"{url}?view=job&namespace=team&name=first-runs")
         await expect(page.get_by_role("heading", name="Before, in partition 0")).to_be_visible()
@@ -25,7 +25,7 @@ async def test_a_job_that_moved_has_both_its_histories(browser: Browser, moved: 
 
 
 async def test_the_slider_takes_all_partitions_to_a_time(browser: Browser, moved: str) -> None:
-    async with serving(moved, ANYBODY) as url:
+    async with serving(moved, NO_AUTH) as url:
         page = await browser.new_page()
         await page.goto(f"{url}?view=queue")
         await expect(page.locator("#answer")).to_contain_text("first")
@@ -38,7 +38,7 @@ async def test_the_slider_takes_all_partitions_to_a_time(browser: Browser, moved
 
 
 async def test_each_partitions_chain_is_reported(browser: Browser, moved: str) -> None:
-    async with serving(moved, ANYBODY) as url:
+    async with serving(moved, NO_AUTH) as url:
         page = await browser.new_page()
         await page.goto(f"{url}?view=trust")
         await expect(page.locator("#answer")).to_contain_text("up to event 0/46 and 1/41.")

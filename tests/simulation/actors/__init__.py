@@ -1,1 +1,1 @@
-"""Everybody who is no service of ours: people, owners, controllers of checks."""
+"""All actors that are no service of ours: people, owners, controllers of checks."""

@@ -24,7 +24,7 @@ def crowds(seed: int) -> bool:
 
 
 class Crowds:
-    """Whoever submits many Jobs at once."""
+    """Users who submit many Jobs at once."""
 
     def __init__(self, cluster: Cluster, seed: int) -> None:
         self._cluster, self._random = cluster, Random(f"crowds {seed}")
@@ -40,7 +40,7 @@ class Crowds:
             await asyncio.sleep(self._random.uniform(3, 12))
 
     def settle(self) -> None:
-        """Let nobody else come."""
+        """Submit no more Jobs."""
         self._left = 0
 
     async def _compete(self) -> None:

@@ -36,7 +36,7 @@ def edits(seed: int) -> bool:
 
 
 class Editors:
-    """Everybody who may edit Jobs of one namespace, and does."""
+    """Tenants who edit Jobs of one namespace."""
 
     def __init__(self, cluster: Cluster, seed: int, ledger: Callable[[], LedgerWatch]) -> None:
         self._cluster, self._random = cluster, Random(f"editors {seed}")

@@ -21,7 +21,7 @@ def plants(seed: int) -> bool:
 
 
 class Foresters:
-    """The teams, and whoever looks after their cohorts."""
+    """The teams, and the administrators of their cohorts."""
 
     def __init__(self, cluster: Cluster, seed: int) -> None:
         self._cluster, self._random = cluster, Random(f"foresters {seed}")

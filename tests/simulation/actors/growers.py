@@ -24,7 +24,7 @@ def grows(seed: int) -> bool:
 
 
 class Growers:
-    """Everybody who changes the size of Jobs that run."""
+    """Users who change the size of Jobs that run."""
 
     def __init__(self, cluster: Cluster, seed: int) -> None:
         self._cluster, self._random = cluster, Random(f"growers {seed}")

@@ -20,12 +20,12 @@ _EVERY = 10
 
 
 def makes(seed: int) -> bool:
-    """Tell whether somebody makes Workloads in the world of a seed."""
+    """Tell whether users make Workloads in the world of a seed."""
     return seed % _EVERY in _SEEDS
 
 
 class Makers:
-    """Everybody who makes Workloads by hand."""
+    """Users who make Workloads by hand."""
 
     def __init__(self, cluster: Cluster, seed: int) -> None:
         self._cluster, self._random = cluster, Random(f"makers {seed}")

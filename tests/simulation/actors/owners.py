@@ -26,7 +26,7 @@ _SECOND_US = 1_000_000
 
 
 class Owners:
-    """Everybody who wishes something of Jobs and queues, by seed."""
+    """Owners who change Jobs and queues, by seed."""
 
     def __init__(self, cluster: Cluster, random: Random) -> None:
         self._cluster, self._random = cluster, random

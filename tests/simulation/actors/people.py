@@ -24,14 +24,14 @@ JOB_MILLI_MAX = 3_000  # below every team's own quota: each Job can run
 
 
 class People:
-    """Everybody who is not Tidegate, by seed."""
+    """All users that are not Tidegate, by seed."""
 
     def __init__(self, cluster: Cluster, random: Random, jobs_max: int) -> None:
         self._cluster, self._random, self._left = cluster, random, jobs_max
         self._made = 0
 
     def begin(self, seed: int) -> None:
-        """Let some Jobs run before anybody is there to admit them, in some worlds."""
+        """Let some Jobs run before a scheduler is there to admit them, in some worlds."""
         if seed % _EVERY not in _SEEDS:
             return
         random = Random(f"before {seed}")
@@ -62,7 +62,7 @@ class People:
             self._cluster.set_quota(team, cpu_milli)
 
     def overtake(self, path: str) -> None:
-        """Do something to a Job that somebody is about to change."""
+        """Do something to a Job that a service is about to change."""
         space, name = path.split("/")[5::2][:2]
         fields = self._cluster.api.registry.state.get("jobs.batch", space, name)
         if fields is not None and not finished(fields):
@@ -77,7 +77,7 @@ class People:
             self._delete(self._random.choice(items))
 
     def submit_last(self) -> None:
-        """Submit a Job after all others, which nobody meddles with."""
+        """Submit a Job after all others, which no user touches."""
         made = job("last", pods=1, cpu_milli=JOB_MILLI_MAX, seconds=4.0, priority="low")
         self._cluster.submit(min(COHORT), made)
 

@@ -26,7 +26,7 @@ def removes(seed: int) -> bool:
 
 
 class Removers:
-    """Whoever deletes, and the team that suffers."""
+    """Administrators who delete, and the team that suffers."""
 
     def __init__(self, cluster: Cluster, weather: Weather, seed: int) -> None:
         self._cluster, self._weather = cluster, weather
@@ -90,7 +90,7 @@ class Removers:
             ("localqueues.kueue.x-k8s.io", TEAM, "main"),
         ]
         while any(_is_going(state.get(*row)) for row in wanted):
-            if self._over:  # nobody waits for what a Job that never ends still uses
+            if self._over:  # no user waits for what a Job that never ends still uses
                 self._delete_jobs()
             await asyncio.sleep(self._random.uniform(1, _SHORT_S))
         for definition in crds():

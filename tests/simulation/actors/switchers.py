@@ -1,6 +1,6 @@
 """Administrators who switch a framework off and on: ingest starts anew, and watches jobs or not.
 
-In some worlds only, with a generator of their own. What runs meanwhile runs on, and whoever submits
+In some worlds only, with a generator of their own. What runs meanwhile runs on, and a user who made
 a Job waits; once the framework is on again, all must be as if it had never been off.
 """
 
@@ -22,7 +22,7 @@ def switches(seed: int) -> bool:
 
 
 class Switchers:
-    """Whoever changes the configuration, and starts each ingest again with it."""
+    """Administrators who change the configuration, and start each ingest again with it."""
 
     def __init__(self, weather: Weather, seed: int, restart: Callable[[], None]) -> None:
         self._weather, self._restart = weather, restart

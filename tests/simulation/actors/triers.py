@@ -27,7 +27,7 @@ def tries(seed: int) -> bool:
 
 
 class Triers:
-    """The team, its queue, and whoever changes that."""
+    """The team, its queue, and the administrators who change that."""
 
     def __init__(self, cluster: Cluster, seed: int) -> None:
         self._cluster, self._random = cluster, Random(f"triers {seed}")

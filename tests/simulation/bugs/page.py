@@ -11,7 +11,7 @@ HEAD = "| bug | where | found by |"
 
 
 def table(bugs: Iterable[Bug]) -> list[str]:
-    """Return the table's lines; a bug that nobody has looked for yet has none."""
+    """Return the table's lines; a bug without a seed or test has none."""
     known = [bug for bug in bugs if bug.seed is not None or bug.test]
     rows = [f"| {bug.about} | `{_where(bug)}` | {_finder(bug)} |" for bug in known]
     return [HEAD, "| --- | --- | --- |", *rows]

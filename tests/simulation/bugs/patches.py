@@ -41,7 +41,7 @@ class Bug(NamedTuple):
 
 
 def read_bug(file: Path) -> Bug:
-    """Read a patch's head; one without seed and test is a bug that nobody has looked for yet."""
+    """Read a patch's head; without seed and test the bug has no finder yet."""
     head = file.read_text().partition("--- a/")[0]
     known = dict(re.findall(r"^(Seed|Rule|Test): (\S+)$", head, re.MULTILINE))
     about = re.sub(r"\s+", " ", re.split(r"^(?:Seed|Test): ", head, flags=re.MULTILINE)[0]).strip()

@@ -1,4 +1,4 @@
-"""The API server as a process has it: away, busy, late, and never alone with anybody.
+"""The API server as a process has it: away, busy, late, and shared with other clients.
 
 A process passes its life at each call, before and behind it.
 """
@@ -21,10 +21,10 @@ RELISTED_S = 1.2 * RELIST_S  # within that everything is listed again, whatever 
 
 
 class Others(Protocol):
-    """Whoever acts between two steps of a process."""
+    """The clients that act between two steps of a process."""
 
     def overtake(self, path: str) -> None:
-        """Change the Job of a path that somebody is about to patch."""
+        """Change the Job of a path that a process is about to patch."""
 
     def act_at_once(self) -> None:
         """Make a Job, or delete one."""
@@ -35,7 +35,7 @@ class LivingApi:
 
     def __init__(self, api: KubernetesApi, life: Life, others: Others | None = None) -> None:
         self._api, self._life = api, life
-        self._others = others  # whoever acts at the same moment
+        self._others = others  # clients that act at the same moment
 
     async def request(
         self,

@@ -74,7 +74,7 @@ class Disasters:
                 self._blows[name]()
 
     async def strike_at_rest(self) -> None:
-        """Lose EVENTS, then the ledger, while nobody does anything, in some worlds."""
+        """Lose EVENTS, then the ledger, while no service does anything, in some worlds."""
         if self._strikes:
             await self._lose_events()
             await self._lose_the_ledger()
@@ -147,7 +147,7 @@ class Disasters:
         self._operator = asyncio.ensure_future(self._rename())
 
     def _is_shown(self) -> bool:
-        """Tell whether EVENTS has what the ledger is to lose: else nobody could know of it."""
+        """Tell whether EVENTS has what the ledger is to lose: else no process could know of it."""
         world = self._world
         ledger_id, events = world.watch().ledger_id, world.bus.server.streams.get(NAMES.events)
         newest = [world.ledger.entries[-1].seq] if world.ledger.entries else []
@@ -174,7 +174,7 @@ class Disasters:
         bus_of_all.keeps_events = False
 
     def _set_right(self) -> None:
-        """Set the clock right; leases that would outlast it by what nobody believes go, too."""
+        """Set the clock right; leases that would outlast it by an untrusted time go, too."""
         self._world.bus.ahead_us = 0
         self._world.bus.end_late_leases()
         self._world.disturbed()

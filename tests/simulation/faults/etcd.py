@@ -1,7 +1,7 @@
 """An API server whose etcd is brought back from a backup, as an operator does it.
 
-Objects, versions and the counter of versions are as they were; nobody's watch goes on. Everybody
-who looks at the state sees one step from what was to what is again.
+Objects, versions and the counter of versions are as they were; no client's watch goes on. A client
+that reads the state sees one step from what was to what is again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.simulation.cluster import Cluster
 Object = dict[str, Any]
 Place = tuple[str, str, str]  # resource, namespace, name
 RESTORED = "etcd"
-"""Who acts while a backup is brought back."""
+"""The name of the client that brings a backup back."""
 
 
 class Backup(NamedTuple):
@@ -35,7 +35,7 @@ def backup(cluster: Cluster) -> Backup:
 
 
 def restore(cluster: Cluster, kept: Backup) -> None:
-    """Bring a backup back; whoever listens is told of each object that differs."""
+    """Bring a backup back; watches deliver each object that differs."""
     state, before = cluster.api.registry.state, dict(_all(cluster.api.registry.state))
     state.revision = kept.revision
     state._histories.clear()  # noqa: SLF001 - etcd's own data

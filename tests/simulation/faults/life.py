@@ -49,7 +49,7 @@ class Life:
                 self.main.cancel()
 
     def retire(self) -> None:
-        """End as whoever is asked to: with time to tidy up."""
+        """End as a process that is asked to, with time to tidy up."""
         if self.alive and self.main is not None:
             self.retired = True
             self.main.cancel()

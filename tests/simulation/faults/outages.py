@@ -1,8 +1,8 @@
-"""What is out of order for a while though everybody is reached, in some worlds only.
+"""What is out of order for a while though every server is reached, in some worlds only.
 
 JetStream has no leader: it answers that it can do nothing now, and no connection breaks. A webhook
-does not answer, so the API server refuses the services' changes of Jobs: orders wait in somebody's
-hand while others act, and while a lease is lost. Like the disasters they draw from a generator of
+does not answer, so the API server refuses the services' changes of Jobs: an actuator holds orders
+while others act, and while a lease is lost. Like the disasters they draw from a generator of
 their own.
 """
 
@@ -51,7 +51,7 @@ class Outages:
                 self._world.bus.lack_leader(self._random.uniform(*LEADERLESS_S))
 
     def ordered(self, order: StartOrdered | StopOrdered) -> None:
-        """Refuse changes of Jobs just when somebody is to be started or stopped, now and then."""
+        """Refuse changes of Jobs just when a job is to be started or stopped, now and then."""
         chosen = self._random.random()
         if self._over or self._world.weather.refuses(_now_s()):
             return

@@ -99,7 +99,7 @@ class LivingOutlet:
         await self._life.cross(0)
 
     def _object_to_blindness(self) -> None:
-        """Object if time goes on though nobody has looked at Jobs for a while."""
+        """Object if time goes on though this process has not seen Jobs for a while."""
         for path, since_s in self._life.closed_s.items():
             blind = path.endswith("/jobs") and _now_s() - since_s > BLIND_S_MAX
             demand(not blind, "past", f"time goes on since {since_s:.1f} s without {path}")
@@ -155,7 +155,7 @@ class LivingInbox:
 
     async def ask_resync(self, reason: str) -> None:
         if self._life.strikes("resync_fails"):
-            raise BusUnreachableError("nobody could be asked")
+            raise BusUnreachableError("the bus could not be asked")
         await self._life.call(lambda: self._inbox.ask_resync(reason))
         self._heard.ask()
 

@@ -47,7 +47,7 @@ class Stalls:
                 continue
             self._world.weather.struck["a stream stores nothing"] += 1
             since_s = _now_s()
-            # Nobody notices while nobody publishes: that is no harm, and ends by itself.
+            # Without a publish no process notices: that is no harm, and ends by itself.
             while stalled and (NAMES.observations in stalled or _now_s() - since_s < IDLE_S):
                 await asyncio.sleep(1)
             stalled.clear()

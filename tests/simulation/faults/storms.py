@@ -33,8 +33,8 @@ class Storms:
         self._share = random.choice(SHARES)
         self._ledger_lost = self.lossless or random.random() < 0.6  # at most once, if at all
         self._blows: dict[float, Callable[[], None]] = {
-            0.4: lambda: self._anybody().die(),
-            0.45: lambda: self._anybody().stall(),
+            0.4: lambda: self._any_process().die(),
+            0.45: lambda: self._any_process().stall(),
             0.5: world.cluster.api.compact,
             0.6: self._recreate_observations,
             0.65: world.bus.recreate_events,
@@ -79,7 +79,7 @@ class Storms:
         chosen = self._random.random()
         next(blow for until, blow in self._blows.items() if chosen < until)()
 
-    def _anybody(self) -> Life:
+    def _any_process(self) -> Life:
         lives = self._world.lives
         return lives[self._random.choice(sorted(lives))]
 
@@ -96,8 +96,8 @@ class Storms:
         loop.call_later(lasting_s, self._world.cluster.api.compact)
 
     def _part(self) -> None:
-        """Let one process reach nobody, or only not NATS, for a while."""
-        self.part(self._anybody(), api=self._random.random() < 0.5)
+        """Let one process reach no server, or only not NATS, for a while."""
+        self.part(self._any_process(), api=self._random.random() < 0.5)
 
     def part(self, life: Life, *, api: bool) -> None:
         """Let a process not reach NATS for longer than a lease lasts, or not so long."""

@@ -18,8 +18,8 @@ Fault = Literal[
     "busy",  # it answers 429 or 500
     "watch_breaks",
     "deletion_missed",  # a watch leaves out that an object was deleted
-    "overtaken",  # somebody changes an object that was read before it is patched
-    "listed_late",  # somebody makes or deletes an object while a list is under way
+    "overtaken",  # another client changes an object that was read before it is patched
+    "listed_late",  # another client makes or deletes an object while a list is under way
     # the database
     "disk",  # it does not answer, or its answer to a commit is lost
     "read_fails",  # a read ends halfway
@@ -28,7 +28,7 @@ Fault = Literal[
     "cut_behind",  # a connection breaks, and the answer with it
     "unheard",  # a delivery to a reader is dropped
     "hole",  # a stored observation is lost for good
-    "resync_fails",  # nobody can be asked to tell everything again
+    "resync_fails",  # ingest cannot be asked to tell everything again
     # what a reader is handed, as if its place had been wrong
     "skip",
     "repeat",
@@ -71,7 +71,7 @@ class Weather:
         self.struck = Counter[str]()
         self.away_s = 0.0, 0.0  # since when and until when the API server is not reached
         self.refused_until_s = 0.0  # until when the API server refuses changes of Jobs
-        self.blind_until_s = 0.0  # somebody takes for present what is gone, until the next list
+        self.blind_until_s = 0.0  # a watch misses deletions until then, or until the next list
 
     def strikes(self, fault: Fault, random: Random, share: float = 1.0) -> bool:
         """Tell whether a fault happens now; one without a chance costs no random number."""

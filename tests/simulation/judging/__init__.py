@@ -1,1 +1,1 @@
-"""What must hold of a world, as outsiders see it who share no code with the core."""
+"""What must hold of a world, as judges see it that share no code with the core."""

@@ -59,7 +59,7 @@ class Differences:
         yield from fits(self._state, self._ledger())
 
     def _unjustified(self, jobs: dict[str, Object]) -> Iterator[str]:
-        """Yield who holds quota that no object justifies."""
+        """Yield workloads with quota that no object justifies."""
         for workload, uid in self._ledger().uids.items():
             job = jobs.get(uid.partition("/")[0])
             if job is None and not self._is_made(workload):
@@ -84,7 +84,7 @@ class Differences:
         return self._state.get(WORKLOADS, *workload.split("/", 1)) is not None
 
     def _unknown(self, jobs: dict[str, Object]) -> Iterator[str]:
-        """Yield whom only one of the API server and the ledger knows."""
+        """Yield jobs that only one of the API server and the ledger knows."""
         known = set(self._ledger().jobs.values())
         for uid in sorted(known - jobs.keys()):
             if uid not in self._ledger().made:
@@ -120,7 +120,7 @@ class Differences:
             yield f"{job['metadata']['name']} ({uid}) selects {selector}, for {wanted}"
 
     def _shown_otherwise(self, obj: Object) -> Iterator[str]:
-        """Yield in what a Workload's conditions differ from who holds quota."""
+        """Yield in what a Workload's conditions differ from the ledger's quota."""
         meta, watch = obj["metadata"], self._ledger()
         key = f"{meta['namespace']}/{meta['name']}"
         held = {c["type"]: c["status"] for c in obj.get("status", {}).get("conditions", ())}
@@ -148,7 +148,7 @@ def _asked_milli(job: Object) -> int:
 
 
 def _is_readable(job: Object) -> bool:
-    """Tell whether nobody made a Job say what nobody can read, or what is not so."""
+    """Tell whether no user made a Job's annotations unreadable or untrue."""
     return _is_managed(job) and HOSTILE not in job["metadata"].get("annotations", {})
 
 

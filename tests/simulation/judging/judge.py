@@ -14,7 +14,7 @@ from store.reading.lives import lives
 from tests.parts.phases import Phases
 from tests.simulation.judging.ledger_watch import WatchedLedger
 from tests.simulation.judging.verdict import OBJECTIONS, BrokenRuleError, demand, insist
-from tests.simulation.judging.waiting import check_nobody_is_stuck
+from tests.simulation.judging.waiting import check_no_workload_is_stuck
 from tests.simulation.loop import run_seeded
 from tests.simulation.world import World
 from tidegate.contracts.codec import decode
@@ -61,7 +61,7 @@ async def _lived(seed: int) -> Outcome:
         for ledger in world.ledgers:
             _check_ledger(ledger)
             _check_lives(ledger)
-            check_nobody_is_stuck(ledger.entries)
+            check_no_workload_is_stuck(ledger.entries)
             _check_subscriber(world, ledger)
             _check_losses(world, ledger)
         _check_draft(world)
@@ -95,7 +95,7 @@ def _check_lives(ledger: WatchedLedger) -> None:
 
 
 def _check_subscriber(world: World, ledger: WatchedLedger) -> None:
-    """Who subscribed saw each entry once, in order and letter for letter."""
+    """A subscriber saw each entry once, in order and letter for letter."""
     messages = [message for message in world.seen if message.ledger_id == ledger.watch.ledger_id]
     seqs = [message.seq for message in messages]
     in_order = seqs == sorted(set(seqs))
@@ -127,7 +127,7 @@ def _is_of(row: Entry | None, message: Published) -> bool:
 
 
 def _check_losses(world: World, ledger: WatchedLedger) -> None:
-    """Where nothing that was told is lost, the scheduler misses nothing, whoever dies."""
+    """Where nothing that was told is lost, the scheduler misses nothing, though processes die."""
     for entry in ledger.entries if world.storms.lossless else ():
         event = decode(entry.payload)
         replaced = isinstance(event, StreamReplaced)
@@ -139,7 +139,7 @@ def _check_losses(world: World, ledger: WatchedLedger) -> None:
 def _check_draft(world: World) -> None:
     """The leader's state is what folding the ledger gives."""
     leading = [status.leader for status in world.statuses.values() if status.leader is not None]
-    demand(leading, "rest", "nobody leads")
+    demand(leading, "rest", "no scheduler leads")
     newest = max(leading, key=lambda leader: leader.epoch)
     folded, head = rebuild(world.ledger.read())
     phases = Phases()

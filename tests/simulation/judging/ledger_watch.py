@@ -1,4 +1,4 @@
-"""The ledger as an outsider understands it: who holds quota, what was ordered, by a small model.
+"""The ledger by a small model of its own: which workloads hold quota, and what was ordered.
 
 It shares no code with the core. It hears of each commit as it happens and objects at once.
 """
@@ -50,7 +50,7 @@ class OnRelease(Protocol):
 
 
 class Holding(msgspec.Struct, frozen=True):
-    """Quota that somebody holds."""
+    """Quota that a workload holds."""
 
     queue: str
     pods: int
@@ -71,11 +71,11 @@ class LedgerWatch:
         self._at_us = 0  # of the newest entry
         self.ledger_id, self.opened = "", 0  # its name of now, and the seq that gave it
         self.holding = dict[str, Holding]()  # by workload
-        self.uids = dict[str, str]()  # workload to its job's uid, of whoever holds
-        self.jobs = dict[str, str]()  # workload to its job's uid, of whoever is not over
+        self.uids = dict[str, str]()  # workload to its job's uid, of those that hold quota
+        self.jobs = dict[str, str]()  # workload to its job's uid, of those that are not over
         self.parents = dict[str, str]()  # of each variant, its parent
         self.made = set[str]()  # uids of Workloads that stand for themselves
-        self.evicting = set[str]()  # who holds quota and was told to leave
+        self.evicting = set[str]()  # workloads that hold quota and were ordered to stop
         self.newest = dict[str, StartOrdered | StopOrdered]()  # order of each job, by uid
         self.orders = dict[int, StartOrdered | StopOrdered]()  # by seq
         self.quota = dict[str, int]()  # of each ClusterQueue, all flavors together
@@ -149,10 +149,10 @@ class LedgerWatch:
                 pass
 
     def _object_to_removal(self, event: WorkloadRemoved) -> None:
-        """Let somebody object if a job is forgotten, unless nobody was to watch it any more."""
+        """Let a judge object if a job is forgotten, unless its kind is not watched any more."""
         watched = event.reason != "NotWatched"
         if not watched:
-            self.newest.pop(event.uid, None)  # whoever watches it again orders it anew
+            self.newest.pop(event.uid, None)  # a scheduler that watches it again orders it anew
         known = self.jobs.get(event.workload) == event.uid and watched
         if known and self.on_removal is not None:
             self.on_removal(event.uid)

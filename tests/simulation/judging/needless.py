@@ -47,7 +47,7 @@ class Needless:
         return value.found_seq != value.expected_seq or not self.lags
 
     def _object(self, decision: OrderReissued, calm_since_s: float) -> None:
-        """Object to an order that was given again, unless somebody changed the job meanwhile."""
+        """Object to an order that was given again, unless a user changed the job meanwhile."""
         since_s = (decision.since_us - EPOCH_US) / 1_000_000
         if decision.at_us - decision.since_us < REPAIR_US:
             return  # the job had changed since the order, and the actuator said so

@@ -1,7 +1,7 @@
-"""Somebody who watches Jobs and pods as they truly are, and objects to what must never be.
+"""A judge that watches Jobs and pods as they truly are, and objects to what must never be.
 
-It sits at the API server's state, misses nothing, and knows who acted. Of the ledger it knows who
-holds quota (``ledger_watch``), never why.
+It sits at the API server's state, misses nothing, and knows which client acted. Of the ledger it
+knows which workloads hold quota (``ledger_watch``), never why.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Observer:
         self._newest = dict[tuple[str, str], int]()  # job and ledger to the newest seq seen on it
         self._marks = dict[str, set[str]]()  # of a job, every decision that it ever bore
         self._since_s = dict[str, float]()  # jobs that run without quota, and since when
-        self._killed = set[str]()  # pods that somebody made or deleted past us
-        self._by_hand = set[str]()  # jobs that somebody started past us
-        self.touched_s = dict[str, float]()  # jobs that somebody changed past us, and when
-        self._resized_s = dict[str, float]()  # jobs that somebody enlarged past us, and when
+        self._killed = set[str]()  # pods that a user made or deleted past us
+        self._by_hand = set[str]()  # jobs that a user started past us
+        self.touched_s = dict[str, float]()  # jobs that a user changed past us, and when
+        self._resized_s = dict[str, float]()  # jobs that a user enlarged past us, and when
         self._restored_s = -UNADMITTED_S_MAX  # when etcd was brought back
-        # The largest quota that each team ever had, by flavor: who holds some of one keeps it.
+        # The largest quota that each team ever had, by flavor: a holder of some of one keeps it.
         self._most = {team: {"default": most} for team, most in NOMINAL_MILLI.items()}
         self.starts = self.stops = self.unadmitted_s = 0.0
         cluster.api.registry.state.listeners.append(self.see)
@@ -69,7 +69,7 @@ class Observer:
                 pass
 
     def tick(self, now_s: float, *, calm: bool) -> None:
-        """Look at who runs without quota; what happened in a storm is not counted."""
+        """Look at jobs that run without quota; what happened in a storm is not counted."""
         running = {job for job, _ in self._pods.values()}
         outside = {job for job in running if job in self._queues and not self._ledger().holds(job)}
         for job in list(self._since_s):
@@ -83,7 +83,7 @@ class Observer:
     def _see_job(self, before: Object | None, after: Object | None) -> None:
         if after is None:
             assert before is not None
-            # Its pods are the garbage collector's: whoever deletes a Job gives its quota back.
+            # Its pods are the garbage collector's: deleting a Job gives its quota back.
             self._queues.pop(before["metadata"]["uid"], None)
             return
         metadata = after["metadata"]
@@ -117,7 +117,7 @@ class Observer:
     def object_to_release(self, uid: str, *, by_stop: bool) -> None:
         """Object if quota is given back while pods run, or to whose job no stop ever came.
 
-        Pods that somebody started past us just now do not count, nor those of an elastic job whose
+        Pods that a user started past us just now do not count, nor those of an elastic job whose
         next slice takes them over in the same turn.
         """
         if not by_stop:
@@ -133,7 +133,7 @@ class Observer:
             demand(bore & stops, "once", f"{uid} lost its quota, and bore none of {sorted(stops)}")
 
     def object_to_removal(self, uid: str) -> None:
-        """Object if somebody is forgotten whose Job is there; a prebuilt Workload may change."""
+        """Object if a workload is forgotten whose Job is there; a prebuilt Workload may change."""
         jobs = (job for job in self._cluster.jobs() if job["metadata"]["uid"] == uid)
         for meta in (job["metadata"] for job in jobs):
             labels, gone = meta.get("labels", {}), "deletionTimestamp" in meta
@@ -144,7 +144,7 @@ class Observer:
 
     def object_to_restore(self) -> None:
         """Object if the cluster counts as restored, and never was."""
-        demand(self._restored_s >= 0, "past", "nobody has restored the cluster")
+        demand(self._restored_s >= 0, "past", "the cluster was never restored")
 
     def running(self) -> dict[str, int]:
         """Return what the pods of each job take now, by its uid, in milli-CPU."""
@@ -175,7 +175,7 @@ class Observer:
             self.stops += 1
 
     def _adopt(self, job: str) -> None:
-        """Count what a start makes of a Job; what somebody started past us may still be leaving."""
+        """Count what a start makes of a Job; what a user started past us may still be leaving."""
         if job in self._by_hand:
             self._by_hand.discard(job)
             past_us = {pod for pod, (owner, _) in self._pods.items() if owner == job}
@@ -188,7 +188,7 @@ class Observer:
         assert obj is not None
         uid = obj["metadata"]["uid"]
         owners = obj["metadata"].get("ownerReferences") or ()
-        # A pod that somebody deletes past us is replaced before its grace is over.
+        # A pod that a user deletes past us is replaced before its grace is over.
         if self._cluster.acting and "deletionTimestamp" in obj["metadata"]:
             self._killed.add(uid)
         if after is None or not owners or uid in self._killed or _ended(after):
@@ -201,7 +201,7 @@ class Observer:
             self._object_to_excess(owners[0]["uid"])
 
     def _is_past_us(self, job: str) -> bool:
-        """Tell whether somebody else started a job, or enlarged it just now."""
+        """Tell whether a user started a job, or enlarged it just now."""
         resized_s = self._resized_s.get(job, -UNADMITTED_S_MAX)
         return job in self._by_hand or _now_s() - resized_s < UNADMITTED_S_MAX
 

@@ -1,7 +1,7 @@
-"""Who goes first, asked of each turn: owners of quota before borrowers, and who outranks who runs.
+"""Order of starts, asked of each turn: owners of quota before borrowers, and higher priority first.
 
-Only what leaves no doubt is said, of queues that share one flavor and of whoever waits for nothing
-but quota. What is kept for a preemptor counts as taken.
+Only what leaves no doubt is said, of queues that share one flavor and of workloads that wait for
+nothing but quota. What is kept for a preemptor counts as taken.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ CPU = FlavorResource("default", "cpu")
 def check_owners_first(state: State, turn: Iterable[object], preemptors: Collection[str]) -> None:
     """Object if a queue borrowed what another of its cohort has waiting for quota of its own.
 
-    In the turn somebody started on quota of its queue's own, and each workload that still waits in
-    that queue would fit into the rest of it, had nobody borrowed. Not so who preempted: it goes
+    In the turn a workload started on quota of its queue's own, and each one that still waits in
+    that queue would fit into the rest of it, had no queue borrowed. Not so a preemptor: it goes
     first, and what it borrows its own queue gives back as its victims leave (docs/adr/0005).
     ``preemptors``: whose victims were leaving when the turn began.
     """
@@ -54,8 +54,8 @@ def check_owners_first(state: State, turn: Iterable[object], preemptors: Collect
 def check_ranks(state: State) -> None:
     """Object if those of highest priority wait while lower ones hold what they ask for.
 
-    Asked of queues in which nobody is leaving nor has a guaranteed time, and at no time at which
-    somebody's pods must be ready before anybody else may start or preempt.
+    Asked of queues in which no workload is leaving or has a guaranteed time, and at no time at
+    which one workload's pods must be ready before any other may start or preempt.
     """
     for name in () if _awaits_pods(state) else COHORT:
         queue = state.forest.cluster_queues.get(name)
@@ -77,7 +77,7 @@ def check_ranks(state: State) -> None:
 
 
 def _is_settled(state: State, queue: ClusterQueueState) -> bool:
-    """Tell whether whoever waits in a queue may evict now: nobody leaves, and nobody is spared."""
+    """Tell whether workloads that wait in a queue may evict now: none leaves, none is spared."""
     spared = queue.spec.min_runtime_us or any(
         workload.guaranteed for workload in queue.holding.values()
     )
@@ -86,7 +86,7 @@ def _is_settled(state: State, queue: ClusterQueueState) -> bool:
 
 
 def _awaits_pods(state: State) -> bool:
-    """Tell whether somebody's pods must be ready before anybody else may start or preempt."""
+    """Tell whether one workload's pods must be ready before any other may start or preempt."""
     policy = state.policy.pods_ready
     if policy is None or not policy.block_admission:
         return False
@@ -94,7 +94,7 @@ def _awaits_pods(state: State) -> bool:
 
 
 def _by(state: State, reserved: Iterable[QuotaReserved], queue: str) -> int:
-    """Return what those ask for who reserved quota in a queue and still hold it."""
+    """Return what those workloads ask for that reserved quota in a queue and still hold it."""
     keys = [decision.workload for decision in reserved if decision.cluster_queue == queue]
     workloads = (state.workloads.get(key) for key in keys)
     return sum(
@@ -115,7 +115,7 @@ def _waits(state: State, workload: Workload, queue: str) -> bool:
 
 
 def _lacks_quota(workload: Workload) -> bool:
-    """Tell whether a workload was told that it lacks quota, and takes over nobody's."""
+    """Tell whether a workload was told that it lacks quota, and takes over no other's."""
     return (
         workload.pending_status is not None
         and workload.pending_status.reason == "WaitingForQuota"
@@ -139,7 +139,7 @@ def _own(state: State, queue: str) -> int:
 
 
 def _left_by(state: State, queue: str) -> int:
-    """Return what those who leave a queue still hold."""
+    """Return what the workloads that leave a queue still hold."""
     actual_state = state.forest.cluster_queues[queue]
     return sum(
         _charged(workload)

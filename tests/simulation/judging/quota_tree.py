@@ -30,7 +30,7 @@ class Node(NamedTuple):
     borrowing: dict[str, int | None]
 
 
-_NOBODY = Node("", {}, {})
+_NO_COHORT = Node("", {}, {})
 
 
 class QuotaTree:
@@ -59,7 +59,7 @@ class QuotaTree:
         at, queues = self.queues[queue], {queue}
         limits = [(queue, queues, at)]
         while at.parent:
-            name, at = at.parent, self._cohorts.get(at.parent, _NOBODY)
+            name, at = at.parent, self._cohorts.get(at.parent, _NO_COHORT)
             limits.append((f"cohort {name}", self._below(name), at))
         for name, below, node in limits:
             most = self._quota(below, name, flavor)
@@ -83,7 +83,7 @@ class QuotaTree:
 
     def _given(self, cohort: str, flavor: str) -> int:
         """Return what a cohort and those below it add of their own."""
-        number = self._cohorts.get(cohort, _NOBODY).nominal.get(flavor, 0)
+        number = self._cohorts.get(cohort, _NO_COHORT).nominal.get(flavor, 0)
         children = (name for name, made in self._cohorts.items() if made.parent == cohort)
         return number + sum(self._given(name, flavor) for name in children)
 

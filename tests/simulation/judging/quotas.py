@@ -1,7 +1,7 @@
-"""Who could start and does not, as an outsider sees it who adds up CPU and knows no rule.
+"""Workloads that could start and do not, as a judge sees it that adds up CPU and knows no rule.
 
 Only what leaves no doubt is said: a queue is open and has the quota for whichever waits in it,
-nobody is about to leave, and nothing that they said has a time.
+no workload is about to leave, and nothing that they said has a time.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def fits(state: State, ledger: LedgerWatch) -> Iterator[str]:
 def _outranked(
     state: State, ledger: LedgerWatch, queue: str, documents: list[Object], spare: int
 ) -> Iterator[str]:
-    """Yield who waits though those of lower priority in its queue hold what it asks for."""
+    """Yield jobs that wait though lower priorities in their queue hold what they ask for."""
     highest = max(map(_priority, documents))
     first = [item for item in documents if _priority(item) == highest]
     below = 0

@@ -1,6 +1,6 @@
 """After the last fault something moves at every moment, until nothing is left to be done.
 
-Pods that run take their time, and so does who was told when it may go on; nothing else has any.
+Pods that run take their time, and so does a workload with a time to wait for; nothing else has any.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Rest:
         self._began_s = self._moved_s = now_s
 
     def tick(self, now_s: float, why: str, *, waits: bool) -> None:
-        """Object if nobody does anything for too long; ``waits``: somebody waits for its time."""
+        """Object if nothing moves for too long; ``waits``: a workload waits for its time."""
         if waits or self._running() or any(map(self._waits, self._state.items(WORKLOADS))):
             self._moved_s = now_s
         self.longest_s = max(self.longest_s, now_s - self._moved_s)
@@ -70,7 +70,7 @@ def unrest(world: World) -> str:
 
 
 def unpublished(world: World) -> str:
-    """Tell what EVENTS lacks of the ledger, whoever read it before; empty: nothing."""
+    """Tell what EVENTS lacks of the ledger, whether read before or not; empty: nothing."""
     watch, stream = world.watch(), world.bus.server.streams.get(NAMES.events)
     seqs = (entry.seq for entry in world.ledger.entries if entry.seq >= watch.opened)
     whole = stream is not None and is_complete(stream, watch.ledger_id, seqs)

@@ -6,14 +6,14 @@ from typing import Literal
 
 Rule = Literal[
     "quota",  # more runs, or is charged, than there is
-    "admission",  # a pod runs for whom nobody holds quota
+    "admission",  # a pod runs for a job without quota
     "once",  # an order is applied twice, out of turn, to another job, or was never given
     "past",  # something older is taken up after something newer
     "ledger",  # rows, chain, state and decisions do not agree
     "events",  # a subscriber missed an entry, or saw one twice or out of order
-    "loss",  # something is missed that nobody lost
+    "loss",  # something is missed that was not lost
     "repair",  # something had to be done again though nothing failed
-    "stuck",  # somebody waits for what cannot happen
+    "stuck",  # a workload waits for what cannot happen
     "late",  # something differs for too long
     "rest",  # the world does not come to rest
 ]
@@ -47,7 +47,7 @@ def insist() -> None:
     """Raise the first objection again: a service that it met on its way may have got over it.
 
     Raises:
-        BrokenRuleError: somebody objected in this world.
+        BrokenRuleError: a judge objected in this world.
     """
     if OBJECTIONS:
         raise OBJECTIONS[0]

@@ -1,4 +1,4 @@
-"""Nobody is stuck: whoever waits says for what, and what it waits for can happen.
+"""No workload is stuck: if it waits, it says for what, and what it waits for can happen.
 
 Asked of the state after each turn of a ledger: by then every rule has been asked. With it goes the
 sum of what is charged: each ClusterQueue counts what its workloads hold, workload by workload.
@@ -19,7 +19,7 @@ from tidegate.core.quota.forest import forest
 from tidegate.core.state.state import State, Workload
 
 
-def check_nobody_is_stuck(entries: Iterable[Entry]) -> int:
+def check_no_workload_is_stuck(entries: Iterable[Entry]) -> int:
     """Fold a ledger turn by turn and assert it of everybody; return how often that was asked."""
     state, asked = State(), 0
     for _, turn in groupby(entries, key=lambda entry: entry.turn):
@@ -84,16 +84,16 @@ def what_moves(state: State, workload: Workload) -> str:
 
 
 def _stays_out(state: State, workload: Workload) -> str:
-    """Whoever is deactivated waits for people; a variant also for the one that is admitted."""
+    """A deactivated workload waits for a user; a variant also for the one that is admitted."""
     parent = state.workloads.get(workload.parent)
     if parent is None or workload.deactivated_cause or parent.phase != "parent":
-        return "somebody who activates it"
+        return "a user who activates it"
     moves = any(key in state.intents for key in parent.variants)
     return "its sibling" if parent.acting or moves else ""
 
 
 def _is_drained(state: State, workload: Workload) -> bool:
-    """Tell whether nobody may stay in its queue."""
+    """Tell whether no workload may stay in its queue."""
     objects, namespace = state.objects, workload.key.partition("/")[0]
     cq = objects.cluster_queues.get(workload.cluster_queue)
     local = objects.local_queues.get(f"{namespace}/{workload.queue}")
@@ -128,7 +128,7 @@ def _pends(state: State, workload: Workload) -> str:
 
 
 def _is_tried(state: State, workload: Workload) -> bool:
-    """Tell whether its queue is open, and it or who stands before it was said to wait."""
+    """Tell whether its queue is open, and it or a workload before it was said to wait."""
     cq = state.forest.cluster_queues.get(workload.cluster_queue)
     if cq is None or not cq.active:
         return False
@@ -161,7 +161,7 @@ def _said(state: State, workload: Workload) -> str:
 
 
 def _is_watched(state: State, workload: Workload) -> bool:
-    """Tell whether its stop is ordered again if nobody carries it out."""
+    """Tell whether its stop is ordered again if no actuator carries it out."""
     key = f"repair/{workload.key}"
     watched = key in state.deadlines.at or key in state.deadlines.due
     return watched or workload.state.deleting

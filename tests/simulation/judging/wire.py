@@ -1,7 +1,7 @@
 """What is done to streams, as a server sees it: what no service may do, whatever has failed.
 
 The server of the world asks here behind each message that it stores and before each purge. Nothing
-of this is read from a service, and nothing waits until somebody notices.
+of this is read from a service, and nothing waits until a service notices.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Taken:
     """How far each stream of observations is in some ledger, by its incarnation."""
 
     def __init__(self) -> None:
-        self.told: Callable[[str], int] = _nobody  # the newest seq of a ledger that EVENTS keeps
+        self.told: Callable[[str], int] = _no_events  # the newest seq of a ledger that EVENTS keeps
         self._seqs = dict[int, int]()
         self._ends = dict[int, int]()
 
@@ -86,7 +86,7 @@ class Post:
         self._numbers = count(1)
 
     def hand_over(self, name: str) -> bool:
-        """Note that somebody wants a message stored; tell whether that is the first time."""
+        """Note that a client wants a message stored; tell whether that is the first time."""
         first = name not in self._calls
         number = next(self._numbers)
         self._calls[name] = self._calls.get(name, (number, 0))[0], number
@@ -95,7 +95,7 @@ class Post:
     def store(self, name: str, incarnation: int, seq: int) -> None:
         """Note that a message was stored, and object if it was handed over before another.
 
-        Which of the calls stored it, nobody knows: an early one's message may come after a later's.
+        Which of the calls stored it is unknown: an early one's message may come after a later's.
         What stood there, or behind it, was taken back by a server that lost its newest messages.
         """
         session, standing = name.rpartition(":")[0], self._standing.setdefault(incarnation, [])
@@ -119,8 +119,8 @@ class WatchedServer(Server):
         super().__init__(clock)
         self._taken, self._post = taken, post
         self._ids = dict[tuple[int, str], bytes]()  # by incarnation and id, what was stored first
-        self.rolled_back_s = -LEASE_S  # when sequences were taken back, by a clock nobody steps
-        self.holes = set[str]()  # ids of what is lost as soon as it is stored, unheard by anybody
+        self.rolled_back_s = -LEASE_S  # when sequences were taken back, by a clock never stepped
+        self.holes = set[str]()  # ids of what is lost as soon as it is stored, read by no client
         self._rules: dict[str, Callable[[Stream, Incoming, Object], None]] = {
             "observations": self._observed,
             "events": _published,
@@ -188,12 +188,12 @@ def is_complete(stream: Stream, ledger_id: str, seqs: Iterable[int]) -> bool:
 
 
 def _object_to_theft(holds: Kept, message: Incoming) -> None:
-    """Object if somebody writes over a lease that another holds; who gives it up writes nothing."""
+    """Object if a client overwrites a lease that another holds; giving it up writes nothing."""
     free = holds.payload in (b"", message.payload) or not message.payload
     demand(free, "once", f"{message.payload!r} takes a lease that {holds.payload!r} holds")
 
 
-def _nobody(ledger_id: str) -> int:
+def _no_events(ledger_id: str) -> int:
     del ledger_id
     return 0
 

@@ -1,8 +1,8 @@
 """Judges whether the ledger takes in what another cluster of a member's name says.
 
 Judged is by what the ledger knows. While it knows of another cluster in a member's place nothing
-of that member ends. Under a new name it knows of nobody's place any more (the event that told of it
-may be lost, too): then nothing of a member ends, or comes, before a list of the cluster that is
+of that member ends. Under a new name it knows of no member's place (the event that told of it may
+be lost, too): then nothing of a member ends, or comes, before a list of the cluster that is
 bound to the name has begun.
 """
 

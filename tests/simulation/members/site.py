@@ -177,7 +177,7 @@ class Site(Shore):
     # what must hold
 
     async def watch(self) -> None:
-        """Follow the ledger for ever, and say again what somebody objected to on the way."""
+        """Follow the ledger for ever, and say again what a judge objected to on the way."""
         while True:
             insist()
             self._follow()
@@ -233,7 +233,7 @@ class Site(Shore):
         decision = meta.get("annotations", {}).get(DECISION, "")
         self._read_entries()
         order = self.starts.get(decision)
-        text = f"{meta['name']} is started in {name} by {decision or 'nobody'}"
+        text = f"{meta['name']} is started in {name} by {decision or 'no decision'}"
         demand(order is not None, "once", text)
         assert order is not None
         where, whose = order.job.cluster or CLUSTER, local(order.job.uid)

@@ -10,7 +10,7 @@ from tests.simulation.partitions.site import Site
 
 
 def live(seed: int) -> Site:
-    """Live through the world of a seed; raise what anybody objected to."""
+    """Live through the world of a seed; raise what a judge objected to."""
     return small_worlds.live(Site, seed)
 
 

@@ -147,7 +147,7 @@ class Site(Shore):
             self.cluster.act("user", "DELETE", f"{JOBS.format(queue)}/job-{number}", body)
 
     def mend(self) -> None:
-        """See ``Shore.mend``; nobody has to do anything."""
+        """See ``Shore.mend``; there is nothing to do."""
 
     def _arrived(self, tree: str) -> int | None:
         """Return the partition that has a tree and says that its queues are active."""
@@ -167,7 +167,7 @@ class Site(Shore):
         return fields
 
     def _running(self, tree: str) -> list[str]:
-        """Return the uids of a tree's Jobs that run and that nobody deletes."""
+        """Return the uids of a tree's Jobs that run and that no user deletes."""
         return [
             job["metadata"]["uid"]
             for job in self.cluster.jobs()
@@ -186,14 +186,14 @@ class Site(Shore):
         return max(int(newest_of(each, ledger_id) or 0) for each in streams if each is not None)
 
     async def watch(self) -> None:
-        """Count what runs, and say again what somebody objected to on the way."""
+        """Count what runs, and say again what a judge objected to on the way."""
         while True:
             insist()
             self._count_running()
             await asyncio.sleep(0.2)
 
     def _count_running(self) -> None:
-        """Object if more runs in a tree than it has quota, whoever decides about it."""
+        """Object if more runs in a tree than it has quota, whichever partition decides about it."""
         milli = Counter[str]()
         for pod in self.cluster.api.registry.state.items("pods"):
             if runs(pod):
@@ -213,7 +213,7 @@ class Site(Shore):
             return
         meta = after["metadata"]
         decision = meta.get("annotations", {}).get(DECISION, "")
-        text = f"{meta['name']} is started by {decision or 'nobody'}"
+        text = f"{meta['name']} is started by {decision or 'no decision'}"
         partition, order = self.trees.orders.get(decision, (None, None))
         demand(order is not None and order.job.uid == meta["uid"], "once", text)
         owner = self.trees.owners[TREES[meta["namespace"]]]

@@ -26,7 +26,7 @@ def test_each_tree_is_one_partition_s_and_all_ends(seed: int) -> None:
 def test_the_judge_notices_a_tree_that_is_released_while_something_is_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What was ordered and not observed is told to nobody."""
+    """What was ordered and not observed is told to no partition."""
 
     def nothing(*_: object) -> None:
         return None

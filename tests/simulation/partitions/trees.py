@@ -137,7 +137,7 @@ class Trees:
         """Tell which tree is still on its way; empty: none."""
         for tree, owner in self.owners.items():
             if owner is None:
-                return f"nobody has {tree}"
+                return f"no partition has {tree}"
         return f"{min(self._unconfirmed)} is not confirmed" if self._unconfirmed else ""
 
     def _release(self, partition: int, key: str, event: TreeReleased) -> None:

@@ -1,7 +1,7 @@
 """Groups of pods: a leader beside its workers, each role a podset of its own.
 
 Together in one rack, or, where they are ``apart``, the leader anywhere and the workers in one.
-There are no policies in the embedded API server, so whoever makes a pod gates it himself.
+There are no policies in the embedded API server, so the creator of a pod gates it himself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TOGETHER = {_REQUIRED: RACK, "kueue.x-k8s.io/podset-group-name": "crew"}
 
 
 class Crews:
-    """Whoever makes such groups, and a pod anew for each that one has lost."""
+    """The controller that makes such groups, and a pod anew for each that one has lost."""
 
     def __init__(  # noqa: PLR0913 - what differs by world
         self,
@@ -83,7 +83,7 @@ class Crews:
         )
 
     def _dismiss(self, crew: str) -> None:
-        """Delete pods that were made before anybody knew that their crew was over."""
+        """Delete pods that were made before the controller knew that their crew was over."""
         for obj in [*self._there(crew, "leader"), *self._there(crew, "worker")]:
             if obj["spec"].get("schedulingGates"):
                 path = f"/api/v1/namespaces/{self._team}/pods/{obj['metadata']['name']}"

@@ -20,7 +20,7 @@ _AWAY, _BAD = ({"key": "away", "effect": "NoExecute"}, {"key": "bad", "effect": 
 FOREIGN_MAX, CLAIM = 4, 0.3
 """How many pods of others there are at most, and how many of them say that they were placed."""
 _CLAIM = {
-    "kueue.x-k8s.io/workload": "nobody",
+    "kueue.x-k8s.io/workload": "absent",
     "kueue.x-k8s.io/podset-unconstrained-topology": "true",
 }
 
@@ -96,7 +96,7 @@ class Nodes:
         self._change(name, {"spec": {"taints": None if status == "True" else [_UNREADY]}})
 
     def _fill(self, name: str) -> None:
-        """Put a pod that nobody placed on a node, or take one away."""
+        """Put a pod that Tidegate did not place on a node, or take one away."""
         foreign = self._foreign()
         if len(foreign) >= FOREIGN_MAX:
             self._delete("foreign", self._random.choice(foreign)["metadata"]["name"])

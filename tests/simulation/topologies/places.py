@@ -153,7 +153,7 @@ class Places:
                 demand(not why, "quota", f"at {seq} {key} on {host}: {why}")
 
     def _refuses(self, host: str) -> str:
-        """Tell why nobody more may be put on a node; empty: nothing does."""
+        """Tell why no more pods may be put on a node; empty: nothing prevents it."""
         node = self._nodes.get(host)
         if node is None:
             return "there is no such node"
@@ -181,7 +181,7 @@ class Places:
         return {"cpu": cpu, "pods": sum(pods for _, pods in mine)}
 
     def _foreign_on(self, host: str) -> Counter[str]:
-        """Return what pods use of a node beyond what whom they name holds there."""
+        """Return what pods use of a node beyond what the workloads they name hold there."""
         event = self._foreign.get(host)
         if event is None:
             return Counter()

@@ -4,7 +4,7 @@ By seed the queue has a check (1, 5 and 7 of each eight), Jobs are elastic (2, 5
 groups of pods of two roles (3, 4 and 7; of 4 each role is placed for itself), or racks stand in
 blocks, and slices consist of slices (6).
 
-Whoever watches the pods knows where the ledger put their workload (``places``), and nothing else.
+The judge of the pods knows where the ledger put their workload (``places``), and nothing else.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class Site(Shore):
                 self.cluster.act("user", "PATCH", path, {"spec": {"active": True}})
 
     async def watch(self) -> None:
-        """Follow the ledger for ever, and say again what somebody objected to on the way."""
+        """Follow the ledger for ever, and say again what a judge objected to on the way."""
         async with alongside(self.checker.run() if self.checked else asyncio.sleep(0)):
             while True:
                 insist()
@@ -224,7 +224,7 @@ class Site(Shore):
             if not finished(obj):
                 return f"{obj['metadata']['name']} is not finished"
         if self.ledger.watch.holding or self.places.held:
-            return "somebody holds quota"
+            return "a workload holds quota"
         if any(_is_gated(item) for item in self.cluster.api.registry.state.items("pods")):
             return "a pod waits"
         if why := self.crews.unrest():

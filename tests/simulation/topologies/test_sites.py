@@ -14,7 +14,7 @@ from tests.simulation.topologies.site import JOBS_MAX, Site
 from tidegate.kinds.pods import Pod
 
 BUSY = 410
-"""A seed in whose world many nodes fail under somebody's pods."""
+"""A seed in whose world many nodes fail under a workload's pods."""
 SEEDS = [0, BUSY, *(pytest.param(number, marks=pytest.mark.slow) for number in range(1, 40))]
 
 

@@ -62,8 +62,8 @@ class NatsLease:
         message = await self._js.newest(self._stream, self._subject)
         if message is None:
             return 0
-        ours_or_nobodys = message.data in (b"", self._holder.encode())
-        return int((message.headers or {})["Nats-Sequence"]) if ours_or_nobodys else None
+        ours_or_free = message.data in (b"", self._holder.encode())
+        return int((message.headers or {})["Nats-Sequence"]) if ours_or_free else None
 
     async def _write(self, value: str, follows: int) -> bool:
         headers = {

@@ -19,7 +19,7 @@ PINS = ("uid", "resourceVersion")
 STEP_S = 3.0
 """What is begun may be brought to the end of a step."""
 HELD_S = 15.0
-"""A lease lasts ten seconds from its last renewal; whoever has it may be late to see its end."""
+"""A lease lasts ten seconds from its last renewal; its holder may be late to see its end."""
 
 
 class Carrying:

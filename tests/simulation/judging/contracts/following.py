@@ -1,4 +1,4 @@
-"""How somebody follows EVENTS: what did not come is looked for before what follows it counts."""
+"""How a reader follows EVENTS: what did not come is looked for before what follows it counts."""
 
 from __future__ import annotations
 

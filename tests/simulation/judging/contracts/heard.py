@@ -35,7 +35,7 @@ class Heard:
         self._asked = True
 
     def commit(self, before: Position, after: Position | None, entries: Iterable[Entry]) -> None:
-        """Object to what was missed and is not written down, and to what nobody asks for again."""
+        """Object to what was missed and not written down, and to what no resync asks for."""
         own = (decode(entry.payload) for entry in entries)
         events = [event for event in own if not is_of_member(event)]
         ours = before if before.incarnation or after is None else after
@@ -43,7 +43,7 @@ class Heard:
             self._gap = Position(before.incarnation, 1)  # another's term came to that stream
         self._object_to_halves(ours.incarnation, events)
         lost = any(isinstance(event, GapObserved | StreamReplaced) for event in events)
-        demand(not lost or self._asked, "loss", "something is missed, and nobody asks for it again")
+        demand(not lost or self._asked, "loss", "something is missed, and no resync asks for it")
         self._asked = False if lost else self._asked
         if after is None or lost or after.incarnation != before.incarnation:
             return

@@ -1,4 +1,4 @@
-"""Nothing older is taken up after something newer, and nobody comes back who is gone."""
+"""Nothing older is taken up after something newer, and no object comes back that is gone."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Past:
     def __init__(self) -> None:
         self.versions = dict[str, int]()  # of each that is known
         self._gone = dict[str, tuple[int, int]]()  # of each that was removed: term, version
-        self._let_go = dict[str, tuple[str, int]]()  # by workload: who had it, at what version
+        self._let_go = dict[str, tuple[str, int]]()  # by workload: job's uid, and its version
         self._direct = set[str]()  # Workloads that stood for themselves
         self.on_restored: Callable[[], None] | None = None
 
@@ -38,7 +38,7 @@ class Past:
             case CopyFact():
                 pass  # its version is that of another object, in another cluster
             case QueueElsewhere():
-                pass  # whoever has it hands it on as it was when it was released
+                pass  # the partition that has it hands it on as it was when it was released
             case _:
                 self._follow(event, seq, term)
 
@@ -53,7 +53,7 @@ class Past:
                 self._give_way(event, term)
                 ended, gone = self._gone.pop(uid, (term, 0))
                 text = f"at {seq} version {version} of {uid} is taken up, gone since {gone}"
-                # A new term does not know who was there before the last one's end.
+                # A new term does not know what was there before the last one's end.
                 demand(version >= gone or term > ended, "past", text)
             known = self.versions.get(uid, 0)
             text = f"at {seq} version {version} of {uid} came after {known}"

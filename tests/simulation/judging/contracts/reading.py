@@ -12,7 +12,7 @@ from tidegate.contracts.entry import Message, Position
 def check_reading(stream: Stream | None, after: Position, messages: Sequence[Message]) -> None:
     """Object to what was passed over, and to what lies behind the place that was asked for.
 
-    What the server does not keep any more, nobody can be told of; nothing of a stream that is gone.
+    What the server does not keep any more, or of a stream that is gone, no reader can be told.
     """
     if not messages or stream is None or stream.created_us != messages[-1].at.incarnation:
         return

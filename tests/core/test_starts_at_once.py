@@ -1,7 +1,7 @@
 """With room for it a workload starts at once, whatever was preempted before.
 
 The worst past is played first: large workloads of high priority that come at regular times, each of
-which preempts whoever started into the gap before it.
+which preempts the workload that started into the gap before it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SECOND_US = 1_000_000
 
 
 class Queues:
-    """Four ClusterQueues of a cohort, and who arrives in them."""
+    """Four ClusterQueues of a cohort, and the workloads that arrive in them."""
 
     def __init__(self, seed: int, *, fair: bool) -> None:
         self.rng, self.cluster, self.count = Random(seed), Cluster(), 0
