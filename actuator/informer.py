@@ -96,9 +96,9 @@ class Informer(Generic[T]):
             query |= {"continue": token} if token else {}
             page = await self._calls.page(self._source.path, query, self._source.kind)
             version = version or page.version
-            for item in page.items:
-                if not isinstance(item, Unreadable) and self._source.wanted(item):
-                    items[_key(item.metadata)] = item
+            for obj in page.items:
+                if not isinstance(obj, Unreadable) and self._source.wanted(obj):
+                    items[_key(obj.metadata)] = obj
             token = page.next
             if not token:
                 self._version = str(version)

@@ -92,9 +92,9 @@ class Informer:
                 raise ApiStatusError(HTTPStatus.NOT_FOUND, f"there is no {self._path}")
             page, size = read
             kind, listed = page["kind"].removesuffix("List"), page.get("items") or ()
-            for item in listed:
-                items[key_of(item)] = {"apiVersion": page["apiVersion"], "kind": kind, **item}
-                sizes[key_of(item)] = size // len(listed)
+            for obj in listed:
+                items[key_of(obj)] = {"apiVersion": page["apiVersion"], "kind": kind, **obj}
+                sizes[key_of(obj)] = size // len(listed)
             _check_amount(len(items), self._path)
             more_bytes += size
             if self._allowance is not None:
@@ -104,12 +104,12 @@ class Informer:
                 break
         self._version = page["metadata"]["resourceVersion"]
         both = (*self.items.values(), *items.values())
-        news = [by for item in both for by in self._by(item)]
+        news = [by for obj in both for by in self._by(obj)]
         for key in list(self.items):
             self._drop(key)
         self.complete = True
-        for key, item in items.items():
-            self._put(key, item, sizes[key])
+        for key, obj in items.items():
+            self._put(key, obj, sizes[key])
         self._tell(news)
 
     async def follow(self) -> None:
@@ -160,23 +160,23 @@ class Informer:
         for by in dict.fromkeys(news):
             self._changed(by)
 
-    def _by(self, item: Object) -> Sequence[str]:
-        return (key_of(item),) if self._index is None else self._index(item)
+    def _by(self, obj: Object) -> Sequence[str]:
+        return (key_of(obj),) if self._index is None else self._index(obj)
 
-    def _put(self, key: str, item: Object, size: int) -> None:
+    def _put(self, key: str, obj: Object, size: int) -> None:
         if self._allowance is not None:
             self._allowance.demand(size)
             self._allowance.left_bytes -= size
-        self.items[key], self._sizes[key] = item, size
-        for by in () if self._index is None else self._index(item):
+        self.items[key], self._sizes[key] = obj, size
+        for by in () if self._index is None else self._index(obj):
             self.indexed.setdefault(by, {})[key] = None
 
     def _drop(self, key: str) -> Sequence[str]:
         """Forget an object; return its keys, none if it was not known."""
-        item, size = self.items.pop(key, None), self._sizes.pop(key, 0)
+        obj, size = self.items.pop(key, None), self._sizes.pop(key, 0)
         if self._allowance is not None:
             self._allowance.left_bytes += size
-        named = () if item is None else self._by(item)
+        named = () if obj is None else self._by(obj)
         for by in named:
             if by in self.indexed:
                 self.indexed[by].pop(key, None)

@@ -113,9 +113,9 @@ async def _pods(calls: Calls, kind: JobKind[object], job: ObjectRef) -> dict[str
     for selector in kind.members.selectors(job):
         page = await calls.read(path, {"labelSelector": selector})
         items = [] if page is None else page["items"]
-        mine = [item for item in items if kind.members.belongs(job, item)]
+        mine = [obj for obj in items if kind.members.belongs(job, obj)]
         if mine:
-            return {f"{path}/{item['metadata']['name']}": item for item in mine}
+            return {f"{path}/{obj['metadata']['name']}": obj for obj in mine}
     return {}
 
 

@@ -90,7 +90,7 @@ def owner_references(job: Object, kind: JobKind[Any]) -> list[Object]:
     """Return the owner references of a job's Workload: the job, or each object of a group."""
     head = {"apiVersion": kind.api_version, "kind": kind.kind}
     if kind.is_group:
-        metas = [item["metadata"] for item in job["items"]]
+        metas = [pod["metadata"] for pod in job["items"]]
         return [{**head, "name": meta["name"], "uid": meta["uid"]} for meta in metas]
     meta = job["metadata"]
     rights = {"controller": True, "blockOwnerDeletion": True}

@@ -94,8 +94,8 @@ class Comparison:
         query = {"limit": str(PAGE_MAX)}
         while True:
             page = await self.calls.read(f"{KUEUE}/{plural}", query)
-            for item in [] if page is None else page["items"]:
-                yield item
+            for obj in [] if page is None else page["items"]:
+                yield obj
             token = "" if page is None else page["metadata"].get("continue", "")
             if not token:
                 return

@@ -103,7 +103,7 @@ def lines(figures: Figures) -> Iterable[str]:
     yield f"  evictions                      {figures.evictions:9d}"
     yield f"  arrivals late by at most       {figures.late_s:9.2f} s"
     yield f"  writes per workload            {figures.writes_per_workload:9.2f}"
-    for resource, count in sorted(figures.writes.items(), key=lambda item: -item[1]):
+    for resource, count in sorted(figures.writes.items(), key=lambda pair: -pair[1]):
         yield f"    {resource:<28} {count / max(figures.finished, 1):9.2f}"
     yield "  mean time to admission"
     for kind, wait_s in figures.waits_s.items():
@@ -114,6 +114,6 @@ def lines(figures: Figures) -> Iterable[str]:
     if not figures.ledger.startswith("external"):
         yield f"  services and bus, a workload   {figures.controllers_cpu_ms:9.2f} ms"
     yield "  process                              CPU  a workload       peak"
-    for name, share in sorted(figures.processes.items(), key=lambda item: -item[1].cpu_s):
+    for name, share in sorted(figures.processes.items(), key=lambda pair: -pair[1].cpu_s):
         each_ms = 1e3 * share.cpu_s / max(figures.finished, 1)
         yield f"    {name:<30} {share.cpu_s:7.1f} s {each_ms:8.2f} ms {share.peak_mib:6.0f} MiB"

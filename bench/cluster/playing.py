@@ -174,14 +174,12 @@ class Play:
                     if change.type in {"ADDED", "MODIFIED"}:
                         self.see(change.object)
 
-    def see(self, item: Item) -> None:
+    def see(self, obj: Item) -> None:
         """Take in an object as the API server shows it."""
-        course = self.courses[item.metadata.name]
-        course.conditions, course.version = item.status.conditions, item.metadata.resource_version
-        course.held = conditions = frozenset(_held(item.status.conditions))
-        running = (
-            not item.spec.suspend if self.jobs else {"Admitted", "QuotaReserved"} <= conditions
-        )
+        course = self.courses[obj.metadata.name]
+        course.conditions, course.version = obj.status.conditions, obj.metadata.resource_version
+        course.held = conditions = frozenset(_held(obj.status.conditions))
+        running = not obj.spec.suspend if self.jobs else {"Admitted", "QuotaReserved"} <= conditions
         if conditions & {"Finished", "Complete"}:
             self._see_finished(course)
         elif running and course.running_s < 0:

@@ -61,10 +61,10 @@ class RunnerPlay(Play):
             self.courses[arrival.name] = course = Course(arrival)
             await self._create(path, course)
 
-    def see(self, item: Item) -> None:
+    def see(self, obj: Item) -> None:
         """Take in a Workload as the API server shows it."""
-        super().see(item)
-        course = self.courses[item.metadata.name]
+        super().see(obj)
+        course = self.courses[obj.metadata.name]
         if course.held >= EVICTED and "Finished" not in course.held:
             self._releasing.put_nowait(course)
 

@@ -130,4 +130,4 @@ class Home:
 
 
 def _by_name(informer: Informer) -> dict[str, Object]:
-    return {item["metadata"]["name"]: item for item in informer.items.values()}
+    return {obj["metadata"]["name"]: obj for obj in informer.items.values()}

@@ -35,7 +35,7 @@ class Crew:
     def __init__(self) -> None:
         self.scene = Scene(with_crds=True)
         made = [self.make(name) for name in ("one", "two")]
-        uid = group_uid([read(item, Pod) for item in made])
+        uid = group_uid([read(pod, Pod) for pod in made])
         self.role = role(read(made[0], Pod))
         self.job = ObjectRef(kind="pod-group", namespace="default", name="crew", uid=uid)
 
@@ -79,7 +79,7 @@ class Crew:
 async def kept(crew: Crew) -> None:
     """Start a group and stop it."""
     await crew.scene.write(crew.submitted(), crew.started())
-    await eventually(lambda: not any(held(item) for item in crew.scene.read(PODS)["items"]))
+    await eventually(lambda: not any(held(pod) for pod in crew.scene.read(PODS)["items"]))
     await eventually(lambda: bool(crew.workload))
     await crew.scene.write(crew.stopped())
     await eventually(lambda: crew.there == {"one": True, "two": True})
@@ -188,4 +188,4 @@ def waits(crew: Crew) -> tuple[str, str] | None:
         for condition in current_conditions
         if condition["type"] == "WaitingForReplacementPods"
     )
-    return next(((item["status"], item["reason"]) for item in values), None)
+    return next(((condition["status"], condition["reason"]) for condition in values), None)

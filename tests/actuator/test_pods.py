@@ -61,7 +61,7 @@ def test_each_pod_of_a_group_gets_the_reason_why_it_is_stopped() -> None:
     async def run() -> None:
         scene = Scene(with_crds=True)
         made = [scene.make(PODS, member(name)) for name in ("one", "two")]
-        uid = group_uid([read(item, Pod) for item in made])
+        uid = group_uid([read(pod, Pod) for pod in made])
         job = ObjectRef(kind="pod-group", namespace="default", name="crew", uid=uid)
         stop = StopOrdered(
             at_us=US, workload="default/crew", uid=uid, job=job, reason="Preempted", message="why"

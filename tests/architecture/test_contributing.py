@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text()
-PATHS = sorted({item for item in re.findall(r"`([\w./-]+/[\w./-]+)`", PAGE) if "Name/" not in item})
+PATHS = sorted({path for path in re.findall(r"`([\w./-]+/[\w./-]+)`", PAGE) if "Name/" not in path})
 LINKS = sorted(set(re.findall(r"\]\(([^)#]+)\)", PAGE)))
 TARGETS = sorted(set(re.findall(r"`make (\w+)`", PAGE)))
 NAMES = re.findall(r"`([A-Z_]{5,})` of `([\w./]+)`", PAGE)

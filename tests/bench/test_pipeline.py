@@ -73,5 +73,5 @@ async def test_a_watch_begins_with_what_came_after_its_version(
         values = [msgspec.json.decode(await anext(lines))]
         stub.put(f"{JOBS}/a", {"metadata": {"name": "a"}})
         values.append(msgspec.json.decode(await anext(lines)))
-    seen = [(item["type"], item["object"]["metadata"]["name"]) for item in values]
+    seen = [(event["type"], event["object"]["metadata"]["name"]) for event in values]
     assert seen == [("ADDED", "b"), ("MODIFIED", "a")]

@@ -11,8 +11,8 @@ from tidegate.kinds.policies.forms import ACCOUNTS
 
 def manifests(setup: str) -> list[dict[str, Any]]:
     every = [manifest for room in ORDER for manifest in read_manifests(manifests_folder() / room)]
-    changed = [SETUPS[setup].change(item) for item in every]
-    return [item for item in changed if item is not None]
+    changed = [SETUPS[setup].change(manifest) for manifest in every]
+    return [manifest for manifest in changed if manifest is not None]
 
 
 def versions(setup: str) -> dict[str, int]:

@@ -179,7 +179,7 @@ def test_a_detaching_that_waits_for_a_reader_is_ended_by_the_next_run(
             patch.setattr(detaching, "_BEFORE", "SET lock_timeout = '300ms'")
             with pytest.raises(Exception, match="lock timeout"):
                 list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", {0: 25}))
-    assert [item.pending for item in detaching.attached(engine)][:2] == [True, False]
+    assert [partition.pending for partition in detaching.attached(engine)][:2] == [True, False]
     assert list(SqlLedger(engine).read()) == ENTRIES
     whole_partitions.finish(engine)
     assert least(engine) == SIZE

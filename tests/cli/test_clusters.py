@@ -101,9 +101,7 @@ def ran(ledger: str, *words: str) -> Result:
 
 def test_each_cluster_is_listed_with_how_it_stands(ledger: str) -> None:
     documents: list[dict[str, Any]] = json.loads(ran(ledger, "list", "-o", "json").stdout)
-    mapping = {
-        item["name"]: (item["standing"], item["stopPolicy"], item["asks"]) for item in documents
-    }
+    mapping = {row["name"]: (row["standing"], row["stopPolicy"], row["asks"]) for row in documents}
     assert mapping == {
         "w1": ("Connected", "None", 1),
         "w2": ("Lost", "None", 1),
@@ -218,10 +216,10 @@ def test_a_member_is_listed_with_when_it_was_last_heard_of(tmp_path: Path) -> No
     with filled(url, [seal(GENESIS, 1, "local", [policy])]) as ledger:
         ledger.append(1, 1, [], Positions(members={"east": Position(7, 1)}))
     documents: list[dict[str, Any]] = json.loads(ran(url, "list", "-o", "json").stdout)
-    last = {item["name"]: item["lastHeard"] for item in documents}
+    last = {row["name"]: row["lastHeard"] for row in documents}
     assert (last["east"][:2], last["west"]) == ("20", "")
     past = json.loads(ran(url, "list", "-o", "json", "--as-of", "1").stdout)
-    assert {item["lastHeard"] for item in past} == {""}
+    assert {row["lastHeard"] for row in past} == {""}
 
 
 FLAVORS = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors"

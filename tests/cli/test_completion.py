@@ -65,11 +65,11 @@ def test_bash_completes_with_the_script(tmp_path: Path) -> None:
     assert result.stdout.split() == ["positions"]
 
 
-@pytest.mark.parametrize("page", commands(), ids=lambda item: item.path)
+@pytest.mark.parametrize("page", commands(), ids=lambda command: command.path)
 def test_what_is_offered_is_what_the_command_itself_would_offer(page: Page) -> None:
     context = page.command.make_context(page.path, [], resilient_parsing=True)
     for begun in ("", "-", "--o") if is_group(page) else ("-", "--o"):
-        own = {item.value for item in page.command.shell_complete(context, begun)}
+        own = {candidate.value for candidate in page.command.shell_complete(context, begun)}
         assert {word for word, _ in offered_words(page.path.split(), begun)} - {"-h"} == own - {
             "-h"
         }

@@ -42,8 +42,8 @@ def with_pods(staged: str, config: str) -> str:
     async def put() -> None:
         async with connect(Access(kubeconfig=staged)) as api:
             await install(api, manifests_folder(), silent)
-            for item in wanted(config):
-                await apply(api, item)
+            for manifest in wanted(config):
+                await apply(api, manifest)
 
     asyncio.run(put())
     return staged

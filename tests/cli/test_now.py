@@ -55,9 +55,7 @@ def test_of_a_time_of_the_past_waits_last_until_then(tmp_path: Path) -> None:
         (("show", "positions"), "waitedSeconds"),
         (("show", "queues"), "longestWaitSeconds"),
     ):
-        (waited_s,) = {
-            item[field] for item in read_json(file, *words, "--as-of", at) if item[field]
-        }
+        (waited_s,) = {row[field] for row in read_json(file, *words, "--as-of", at) if row[field]}
         assert waited_s == (parse_utc(at) - begun_us) // SECOND_US
 
 
@@ -76,7 +74,7 @@ def test_waits_go_on_while_a_leader_is_there_and_stand_still_else(ledger: str) -
         (("show", "pending"), "waitedSeconds"),
         (("show", "queues"), "longestWaitSeconds"),
     ):
-        values = [item[field] for item in read_json(ledger, *words) if item[field]]
+        values = [row[field] for row in read_json(ledger, *words) if row[field]]
         assert len(values) == 1
         assert values[0] >= waited_s - 1, words
     assert read_json(ledger, "show", "positions", "--as-of", END) == still

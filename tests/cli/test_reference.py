@@ -16,7 +16,7 @@ from tidegate.cli.reference import Page, commands, page
 PAGES = [command for command in commands() if not hasattr(command.command, "list_commands")]
 
 
-@pytest.mark.parametrize("actual_page", PAGES, ids=lambda item: item.path)
+@pytest.mark.parametrize("actual_page", PAGES, ids=lambda reference: reference.path)
 def test_every_command_has_a_sentence_and_an_example(actual_page: Page) -> None:
     value = actual_page.command.help or ""
     assert value.strip(), actual_page.path
@@ -24,7 +24,7 @@ def test_every_command_has_a_sentence_and_an_example(actual_page: Page) -> None:
     assert "tidegate " in value.partition("Example")[2], actual_page.path
 
 
-@pytest.mark.parametrize("actual_page", PAGES, ids=lambda item: item.path)
+@pytest.mark.parametrize("actual_page", PAGES, ids=lambda reference: reference.path)
 def test_every_example_is_understood(actual_page: Page) -> None:
     lines = [line.strip() for line in (actual_page.command.help or "").splitlines()]
     for line in lines:

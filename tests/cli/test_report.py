@@ -46,11 +46,11 @@ def test_a_sum_over_groups_is_the_sum_of_the_rows(ledger: str) -> None:
     assert list(summed[0]) == ["namespace", "resource", "rows", "resource_seconds"]
     for group in summed:
         alike = [
-            item for item in every
-            if (item["namespace"], item["resource"]) == (group["namespace"], group["resource"])
+            row for row in every
+            if (row["namespace"], row["resource"]) == (group["namespace"], group["resource"])
         ]  # fmt: skip
         assert int(group["rows"]) == len(alike) > 0
-        total = sum(float(item["resource_seconds"]) for item in alike)
+        total = sum(float(row["resource_seconds"]) for row in alike)
         assert float(group["resource_seconds"]) == pytest.approx(total)
 
 
@@ -166,10 +166,10 @@ def test_an_interval_is_in_each_span_that_it_touches(
 ) -> None:
     cut_us = DAY_US + at * 1_000_000
     before, after = (asked(intervals, span) for span in (Span(0, cut_us), Span(cut_us)))
-    assert all(item in before or item in after for item in intervals)
-    both = [item for item in before if item in after]
+    assert all(interval in before or interval in after for interval in intervals)
+    both = [interval for interval in before if interval in after]
     cut = f"2026-03-02T00:00:{at:02d}Z"
-    assert all(item["from_at"] < cut and (item["to_at"] or "9") > cut for item in both)
+    assert all(interval["from_at"] < cut and (interval["to_at"] or "9") > cut for interval in both)
 
 
 def test_an_unknown_column_names_those_there_are(ledger: str) -> None:

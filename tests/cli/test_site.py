@@ -37,7 +37,7 @@ def listed(nav: Any) -> set[str]:  # noqa: ANN401 - what YAML holds
 
 def commands(page: Path) -> list[str]:
     blocks = "".join(BLOCK.findall(page.read_text()))
-    return [item for item in COMMAND.findall(blocks) if not HOLLOW.search(item)]
+    return [command for command in COMMAND.findall(blocks) if not HOLLOW.search(command)]
 
 
 def test_the_site_has_every_page_but_perhaps_a_decision() -> None:

@@ -133,11 +133,11 @@ def test_a_statement_says_what_the_raw_events_say(books: Books) -> None:
     days = {core["ChargePeriodStart"] for core in cores}
     assert len(days) == 30
     on_a_full_day = [core for core in cores if core["ChargePeriodStart"] == "2026-03-17T00:00:00Z"]
-    assert {item["x_Author"]: item["ConsumedQuantity"] for item in on_a_full_day} == {
+    assert {charge["x_Author"]: charge["ConsumedQuantity"] for charge in on_a_full_day} == {
         "ann": 24 * 6,
         "bob": 24 * 4,
     }
-    assert sum(item["BilledCost"] for item in on_a_full_day) == pytest.approx(24 * 10 * 0.04)
+    assert sum(charge["BilledCost"] for charge in on_a_full_day) == pytest.approx(24 * 10 * 0.04)
     assert statement["unpriced"] == ["on-demand/memory"]
     assert statement["totals"][0]["cost"] == pytest.approx(
         sum(core["BilledCost"] for core in cores)

@@ -38,8 +38,8 @@ def kubectl(kubeconfig: str, verb: str, *words: str) -> str:
     with open_api(kubeconfig) as api:
         if verb == "create":
             file = Path(__file__).parent / "given" / words[-1]
-            for item in yaml.safe_load(file.read_text()):
-                put(api, item, {})
+            for manifest in yaml.safe_load(file.read_text()):
+                put(api, manifest, {})
             return ""
         path, field = words
         value: Any = api.send("GET", f"/apis/kueue.x-k8s.io/v1beta2/{path}")

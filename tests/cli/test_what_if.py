@@ -30,7 +30,7 @@ def test_a_page_holds_all_it_needs_and_is_the_same_each_time(
 def test_each_plot_is_svg_with_a_line_for_each_side(tidegate: Tidegate) -> None:
     drawn = re.findall(r"<svg.*?</svg>", tidegate(*ARGUMENTS).stdout)
     assert len(drawn) == 6
-    lines = [len(list(ET.fromstring(item).iter("polyline"))) for item in drawn]  # noqa: S314 - our own
+    lines = [len(list(ET.fromstring(svg).iter("polyline"))) for svg in drawn]  # noqa: S314 - our own
     assert lines == [6, 3, 3, 6, 3, 3]
 
 

@@ -51,8 +51,8 @@ async def stage(own_api: str) -> AsyncIterator[Stage]:
         ]
         namespace = await make_namespace(apis[0])
         await install(apis[0], manifests_folder(), lambda _: None)
-        for item in [*roles(TENANT, ALLOWED), *roles(CONTROLLER, [*ALLOWED, STATUS])]:
-            await apply(apis[0], item)
+        for manifest in [*roles(TENANT, ALLOWED), *roles(CONTROLLER, [*ALLOWED, STATUS])]:
+            await apply(apis[0], manifest)
         made = Stage(*(Talk(api, namespace, lambda: None) for api in apis))
         await eventually(lambda: is_refused(made.tenant, "probe"), lambda done: done)
         await eventually(lambda: is_refused(made.controller, "probe"), lambda done: not done)
@@ -140,8 +140,8 @@ async def test_the_number_of_workers_alone_may_change_where_ray_scales(stage: St
         await apply(stage.admin.api, candidate_child)
     path = f"/apis/ray.io/v1/namespaces/{stage.admin.namespace}/rayclusters"
     fixed, scaled = ray_cluster("fixed", autoscaled=False), ray_cluster("scaled", autoscaled=True)
-    await eventually(lambda: stage.admin.send("POST", path, fixed), lambda item: item[0] == 201)
+    await eventually(lambda: stage.admin.send("POST", path, fixed), lambda answer: answer[0] == 201)
     await stage.admin.make(path, scaled)
-    await eventually(lambda: grouped(stage, fixed, replicas=9), lambda item: item == 422)
+    await eventually(lambda: grouped(stage, fixed, replicas=9), lambda status: status == 422)
     assert await grouped(stage, scaled, template={"spec": {"containers": []}}) == 422
     assert await grouped(stage, scaled, replicas=9) == 200

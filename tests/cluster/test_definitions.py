@@ -13,7 +13,7 @@ from tidegate.kube.ports import MERGE_PATCH
 
 async def test_a_definition_is_established(kube: Talk, things: Things) -> None:
     obj = await kube.until(
-        things.name, lambda item: condition_status(item, "Established") == "True"
+        things.name, lambda definition: condition_status(definition, "Established") == "True"
     )
     assert condition_status(obj, "NamesAccepted") == "True"
     assert obj["status"]["storedVersions"] == ["v1"]
@@ -132,8 +132,8 @@ async def test_a_second_version_is_another_view_of_the_same_objects(kube: Talk) 
     await eventually(lambda: kube.send("GET", newer), lambda got: got[0] == 200)
     await kube.make(objects.path, objects.one("a", spec={}))
     await kube.make(newer, objects.one("b", spec={}) | {"apiVersion": "example.com/v2"})
-    seen = {item["metadata"]["name"]: item for item in (await kube.get(newer))["items"]}
-    assert {item["apiVersion"] for item in seen.values()} == {"example.com/v2"}
+    seen = {obj["metadata"]["name"]: obj for obj in (await kube.get(newer))["items"]}
+    assert {obj["apiVersion"] for obj in seen.values()} == {"example.com/v2"}
     assert (seen["a"]["spec"], seen["b"]["spec"]) == ({}, {"size": 7})  # defaults come on writing
     assert (await kube.get(f"{objects.path}/b"))["spec"] == {"size": 7}
     await kube.remove(objects.name)

@@ -106,7 +106,7 @@ async def test_a_job_takes_its_pods_along(kube: Talk) -> None:
 
 async def test_a_job_keeps_its_pods_by_default(kube: Talk) -> None:
     await kube.make(kube.jobs, job("a"))
-    await kube.until(f"{kube.jobs}/a", lambda item: condition_status(item, "Complete"))
+    await kube.until(f"{kube.jobs}/a", lambda obj: condition_status(obj, "Complete"))
     assert (await kube.send("DELETE", f"{kube.jobs}/a"))[0] == 200
     await kube.until_gone(f"{kube.jobs}/a")
     (left,) = (await kube.get(kube.pods))["items"]
@@ -117,7 +117,7 @@ async def test_a_selection_goes_at_once(kube: Talk) -> None:
     for name, label in (("a", "x"), ("b", "y")):
         await kube.make(kube.maps, {"metadata": {"name": name, "labels": {"of": label}}})
     listed = await kube.remove(kube.maps, labelSelector="of=x")
-    assert [item["metadata"]["name"] for item in listed["items"]] == ["a"]
+    assert [config_map["metadata"]["name"] for config_map in listed["items"]] == ["a"]
     assert (await kube.send("GET", f"{kube.maps}/a"))[0] == 404
     await kube.get(f"{kube.maps}/b")
 

@@ -8,13 +8,13 @@ from tests.cluster.talking import Object, Talk, condition_status, job, pods_of
 async def test_a_job_that_another_manages_gets_no_pods(kube: Talk) -> None:
     await kube.make(kube.jobs, job("other", managedBy="example.com/other"))
     await kube.make(kube.jobs, job("ours"))
-    await kube.until(f"{kube.jobs}/ours", lambda item: condition_status(item, "Complete"))
+    await kube.until(f"{kube.jobs}/ours", lambda obj: condition_status(obj, "Complete"))
     assert {pod["metadata"]["labels"]["job-name"] for pod in await pods_of(kube)} == {"ours"}
 
 
 async def test_a_job_that_fails_too_often_ends(kube: Talk) -> None:
     await kube.make(kube.jobs, job("a", exit_code="3", backoffLimit=0))
-    ended = await kube.until(f"{kube.jobs}/a", lambda item: condition_status(item, "Failed"))
+    ended = await kube.until(f"{kube.jobs}/a", lambda obj: condition_status(obj, "Failed"))
     assert (condition_status(ended, "Failed"), condition_status(ended, "FailureTarget")) == (
         "True",
         "True",
@@ -26,7 +26,7 @@ async def test_a_job_that_fails_too_often_ends(kube: Talk) -> None:
 
 async def test_a_job_that_takes_too_long_ends(kube: Talk) -> None:
     await kube.make(kube.jobs, job("a", seconds="3600", activeDeadlineSeconds=1))
-    ended = await kube.until(f"{kube.jobs}/a", lambda item: condition_status(item, "Failed"))
+    ended = await kube.until(f"{kube.jobs}/a", lambda obj: condition_status(obj, "Failed"))
     assert ended["status"]["conditions"][-1]["reason"] == "DeadlineExceeded"
     await kube.until(kube.pods, lambda pod: pod["items"] == [])
 
@@ -34,7 +34,7 @@ async def test_a_job_that_takes_too_long_ends(kube: Talk) -> None:
 async def test_an_indexed_job_numbers_its_pods(kube: Talk) -> None:
     spec: Object = {"completionMode": "Indexed", "completions": 4, "parallelism": 4}
     await kube.make(kube.jobs, job("a", **spec))
-    done = await kube.until(f"{kube.jobs}/a", lambda item: condition_status(item, "Complete"))
+    done = await kube.until(f"{kube.jobs}/a", lambda obj: condition_status(obj, "Complete"))
     assert (done["status"]["completedIndexes"], done["status"]["succeeded"]) == ("0-3", 4)
     key = "batch.kubernetes.io/job-completion-index"
     pods = await pods_of(kube)

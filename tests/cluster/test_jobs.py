@@ -119,7 +119,7 @@ async def test_a_wrong_template_is_refused(kube: Talk, change: Object, field: st
 async def test_a_suspended_job_has_no_pods_and_no_start(kube: Talk) -> None:
     await kube.make(kube.jobs, job("a", suspend=True))
     obj = await kube.until(
-        f"{kube.jobs}/a", lambda item: condition_status(item, "Suspended") == "True"
+        f"{kube.jobs}/a", lambda obj: condition_status(obj, "Suspended") == "True"
     )
     assert "startTime" not in obj["status"]
     assert await pods_of(kube) == []
@@ -127,7 +127,7 @@ async def test_a_suspended_job_has_no_pods_and_no_start(kube: Talk) -> None:
 
 async def test_a_job_runs_to_its_end(kube: Talk) -> None:
     await kube.make(kube.jobs, job("a", completions=3, parallelism=2))
-    done = await kube.until(f"{kube.jobs}/a", lambda item: condition_status(item, "Complete"))
+    done = await kube.until(f"{kube.jobs}/a", lambda obj: condition_status(obj, "Complete"))
     assert (condition_status(done, "Complete"), condition_status(done, "SuccessCriteriaMet")) == (
         "True",
         "True",
@@ -157,7 +157,7 @@ async def test_a_job_that_is_suspended_loses_its_pods_and_its_start(kube: Talk) 
     running = await kube.until(path, lambda obj: obj["status"].get("ready") == 2)
     assert (running["status"]["active"], "startTime" in running["status"]) == (2, True)
     await kube.merge(path, {"spec": {"suspend": True}})
-    stopped = await kube.until(path, lambda item: condition_status(item, "Suspended") == "True")
+    stopped = await kube.until(path, lambda obj: condition_status(obj, "Suspended") == "True")
     assert not stopped["status"].keys() & {"startTime", "active", "failed"}
     await kube.until(kube.pods, lambda pod: pod["items"] == [])
     assert "failed" not in (await kube.get(path))["status"]
@@ -166,9 +166,9 @@ async def test_a_job_that_is_suspended_loses_its_pods_and_its_start(kube: Talk) 
 async def test_a_job_that_is_resumed_starts_anew(kube: Talk) -> None:
     path = f"{kube.jobs}/a"
     await kube.make(kube.jobs, job("a", suspend=True))
-    await kube.until(path, lambda item: condition_status(item, "Suspended") == "True")
+    await kube.until(path, lambda obj: condition_status(obj, "Suspended") == "True")
     await kube.merge(path, {"spec": {"suspend": False}})
-    done = await kube.until(path, lambda item: condition_status(item, "Complete"))
+    done = await kube.until(path, lambda obj: condition_status(obj, "Complete"))
     assert (condition_status(done, "Suspended"), done["status"]["succeeded"]) == ("False", 1)
     assert "startTime" in done["status"]
 
@@ -210,7 +210,7 @@ async def test_a_stopped_jobs_template_may_be_written_for_its_next_start(kube: T
     await kube.make(kube.jobs, job("a", seconds="3600"))
     await kube.until(path, lambda obj: obj["status"].get("ready") == 1)
     await kube.merge(path, {"spec": {"suspend": True}})
-    await kube.until(path, lambda item: condition_status(item, "Suspended") == "True")
+    await kube.until(path, lambda obj: condition_status(obj, "Suspended") == "True")
     changed = await kube.merge(path, SELECTOR)
     assert changed["spec"]["template"]["spec"]["nodeSelector"] == {"kind": "big"}
 

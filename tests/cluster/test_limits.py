@@ -73,9 +73,7 @@ WISHES: dict[str, Object] = {
 @pytest.mark.parametrize("wish", WISHES)
 async def test_a_pod_beyond_the_scheduler_waits_and_says_why(kube: Talk, wish: str) -> None:
     await kube.make(kube.pods, pod("a", **WISHES[wish]))
-    waiting = await kube.until(
-        f"{kube.pods}/a", lambda item: condition_status(item, "PodScheduled")
-    )
+    waiting = await kube.until(f"{kube.pods}/a", lambda obj: condition_status(obj, "PodScheduled"))
     (condition,) = waiting["status"]["conditions"]
     assert condition["message"] == f"the embedded scheduler does not know {wish}"
 

@@ -67,12 +67,12 @@ async def stage(request: pytest.FixtureRequest, embedded_api: EmbeddedApi) -> As
         namespace = await make_namespace(apis[0])
         made = Stage(*(Talk(api, namespace, lambda: None) for api in apis))
         await install(apis[0], manifests_folder(), lambda _: None)
-        for item in [
+        for manifest in [
             *keep_gates(),
             *roles(TENANT, ALLOWED),
             *roles(ACCOUNTS[0], [*ALLOWED, MARKS]),
         ]:
-            await apply(apis[0], item)
+            await apply(apis[0], manifest)
         await eventually(lambda: probed(made), lambda done: done)
         yield made
 

@@ -54,7 +54,7 @@ async def test_a_list_names_the_kind_of_built_in_items_once(kube: Talk) -> None:
     for name in ("b", "a"):
         await kube.make(kube.maps, {"metadata": {"name": name, "labels": {"of": "test"}}})
     listed = await kube.get(kube.maps, labelSelector="of=test")
-    assert [item["metadata"]["name"] for item in listed["items"]] == ["a", "b"]
+    assert [config_map["metadata"]["name"] for config_map in listed["items"]] == ["a", "b"]
     assert (listed["kind"], listed["apiVersion"]) == ("ConfigMapList", "v1")
     assert "kind" not in listed["items"][0]
 
@@ -79,14 +79,14 @@ async def test_labels_select(kube: Talk, selector: str, names: list[str]) -> Non
     for name, own in labels.items():
         await kube.make(kube.maps, {"metadata": {"name": name, "labels": {"test": "1", **own}}})
     listed = await kube.get(kube.maps, labelSelector=f"test,{selector}")
-    assert [item["metadata"]["name"] for item in listed["items"]] == names
+    assert [config_map["metadata"]["name"] for config_map in listed["items"]] == names
 
 
 async def test_a_field_selects(kube: Talk) -> None:
     for name in ("a", "b"):
         await kube.make(kube.maps, {"metadata": {"name": name}})
     listed = await kube.get(kube.maps, fieldSelector="metadata.name=b")
-    assert [item["metadata"]["name"] for item in listed["items"]] == ["b"]
+    assert [config_map["metadata"]["name"] for config_map in listed["items"]] == ["b"]
 
 
 @pytest.mark.parametrize(

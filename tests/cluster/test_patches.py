@@ -68,7 +68,7 @@ async def test_a_strategic_patch_merges_lists_by_their_key(kube: Talk) -> None:
     status, changed = await kube.send("PATCH", f"{kube.jobs}/a", patch, STRATEGIC)
     assert status == 200, changed
     merged = changed["spec"]["template"]["spec"]["containers"]
-    assert [(item["image"], item["resources"]) for item in merged] == [
+    assert [(container["image"], container["resources"]) for container in merged] == [
         ("example.com/work:1", {"requests": {"cpu": "2"}})
     ]
 

@@ -31,7 +31,7 @@ async def test_objects_outlive_the_death_of_a_part(own_plane: ControlPlane, comp
         assert not own_plane.is_up()
         own_plane.start(component)
         await eventually_up(own_plane)
-        obj = await kube.until(f"{kube.maps}/a", lambda item: item)
+        obj = await kube.until(f"{kube.maps}/a", lambda obj: obj)
         assert obj["metadata"]["uid"] == made["metadata"]["uid"]
 
 
@@ -55,7 +55,7 @@ async def test_a_dead_server_is_unreachable_and_its_history_is_gone(
         own_plane.start("kube-apiserver")
         async with kube.watch(kube.leases, resourceVersion="1") as events:
             current_events = [event async for event in events]
-        assert [(item["type"], item["object"]["code"]) for item in current_events] == [
+        assert [(event["type"], event["object"]["code"]) for event in current_events] == [
             ("ERROR", 410)
         ]
 
@@ -69,7 +69,7 @@ async def test_jobs_end_though_the_nodes_were_restarted(own_plane: ControlPlane)
         await kube.until(f"{kube.jobs}/a", lambda obj: obj["status"].get("ready") == 1)
         own_plane.kill("nodes")
         own_plane.start("nodes")
-        done = await kube.until(f"{kube.jobs}/a", lambda item: condition_status(item, "Complete"))
+        done = await kube.until(f"{kube.jobs}/a", lambda obj: condition_status(obj, "Complete"))
         assert (condition_status(done, "Complete"), done["status"].get("failed")) == ("True", None)
 
 

@@ -44,7 +44,7 @@ async def test_a_pod_has_a_quality(kube: Talk, resources: Object, quality: str) 
 async def test_a_pod_runs_where_it_is_bound(kube: Talk) -> None:
     await kube.make(kube.pods, pod("a"))
     running = await kube.until(
-        f"{kube.pods}/a", lambda item: condition_status(item, "Ready") == "True"
+        f"{kube.pods}/a", lambda obj: condition_status(obj, "Ready") == "True"
     )
     assert (running["status"]["phase"], condition_status(running, "PodScheduled")) == (
         "Running",
@@ -143,9 +143,7 @@ WAITING: list[tuple[str, Object]] = [
 @pytest.mark.parametrize("spec", [row[1] for row in WAITING], ids=[row[0] for row in WAITING])
 async def test_a_pod_that_fits_nowhere_waits_and_says_so(kube: Talk, spec: Object) -> None:
     await kube.make(kube.pods, pod("a", **spec))
-    waiting = await kube.until(
-        f"{kube.pods}/a", lambda item: condition_status(item, "PodScheduled")
-    )
+    waiting = await kube.until(f"{kube.pods}/a", lambda obj: condition_status(obj, "PodScheduled"))
     (condition,) = waiting["status"]["conditions"]
     assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
     assert "nodeName" not in waiting["spec"]

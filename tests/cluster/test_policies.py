@@ -72,9 +72,7 @@ async def make_queue(kube: Talk, name: str) -> None:
 async def test_a_queued_job_is_suspended_when_it_is_made(queued: Talk) -> None:
     made = await queued.make(queued.jobs, labelled("a", "some", suspend=False))
     assert made["spec"]["suspend"] is True
-    await queued.until(
-        f"{queued.jobs}/a", lambda item: condition_status(item, "Suspended") == "True"
-    )
+    await queued.until(f"{queued.jobs}/a", lambda obj: condition_status(obj, "Suspended") == "True")
     assert (await queued.get(queued.pods))["items"] == []
 
 

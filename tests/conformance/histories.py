@@ -65,8 +65,8 @@ def history(documents: Iterable[Json], *, admit: bool = False) -> list[FactEvent
     object says so; else the core would begin by making good for it.
     """
     arriving = sorted(documents, key=key)
-    events: list[FactEvent | DecisionEvent] = [submitted(item) for item in arriving]
-    later = [event for item in arriving for event in _decided(item, admit=admit)]
+    events: list[FactEvent | DecisionEvent] = [submitted(workload) for workload in arriving]
+    later = [event for workload in arriving for event in _decided(workload, admit=admit)]
     return events + sorted(later, key=lambda event: event.at_us)
 
 
@@ -93,7 +93,7 @@ def submitted(document: Json) -> WorkloadSubmitted:
         created_us=micros(meta.get("creationTimestamp", "")),
         podsets=tuple(podset(candidate_podset) for candidate_podset in spec.get("podSets", ())),
         active=spec.get("active", True),
-        reclaimable={item["name"]: item["count"] for item in done},
+        reclaimable={pods["name"]: pods["count"] for pods in done},
         priority_boost=_boost(notes.get(_PREFIX + "priority-boost", "0")),
         gates=tuple(name for name in gated.split(",") if name),
         preemption_gates=tuple(gate["name"] for gate in spec.get("preemptionGates", ())),
@@ -112,7 +112,7 @@ def _has_shrunk(document: Json) -> bool:
         candidate_podset.get("name", ""): candidate_podset.get("count", 1)
         for candidate_podset in podsets
     }
-    return any(item.get("count", 0) > asked.get(item["name"], 0) for item in given)
+    return any(pods.get("count", 0) > asked.get(pods["name"], 0) for pods in given)
 
 
 def _variant_of(meta: Json) -> str:

@@ -57,9 +57,11 @@ def requirements(documents: Iterable[Json]) -> tuple[Requirement, ...]:
     """Translate the expressions of a selector."""
     return tuple(
         Requirement(
-            key=item["key"], operator=item["operator"], values=tuple(item.get("values", ()))
+            key=expression["key"],
+            operator=expression["operator"],
+            values=tuple(expression.get("values", ())),
         )
-        for item in documents
+        for expression in documents
     )
 
 
@@ -67,18 +69,18 @@ def tolerations(documents: Iterable[Json]) -> tuple[Toleration, ...]:
     """Translate a pod's or a flavor's tolerations."""
     return tuple(
         Toleration(
-            key=item.get("key", ""),
-            operator=item.get("operator", "Equal"),
-            value=item.get("value", ""),
-            effect=item.get("effect", ""),
-            seconds=item.get("tolerationSeconds"),
+            key=toleration.get("key", ""),
+            operator=toleration.get("operator", "Equal"),
+            value=toleration.get("value", ""),
+            effect=toleration.get("effect", ""),
+            seconds=toleration.get("tolerationSeconds"),
         )
-        for item in documents
+        for toleration in documents
     )
 
 
 def _containers(documents: Iterable[Json]) -> tuple[Container, ...]:
-    return tuple(_container(item) for item in documents)
+    return tuple(_container(container) for container in documents)
 
 
 def _container(document: Json) -> Container:
@@ -92,8 +94,10 @@ def _container(document: Json) -> Container:
 
 def _preferred(affinity: Json) -> tuple[NodeTerm, ...]:
     return tuple(
-        msgspec.structs.replace(node_term(item.get("preference", {})), weight=item["weight"])
-        for item in affinity.get("preferredDuringSchedulingIgnoredDuringExecution", ())
+        msgspec.structs.replace(
+            node_term(preference.get("preference", {})), weight=preference["weight"]
+        )
+        for preference in affinity.get("preferredDuringSchedulingIgnoredDuringExecution", ())
     )
 
 

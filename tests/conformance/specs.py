@@ -127,10 +127,10 @@ def _preemption(obj: Json | None, *, fair: bool) -> Preemption:
 def _groups(spec: Json) -> tuple[ResourceGroup, ...]:
     return tuple(
         ResourceGroup(
-            resources=tuple(item.get("coveredResources", ())),
-            flavors=tuple(_flavor_quotas(each) for each in item.get("flavors", ())),
+            resources=tuple(group.get("coveredResources", ())),
+            flavors=tuple(_flavor_quotas(each) for each in group.get("flavors", ())),
         )
-        for item in spec.get("resourceGroups", ())
+        for group in spec.get("resourceGroups", ())
     )
 
 

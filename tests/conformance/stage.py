@@ -95,7 +95,7 @@ def definitions(given: Json) -> list[FactEvent]:
     events += nodes_of(given)
     events += [_cohort(cohort) for cohort in given.get("cohorts", ())]
     events += _checks(given)
-    events += [cluster_queue(item, fair=fair) for item in with_checks(given)]
+    events += [cluster_queue(queue, fair=fair) for queue in with_checks(given)]
     events += [_local_queue(queue) for queue in given.get("localQueues", ())]
     events += [_namespace(namespace) for namespace in given.get("namespaces", ())]
     ranges = [*given.get("limitRanges", ()), *others.get("LimitRange", ())]
@@ -173,7 +173,7 @@ def _cohort(document: Json) -> facts.CohortDefined:
 
 
 def _checks(given: Json) -> Iterator[facts.CheckDefined]:
-    known = [_check(item) for item in given.get("admissionChecks", ())]
+    known = [_check(check) for check in given.get("admissionChecks", ())]
     yield from known
     for name in sorted({name for _, names in _carried_checks(given) for name in names}):
         if name not in {event.name for event in known}:

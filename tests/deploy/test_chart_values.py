@@ -99,7 +99,7 @@ def test_a_variable_replaces_the_manifests_by_name_and_the_cluster_has_its_own(
     objects: Objects,
 ) -> None:
     mapping = {name: environment(container(objects, name)) for name in SERVICES}
-    assert {item["TIDEGATE_CLUSTER"] for item in mapping.values()} == {"east"}
+    assert {variables["TIDEGATE_CLUSTER"] for variables in mapping.values()} == {"east"}
     assert (mapping["scheduler"]["TIDEGATE_LEASE_S"], mapping["ingest"]["TIDEGATE_LEASE_S"]) == (
         "12",
         "6",
@@ -159,7 +159,7 @@ def test_dispatcher_and_read_api_take_values_as_the_other_services(objects: Obje
     secret = values["TIDEGATE_NATS_URL"]["valueFrom"]["secretKeyRef"]
     assert secret == {"name": "own-dispatcher", "key": "bus"}
     spec = templates["tidegate-serve"]["spec"]
-    (entry,) = [item for item in spec["containers"][0]["env"] if "valueFrom" in item]
+    (entry,) = [variable for variable in spec["containers"][0]["env"] if "valueFrom" in variable]
     secret = entry["valueFrom"]["secretKeyRef"]
     assert secret == {"name": "own-reader", "key": "database"}
     names = [volume["secret"]["secretName"] for volume in spec["volumes"] if "secret" in volume]
@@ -226,9 +226,9 @@ def test_a_partition_s_service_has_what_partition_0_s_has_but_where_it_is_named(
     specs = [scheduler["spec"]["template"]["spec"] for scheduler in schedulers]
     assert [spec["affinity"] for spec in specs] == [{"podAntiAffinity": {}}] * len(specs)
     documents = [environment(container(objects, f"scheduler{text}")) for text in ("", "-1", "-2")]
-    assert [item["TIDEGATE_LEASE_S"] for item in documents] == ["12"] * len(documents)
-    assert [item.get("TIDEGATE_PARTITION") for item in documents] == [None, "1", "2"]
-    keys = [item["TIDEGATE_LEDGER"]["secretKeyRef"] for item in documents]
+    assert [variables["TIDEGATE_LEASE_S"] for variables in documents] == ["12"] * len(documents)
+    assert [variables.get("TIDEGATE_PARTITION") for variables in documents] == [None, "1", "2"]
+    keys = [variables["TIDEGATE_LEDGER"]["secretKeyRef"] for variables in documents]
     assert [(key["name"], key["key"]) for key in keys] == [
         ("own", "database"),
         ("tidegate-scheduler-1", "ledger-url"),

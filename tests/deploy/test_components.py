@@ -94,10 +94,10 @@ def test_the_webhook_stands_in_for_the_mutating_policies(tmp_path: Path) -> None
     assert not [name for kind, name in rendering if kind.startswith("MutatingAdmissionPolicy")]
     assert [name for kind, name in rendering if kind == "ValidatingAdmissionPolicy"]
     asked = rendering["MutatingWebhookConfiguration", "tidegate-webhook"]["webhooks"]
-    assert {item["failurePolicy"] for item in asked} == {"Ignore"}
+    assert {webhook["failurePolicy"] for webhook in asked} == {"Ignore"}
     service = rendering["Service", "tidegate-webhook"]["metadata"]
-    for item in asked:
-        value = item["clientConfig"]["service"]
+    for webhook in asked:
+        value = webhook["clientConfig"]["service"]
         assert (value["name"], value["namespace"]) == (service["name"], service["namespace"])
 
 
@@ -238,12 +238,12 @@ def test_a_member_has_two_services_that_follow_the_hub(tmp_path: Path) -> None:
             "containers"
         ]
     }
-    assert {item["TIDEGATE_CLUSTER"] for item in env.values()} == {"east"}
+    assert {variables["TIDEGATE_CLUSTER"] for variables in env.values()} == {"east"}
     assert (env["actuator"]["TIDEGATE_HUB"], env["ingest"]["TIDEGATE_FRAMEWORKS"]) == (
         "local",
         "batch/job,jobset.x-k8s.io/jobset,pod,pod-group",
     )
-    assert all("TIDEGATE_NATS_URL" in item for item in env.values())
+    assert all("TIDEGATE_NATS_URL" in variables for variables in env.values())
 
 
 def test_a_member_s_actuator_makes_jobs_only_with_the_component_that_says_so() -> None:
@@ -292,6 +292,6 @@ def _plain(obj: Any) -> Any:  # noqa: ANN401 - a manifest
     """Return a manifest without what says which partition it is of."""
     for container in obj["spec"].get("template", {}).get("spec", {}).get("containers", ()):
         container["env"] = [
-            item for item in container["env"] if item["name"] != "TIDEGATE_PARTITION"
+            variable for variable in container["env"] if variable["name"] != "TIDEGATE_PARTITION"
         ]
     return obj

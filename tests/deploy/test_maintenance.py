@@ -25,7 +25,9 @@ JOBS = ("verify", "checkpoint", "backup", "archive", "expire", "rebuild")
 
 def objects() -> list[Object]:
     files = ("maintenance.yaml", "reports.yaml")
-    return [item for name in files for item in yaml.safe_load_all((FOLDER / name).read_text())]
+    return [
+        document for name in files for document in yaml.safe_load_all((FOLDER / name).read_text())
+    ]
 
 
 def container(name: str) -> Object:

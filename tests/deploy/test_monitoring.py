@@ -97,7 +97,9 @@ def test_an_alert_says_what_it_is_and_the_runbook_what_to_do(rule: dict[str, Any
     assert rule["labels"]["severity"] in {"critical", "warning", "info"}
     assert rule["annotations"]["summary"].endswith(".")
     asked = set(re.findall(r"\$labels\.([a-z_]+)", rule["annotations"]["summary"]))
-    grouped = {part.strip() for item in GROUPED.findall(rule["expr"]) for part in item.split(",")}
+    grouped = {
+        part.strip() for labels in GROUPED.findall(rule["expr"]) for part in labels.split(",")
+    }
     plain = set().union(*(EXPORTED[name] for name in NAME.findall(rule["expr"])))
     assert asked <= (grouped or plain)
     file, _, anchor = rule["annotations"]["runbook"].partition("#")

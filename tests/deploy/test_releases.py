@@ -97,7 +97,7 @@ def test_the_bill_of_materials_names_what_is_locked(tmp_path: Path) -> None:
     document = json.loads((tmp_path / "sbom.cdx.json").read_text())
     named = {(component["name"], component.get("version")) for component in document["components"]}
     locked = tomllib.loads((ROOT / "uv.lock").read_text())["package"]
-    assert named <= {(item["name"], item["version"]) for item in locked}
+    assert named <= {(package["name"], package["version"]) for package in locked}
     assert {"nats-py", "sqlalchemy", "kubernetes", "psycopg"} <= {name for name, _ in named}
 
 

@@ -95,7 +95,7 @@ def overlay_forms() -> Iterator[Form]:
         both = partial(composed, overlay, ("components/webhook",))
         yield Form(f"{overlay}-webhook", both, webhook=True)
     for name in COMPONENTS:
-        needed = tuple(f"components/{item}" for item in (*NEEDS.get(name, ()), name))
+        needed = tuple(f"components/{component}" for component in (*NEEDS.get(name, ()), name))
         both = partial(composed, "overlays/production", needed)
         yield Form(f"overlay-{name}", both, webhook=name == "webhook")
     every = tuple(f"components/{name}" for name in COMPONENTS)

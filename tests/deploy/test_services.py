@@ -40,10 +40,10 @@ async def running(played: Sequence[Played]) -> AsyncGenerator[Supervisor]:
     """Run processes until the block ends; yield once each is ready."""
     supervisor = Supervisor(print)
     try:
-        for item in played:
-            await supervisor.start(item.program)
-        for item in played:
-            await until(partial(_is_ready, item.health), f"{item.program.name} is ready")
+        for service in played:
+            await supervisor.start(service.program)
+        for service in played:
+            await until(partial(_is_ready, service.health), f"{service.program.name} is ready")
         yield supervisor
     finally:
         await supervisor.stop()
@@ -60,10 +60,10 @@ async def _is_ready(base: str) -> bool:
 async def scraped(played: Sequence[Played]) -> str:
     """Return what all services tell Prometheus."""
     pages = list[str]()
-    for item in played:
+    for service in played:
         async with (
             aiohttp.ClientSession() as session,
-            session.get(f"{item.health}/metrics") as answer,
+            session.get(f"{service.health}/metrics") as answer,
         ):
             pages.append(await answer.text())
     return "".join(pages)
@@ -72,10 +72,10 @@ async def scraped(played: Sequence[Played]) -> str:
 async def containers(api: KubernetesClient, objects: Objects, given: Given) -> dict[str, Played]:
     """Return every container that is ours as a process, by name."""
     return {
-        item["name"]: await play(api, objects, pod, item, given)
+        container["name"]: await play(api, objects, pod, container, given)
         for _, pod in pods(objects)
-        for item in (*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"])
-        if item["name"] != "nats"
+        for container in (*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"])
+        if container["name"] != "nats"
     }
 
 

@@ -81,10 +81,10 @@ def _name(decision: QuotaReserved | PreemptionIntended | Victim) -> str:
 def preemptions(cycles: Iterable[Json]) -> list[tuple[str, str, str]]:
     """Return preemptor, victim and reason, sorted, each as often as it happened."""
     return sorted(
-        (item["by"], victim, reason)
+        (preemption["by"], victim, reason)
         for cycle in cycles
-        for item in cycle.get("preempt", ())
-        for victim, reason in item["victims"]
+        for preemption in cycle.get("preempt", ())
+        for victim, reason in preemption["victims"]
     )
 
 
@@ -98,7 +98,8 @@ def order(cycles: Iterable[Json], trees: dict[str, str]) -> list[Json]:
         {
             "admit": sorted(cycle.get("admit", ()), key=lambda name: trees.get(name, "")),
             "preempt": sorted(
-                cycle.get("preempt", ()), key=lambda item: trees.get(str(item["by"]), "")
+                cycle.get("preempt", ()),
+                key=lambda preemption: trees.get(str(preemption["by"]), ""),
             ),
         }
         for cycle in cycles

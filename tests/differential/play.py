@@ -116,6 +116,6 @@ def _judge(world: World, step: Step, expected: Json, number: int) -> Verdict:
 
 def _normal(cycle: Json) -> Json:
     fields = {name: value for name, value in cycle.items() if name != "cycle"}
-    for item in fields.get("preempt", ()):
-        item["victims"] = sorted(item["victims"])
+    for preemption in fields.get("preempt", ()):
+        preemption["victims"] = sorted(preemption["victims"])
     return fields

@@ -123,7 +123,7 @@ class World:
 
         async def ready() -> bool:
             admission_checks = (await self.status(job)).get("admissionChecks", [])
-            return [item["state"] for item in admission_checks] == ["Ready"]
+            return [check["state"] for check in admission_checks] == ["Ready"]
 
         await self.until(ready, "the check is ready")
         name: str = (await self.status(job))["clusterName"]
@@ -133,7 +133,9 @@ class World:
         """Return the reason of a MultiKueueCluster's condition, and whether it holds."""
         obj = await self.manager.get(f"{GROUP}/multikueueclusters/{name}")
         current_conditions = obj.get("status", {}).get("conditions", [])
-        return next((f"{item['status']} {item['reason']}" for item in current_conditions), "")
+        return next(
+            (f"{condition['status']} {condition['reason']}" for condition in current_conditions), ""
+        )
 
     async def complete(self, name: str, path: str = JOBS) -> None:
         async def is_complete() -> bool:

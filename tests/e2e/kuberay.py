@@ -50,17 +50,17 @@ class KubeRay:
         while True:
             with suppress(ApiUnreachableError):
                 for kind in ("RayJob", "RayService"):
-                    for item in await self._all(self.path(kind)):
-                        await self._lead(kind, item)
-                for item in await self._all(self.path("RayCluster")):
-                    await self._keep(item)
+                    for obj in await self._all(self.path(kind)):
+                        await self._lead(kind, obj)
+                for obj in await self._all(self.path("RayCluster")):
+                    await self._keep(obj)
             await asyncio.sleep(LOOK_S)
 
     async def scale(self, name: str, replicas: int) -> None:
         """Change the workers of a cluster, as Ray's autoscaler does."""
         path = self.path("RayCluster", name)
         groups = (await self._read(path))["spec"]["workerGroupSpecs"]
-        changed = [{**item, "replicas": replicas} for item in groups]
+        changed = [{**group, "replicas": replicas} for group in groups]
         await self._patch(path, {"spec": {"workerGroupSpecs": changed}})
 
     async def _lead(self, kind: str, obj: Object) -> None:
@@ -125,7 +125,7 @@ class KubeRay:
 
     async def _all(self, path: str) -> list[Object]:
         kind = (fields := await self._read(path)).get("kind", "").removesuffix("List")
-        return [{**item, "kind": kind} for item in fields.get("items", [])]
+        return [{**obj, "kind": kind} for obj in fields.get("items", [])]
 
     async def _read(self, path: str) -> Object:
         answer = await self._api.request("GET", path)

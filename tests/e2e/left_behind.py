@@ -249,8 +249,8 @@ def without_marks(patch: Object) -> Object:
 async def define_kinds(api: KubernetesApi, acts: tuple[Act, ...], *others: Object) -> None:
     """Define the kinds of acts and what their objects refer to."""
     crds = {act.crd["metadata"]["name"]: act.crd for act in acts if act.crd is not None}
-    for item in (*crds.values(), *others, *(item for act in acts for item in act.also)):
-        await define(api, item)
+    for manifest in (*crds.values(), *others, *(manifest for act in acts for manifest in act.also)):
+        await define(api, manifest)
 
 
 def served(namespace: str) -> dict[str, tuple[str, Object]]:

@@ -45,8 +45,8 @@ async def leader_worker_sets(api: KubernetesApi, path: str) -> AsyncGenerator[No
     async def run() -> None:
         while True:
             with suppress(ApiUnreachableError):
-                for item in (await _read(api, path)).get("items", []):
-                    await _reconcile(api, item)
+                for obj in (await _read(api, path)).get("items", []):
+                    await _reconcile(api, obj)
             await asyncio.sleep(_LOOK_S)
 
     task = asyncio.create_task(run())

@@ -65,7 +65,7 @@ class Observer:
             raise ApiStatusError(answer.status, status_message(answer.body))
         listed = msgspec.json.decode(answer.body)
         known.clear()
-        known.update({_name(item): item for item in listed["items"] if self._is_ours(item)})
+        known.update({_name(obj): obj for obj in listed["items"] if self._is_ours(obj)})
         version = listed["metadata"]["resourceVersion"]
         query = {"resourceVersion": version, "timeoutSeconds": "120"}
         async with self.api.watch(path, query) as lines:
@@ -77,8 +77,8 @@ class Observer:
                 if event["type"] != "BOOKMARK" and self._is_ours(event["object"]):
                     _note(known, event)
 
-    def _is_ours(self, item: dict[str, Any]) -> bool:
-        return item["metadata"]["namespace"] in self.namespaces
+    def _is_ours(self, obj: dict[str, Any]) -> bool:
+        return obj["metadata"]["namespace"] in self.namespaces
 
     async def _judge(self) -> None:
         loop = asyncio.get_running_loop()
@@ -113,15 +113,15 @@ class Observer:
 
 
 def _note(known: dict[str, dict[str, Any]], event: dict[str, Any]) -> None:
-    item = event["object"]
+    obj = event["object"]
     if event["type"] == "DELETED":
-        known.pop(_name(item), None)
+        known.pop(_name(obj), None)
     else:
-        known[_name(item)] = item
+        known[_name(obj)] = obj
 
 
-def _name(item: dict[str, Any]) -> str:
-    return f"{item['metadata']['namespace']}/{item['metadata']['name']}"
+def _name(obj: dict[str, Any]) -> str:
+    return f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
 
 
 def _owner(pod: dict[str, Any]) -> str:

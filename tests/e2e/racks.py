@@ -89,7 +89,7 @@ class Racks:
         async def as_they_should() -> bool:
             pods = await self.pods(f"{of}-{podset}" if podset else of)
             running = [pod for pod in pods if pod["status"].get("phase") == "Running"]
-            hosts = {item["metadata"]["name"]: item["spec"]["nodeName"] for item in running}
+            hosts = {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in running}
             wanted = await self.assigned(of, podset)
             mapping.clear()
             mapping.update(hosts)
@@ -129,9 +129,9 @@ async def racks(
         "featureGates": dict.fromkeys(gates, True),
     }
     config.write_bytes(msgspec.yaml.encode(manifest))
-    crds = [item for act in acts for item in (*([act.crd] if act.crd else []), *act.also)]
-    for item in (*crds, *_objects()):
-        await define(api, item)
+    crds = [obj for act in acts for obj in (*([act.crd] if act.crd else []), *act.also)]
+    for obj in (*crds, *_objects()):
+        await define(api, obj)
     for policy in policies(frameworks):
         await apply(api, policy)
     fleet = asyncio.create_task(Fleet(api, tuple(HOSTS), CAPACITY).run())

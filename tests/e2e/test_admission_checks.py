@@ -106,7 +106,7 @@ async def test_the_examples_controller_lets_jobs_start_and_rejects_others(
 
 def state(obj: Object) -> str:
     """Return the state of a Workload's only check; empty if it shows none."""
-    states = [item["state"] for item in obj["status"].get("admissionChecks", ())]
+    states = [check["state"] for check in obj["status"].get("admissionChecks", ())]
     return states[0] if states else ""
 
 
@@ -162,7 +162,7 @@ async def test_a_reservation_begins_with_pending_checks_whatever_was_said_before
         await life.shows("one", "Admitted=True Admitted")
         await life.stop_queue("localqueues", "HoldAndDrain")
         await life.shows("one", "Evicted=True LocalQueueStopped", "QuotaReserved=False Suspended")
-        await life.until("one", lambda item: state(item) == "Pending", "begins anew")
+        await life.until("one", lambda obj: state(obj) == "Pending", "begins anew")
         await life.stop_queue("localqueues", "None")
         await life.shows("one", "QuotaReserved=True QuotaReserved", UNSATISFIED)
         await asked(life, running, "one")

@@ -200,20 +200,20 @@ def is_decided_on(obj: Object) -> bool:
 
 async def prepare(api: KubernetesApi, config: str) -> None:
     for act in KINDS.values():
-        for item in (*([act.crd] if act.crd else []), *act.also):
-            await define(api, item)
+        for manifest in (*([act.crd] if act.crd else []), *act.also):
+            await define(api, manifest)
     for fields in enabling(config):
         await apply(api, fields)
     quota = [{"name": "cpu", "nominalQuota": "100"}]
     group = {"coveredResources": ["cpu"], "flavors": [{"name": NAMESPACE, "resources": quota}]}
     queue: Object = {"namespaceSelector": {}, "resourceGroups": [group]}
-    for item in (
+    for manifest in (
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
         kueue("ResourceFlavor", NAMESPACE, spec={}),
         kueue("ClusterQueue", NAMESPACE, spec=queue),
         kueue("LocalQueue", NAMESPACE, NAMESPACE, spec={"clusterQueue": NAMESPACE}),
     ):
-        await apply(api, item)
+        await apply(api, manifest)
     await until(lambda: is_gated_when_made(api), "the policy about pods is in force")
 
 

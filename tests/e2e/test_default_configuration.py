@@ -48,19 +48,19 @@ async def prepare(api: KubernetesApi) -> None:
     for crd in (*crds.values(), foreign_crd("leaderworkerset")):
         await define(api, crd)
     await apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}})
-    for item in (item for act in KINDS for item in act.also):
-        await define(api, item)
-    for item in of_configuration(read_configuration(str(FILE))):
-        await apply(api, item)
+    for manifest in (manifest for act in KINDS for manifest in act.also):
+        await define(api, manifest)
+    for manifest in of_configuration(read_configuration(str(FILE))):
+        await apply(api, manifest)
     quota = [{"name": "cpu", "nominalQuota": "0"}]
     group = {"coveredResources": ["cpu"], "flavors": [{"name": NAME, "resources": quota}]}
     queue = {"namespaceSelector": {}, "resourceGroups": [group]}
-    for item in (
+    for manifest in (
         kueue("ResourceFlavor", NAME),
         kueue("ClusterQueue", NAME, spec=queue),
         kueue("LocalQueue", NAME, NAME, spec={"clusterQueue": NAME}),
     ):
-        await apply(api, item)
+        await apply(api, manifest)
 
 
 async def create(api: KubernetesApi, path: str, obj: Object) -> None:
@@ -82,10 +82,12 @@ async def test_an_object_of_each_kind_waits_where_there_is_no_quota(
     async def all_wait() -> bool:
         shown = (await get(api, WORKLOADS))["items"]
         there = {
-            reference["kind"] for item in shown for reference in item["metadata"]["ownerReferences"]
+            reference["kind"]
+            for workload in shown
+            for reference in workload["metadata"]["ownerReferences"]
         }
-        kinds = {item["kind"] for item in made.values()} - {"Deployment"}
-        return there >= kinds and not any(item["status"].get("admission") for item in shown)
+        kinds = {manifest["kind"] for manifest in made.values()} - {"Deployment"}
+        return there >= kinds and not any(workload["status"].get("admission") for workload in shown)
 
     async with run_services(wanted, print):
         for path, fields in made.items():

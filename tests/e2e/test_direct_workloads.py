@@ -47,7 +47,8 @@ async def holding(api: KubernetesApi, kind: str, value: str = "True") -> list[st
     """Return the Workloads that have a condition."""
     items = msgspec.json.decode((await api.request("GET", WORKLOADS)).body)["items"]
     mapping = {
-        item["metadata"]["name"]: item.get("status", {}).get("conditions", []) for item in items
+        workload["metadata"]["name"]: workload.get("status", {}).get("conditions", [])
+        for workload in items
     }
     return [
         name

@@ -91,7 +91,7 @@ async def has_pods(api: KubernetesApi, namespace: str, let_go: int, gated: int) 
         documents = await listed(api, f"/api/v1/namespaces/{namespace}/pods")
         stay = [obj["spec"] for obj in documents if "deletionTimestamp" not in obj["metadata"]]
         waits = [
-            any(g["name"] == ELASTIC for g in item.get("schedulingGates", ())) for item in stay
+            any(g["name"] == ELASTIC for g in spec.get("schedulingGates", ())) for spec in stay
         ]
         return (waits.count(False), waits.count(True)) == (let_go, gated)
 

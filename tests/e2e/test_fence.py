@@ -62,8 +62,8 @@ async def test_what_names_no_queue_waits_beside_what_is_queued_and_starts_once_i
     config.write_text(FENCED.format(namespace=NAME, disabled="Warn"))
     web = deployment(NAME)
     del web["metadata"]["labels"]
-    for item in (pod(NAME), web, job(NAME, "bare")):
-        await apply(api, item)
+    for manifest in (pod(NAME), web, job(NAME, "bare")):
+        await apply(api, manifest)
     wanted = Wanted(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
 
     async def all_are_there() -> bool:

@@ -99,16 +99,16 @@ def configuration(act: Act) -> str:
 
 async def prepare(api: KubernetesApi, act: Act) -> None:
     """Define the kind, its policies, two priorities, labelled nodes and a queue of 2 CPUs."""
-    for item in (*([act.crd] if act.crd else []), *act.also):
-        await define(api, item)
+    for manifest in (*([act.crd] if act.crd else []), *act.also):
+        await define(api, manifest)
     for policy in policies(act.frameworks, () if act.declared is None else (act.declared,)):
         await apply(api, policy)
     for node in await nodes(api):
         body = msgspec.json.encode({"metadata": {"labels": NODES}})
         path = f"/api/v1/nodes/{node['metadata']['name']}"
         await api.request("PATCH", path, body=body, content_type=MERGE_PATCH)
-    for item in queue_objects(act):
-        await apply(api, item)
+    for manifest in queue_objects(act):
+        await apply(api, manifest)
     await until(lambda: is_born_suspended(api, act), "its policy is in force")
 
 
@@ -187,7 +187,7 @@ async def end(api: KubernetesApi, act: Act, name: str) -> None:
 async def workloads_ended(api: KubernetesApi, act: Act) -> bool:
     value = (await get(api, f"/apis/{KUEUE}/namespaces/{act.namespace}/workloads"))["items"]
     gone = act.finished is None
-    return gone == (not value) and all(has_condition(item, "Finished") for item in value)
+    return gone == (not value) and all(has_condition(workload, "Finished") for workload in value)
 
 
 async def get(api: KubernetesApi, path: str) -> Object:

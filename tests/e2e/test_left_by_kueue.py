@@ -75,7 +75,7 @@ def concerned(ledger: str, kind: type[WorkloadAdopted | StopOrdered]) -> set[str
 async def are_ours(api: KubernetesApi) -> bool:
     """Tell whether every Workload is the ledger's, and no finalizer of Kueue's holds it."""
     items = msgspec.json.decode((await api.request("GET", WORKLOADS)).body)["items"]
-    metas = [item["metadata"] for item in items]
+    metas = [workload["metadata"] for workload in items]
     marked = ["tidegate.dev/decision" in meta.get("annotations", {}) for meta in metas]
     return len(marked) == 3 and all(marked) and not any(meta.get("finalizers") for meta in metas)
 

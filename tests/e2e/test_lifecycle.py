@@ -110,7 +110,7 @@ async def test_time_evicts_deactivates_and_deletes(
             await life.shows(name, "Admitted=True Admitted")
             await life.add(name, "PodsReady", "Started")
         await life.shows("never-ready", "Evicted=True PodsReadyTimeout")
-        await life.until("never-ready", lambda item: requeues(item) == 1, "counts")
+        await life.until("never-ready", lambda obj: requeues(obj) == 1, "counts")
         await life.shows("never-ready", "Requeued=True BackoffFinished", "Admitted=True Admitted")
         await life.shows("long", "Evicted=True DeactivatedDueToMaximumExecutionTimeExceeded")
         await life.until("long", lambda obj: obj["spec"]["active"] is False, "is deactivated")
@@ -122,7 +122,7 @@ async def test_time_evicts_deactivates_and_deletes(
         assert "BackoffFinished" in requeued(running, "times/never-ready")
         await life.shows("ready", "Admitted=True Admitted", "PodsReady=True Started")
         await life.finish("ready")
-        await life.until("ready", lambda item: not item, "is deleted after its retention")
+        await life.until("ready", lambda obj: not obj, "is deleted after its retention")
         audit(running)
 
 

@@ -103,19 +103,19 @@ async def leave(api: KubernetesApi) -> Kueue:
     quota = [{"name": "cpu", "nominalQuota": f"{made.cpu_milli}m"}]
     group = {"coveredResources": ["cpu"], "flavors": [{"name": NAMESPACE, "resources": quota}]}
     spec = {"namespaceSelector": {}, "resourceGroups": [group]}
-    for item in (
+    for manifest in (
         kueue("ResourceFlavor", NAMESPACE, spec={"nodeLabels": {"tide": "spring"}}),
         kueue("ClusterQueue", NAMESPACE, spec=spec),
         kueue("LocalQueue", NAMESPACE, NAMESPACE, spec={"clusterQueue": NAMESPACE}),
     ):
-        await apply(api, item)
+        await apply(api, manifest)
     return made
 
 
 async def install(api: KubernetesApi, wanted: Wanted) -> None:
     """Give the cluster what the configuration asks for, as the guide says."""
-    for item in of_configuration(read_configuration(wanted.config)):
-        await apply(api, item)
+    for manifest in of_configuration(read_configuration(wanted.config)):
+        await apply(api, manifest)
 
 
 async def all_run(made: Kueue) -> bool:
@@ -125,9 +125,9 @@ async def all_run(made: Kueue) -> bool:
 async def states(made: Kueue) -> tuple[dict[str, str], list[Object], dict[str, Object]]:
     """Return the pods that run, the jobs without marks, and what their Workloads say."""
     paths = {replace(act, namespace=NAMESPACE).collection: None for act in KINDS}
-    objects = [item for path in paths for item in (await made.read(path))["items"]]
+    objects = [obj for path in paths for obj in (await made.read(path))["items"]]
     objects += [
-        item for path, _ in served(NAMESPACE).values() for item in (await made.read(path))["items"]
+        obj for path, _ in served(NAMESPACE).values() for obj in (await made.read(path))["items"]
     ]
     workloads = {
         obj["metadata"]["name"]: {
@@ -145,7 +145,7 @@ async def states(made: Kueue) -> tuple[dict[str, str], list[Object], dict[str, O
         if obj.get("status", {}).get("admission")
     }
     ours = [obj for obj in objects if obj["metadata"]["name"] != "late"]
-    return await made.running(), [unmarked(item) for item in ours], workloads
+    return await made.running(), [unmarked(obj) for obj in ours], workloads
 
 
 def unmarked(obj: Object) -> Object:

@@ -127,7 +127,7 @@ async def test_a_job_that_waits_changes_its_queue_and_is_stopped_when_it_ran_too
 
     async def stopped() -> bool:
         response = await api.request("GET", f"{GROUP}/namespaces/jobs-live/workloads")
-        values = [conditions(item) for item in msgspec.json.decode(response.body)["items"]]
+        values = [conditions(workload) for workload in msgspec.json.decode(response.body)["items"]]
         why = "Evicted=True DeactivatedDueToMaximumExecutionTimeExceeded"
         job = await job_of(api, "jobs-live", "long")
         return any(why in row for row in values) and bool(job.get("spec", {}).get("suspend"))

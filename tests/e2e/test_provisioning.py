@@ -151,7 +151,7 @@ async def test_what_cannot_be_provisioned_is_tried_again_and_then_rejected(
 
         async def has_events() -> bool:
             events = await api.request("GET", "/api/v1/namespaces/scarce/events")
-            reasons = {item["reason"] for item in msgspec.json.decode(events.body)["items"]}
+            reasons = {event["reason"] for event in msgspec.json.decode(events.body)["items"]}
             return {"ProvisioningRequestCreated", "AdmissionCheckRejected"} <= reasons
 
         await until(has_events, "Events tell of it")

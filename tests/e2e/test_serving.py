@@ -259,8 +259,8 @@ async def test_each_group_of_a_leader_worker_set_is_a_workload(
 ) -> None:
     name = "life-lws"
     path = "/apis/leaderworkerset.x-k8s.io/v1/namespaces/{}/leaderworkersets"
-    for item in numbering():
-        await apply(api, item)
+    for manifest in numbering():
+        await apply(api, manifest)
     probe = leader_worker_set("probe", name, 1)
     async with (
         yard(api, own_api, tmp_path, Subject(path, probe)) as here,

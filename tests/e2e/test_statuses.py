@@ -103,12 +103,14 @@ async def test_queues_and_cohorts_show_what_waits_what_is_used_and_their_shares(
     async with house(tmp_path, own_api):
         for name in ("runs", "waits"):
             await submit(api, "st-queue", name, cpu="2", seconds=3_600)
-        queue = await shows(api, "clusterqueues/st-queue", lambda item: counts(item) == (1, 1, 1))
+        queue = await shows(
+            api, "clusterqueues/st-queue", lambda status: counts(status) == (1, 1, 1)
+        )
         used = {"name": "cpu", "total": "2"}
         borrowed = [{"name": "any", "resources": [{**used, "borrowed": "1"}]}]
         assert queue["flavorsReservation"] == queue["flavorsUsage"] == borrowed
         assert active(queue)[0] == "Ready"
-        led = await shows(api, local, lambda item: counts(item) == (1, 1, 1))
+        led = await shows(api, local, lambda status: counts(status) == (1, 1, 1))
         own = [{"name": "any", "resources": [used]}]
         assert led["flavorsReservation"] == led["flavorsUsage"] == own
         assert active(led)[0] == "Ready"
@@ -176,8 +178,8 @@ async def admitted(api: KubernetesApi, but: str) -> bool:
     ]
     values = [
         condition
-        for item in current_workloads
-        for condition in item.get("status", {}).get("conditions", ())
+        for workload in current_workloads
+        for condition in workload.get("status", {}).get("conditions", ())
     ]
     return any(
         (condition["type"], condition["status"]) == ("Admitted", "True") for condition in values

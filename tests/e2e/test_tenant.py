@@ -63,8 +63,8 @@ async def town(
     await make_queues(api, {NAMESPACE: str(QUOTA)})
     queue = {"spec": {"preemption": {"withinClusterQueue": "LowerPriority"}}}
     await patched(api, f"{KUEUE}/clusterqueues/{NAMESPACE}", queue)
-    for item in (BINDING, HIGH):
-        await apply(api, item)
+    for manifest in (BINDING, HIGH):
+        await apply(api, manifest)
     if not policies:
         await unbind(api)
     async with (
@@ -103,7 +103,7 @@ async def judged(town: Town, attempt: Attempt, name: str) -> None:
     await attempted(town, attempt, name)
     for text in (name, *([f"{name}-child"] if attempt.child else [])):
         if attempt.then == "waits":
-            await until(lambda item=text: waits(town.api, item), f"{attempt.name}: {text} waits")  # type: ignore[misc]
+            await until(lambda key=text: waits(town.api, key), f"{attempt.name}: {text} waits")  # type: ignore[misc]
     await until(lambda: within_quota(town.api), f"{attempt.name}: quota holds")
 
 

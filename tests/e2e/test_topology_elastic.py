@@ -58,7 +58,7 @@ async def run(here: Racks, count: int) -> dict[str, str]:
             pod for pod in await here.pods("grows") if pod["status"].get("phase") == "Running"
         ]
         mapping.clear()
-        mapping.update({item["metadata"]["name"]: item["spec"]["nodeName"] for item in running})
+        mapping.update({pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in running})
         return len(mapping) == count and Counter(mapping.values()) == await granted(here)
 
     await until(as_they_should, f"{count} pods run where they shall", patience_s=180)
@@ -68,9 +68,9 @@ async def run(here: Racks, count: int) -> dict[str, str]:
 async def granted(here: Racks) -> Counter[str]:
     """Return how many pods each host is to have by the Workload that is not over."""
     living = [
-        item
-        for item in (await get(here.api, WORKLOADS))["items"]
-        if has_condition(item, "Admitted") and not has_condition(item, "Finished")
+        workload
+        for workload in (await get(here.api, WORKLOADS))["items"]
+        if has_condition(workload, "Admitted") and not has_condition(workload, "Finished")
     ]
     hosts = Counter[str]()
     for obj in living:

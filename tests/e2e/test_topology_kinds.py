@@ -214,7 +214,7 @@ async def _problems(here: Racks) -> dict[str, str]:
     mapping = dict[str, str]()
     for name, count in _PLACED.items():
         mine = [obj for obj in value if f"on-{name}-" in f"{obj['metadata']['name']}-"]
-        problems = [text for item in mine for text in _wrong(item, pods)]
+        problems = [text for workload in mine for text in _wrong(workload, pods)]
         there = sum(podset["count"] for workload in mine for podset in workload["spec"]["podSets"])
         if there != count:
             problems.append(f"Workloads of {there} pods")
@@ -230,7 +230,7 @@ def _wrong(workload: Object, pods: list[Object]) -> Iterator[str]:
     if len(given) != len(workload["spec"]["podSets"]):
         yield f"{name} is not admitted"
     for podset, assigned in zip(workload["spec"]["podSets"], given, strict=False):
-        of = [item for item in mine if _label(item, "kueue.x-k8s.io/podset") == podset["name"]]
+        of = [pod for pod in mine if _label(pod, "kueue.x-k8s.io/podset") == podset["name"]]
         if misplaced := _misplaced(podset, of, _hosts(assigned)):
             yield f"{podset['name']}: {misplaced}"
 
@@ -250,11 +250,11 @@ def _hosts(assigned: Object) -> list[str]:
 def _misplaced(podset: Object, pods: list[Object], wanted: list[str]) -> str:
     """Return in what the pods of a podset are not where they were assigned to; empty: nothing."""
     running = [pod for pod in pods if pod["status"].get("phase") == "Running"]
-    hosts = [item["spec"]["nodeName"] for item in running]
-    values = [item["spec"].get("nodeSelector", {}).get(HOSTNAME) for item in running]
+    hosts = [pod["spec"]["nodeName"] for pod in running]
+    values = [pod["spec"].get("nodeSelector", {}).get(HOSTNAME) for pod in running]
     checks: tuple[tuple[str, Callable[[], bool]], ...] = (
         ("pods that run", lambda: len(running) == len(pods) == podset["count"]),
-        ("gates", lambda: not any(_gates(item) for item in running)),
+        ("gates", lambda: not any(_gates(pod) for pod in running)),
         ("node selectors", lambda: values == hosts),
         ("hosts", lambda: Counter(hosts) == Counter(wanted)),
         ("racks", lambda: len({HOSTS[host][RACK] for host in hosts}) == 1),
@@ -268,9 +268,9 @@ def _ranked(podset: Object, running: list[Object], wanted: list[str]) -> bool:
     asked = podset.get("topologyRequest", {})
     label, group = asked.get("podIndexLabel", ""), asked.get("subGroupIndexLabel", "")
     size = podset["count"] // asked.get("subGroupCount", 1)
-    if not label or any(not _label(item, label) for item in running):
+    if not label or any(not _label(pod, label) for pod in running):
         return True
-    ranks = [int(_label(item, label)) + int(_label(item, group) or 0) * size for item in running]
+    ranks = [int(_label(pod, label)) + int(_label(pod, group) or 0) * size for pod in running]
     first = min(ranks)  # the workers of a group are numbered behind their leader
     return all(
         obj["spec"]["nodeName"] == wanted[rank - first]

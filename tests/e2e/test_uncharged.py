@@ -65,9 +65,11 @@ async def waits(api: KubernetesApi, name: str, reason: str, message: str) -> boo
     path = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{NAME}/workloads"
     query = {"labelSelector": f"kueue.x-k8s.io/job-uid={uid}"}
     items = msgspec.json.decode((await api.request("GET", path, query=query)).body)["items"]
-    shown = [text for item in items for text in conditions(item)]
+    shown = [text for workload in items for text in conditions(workload)]
     messages = [
-        item["message"] for item in items for item in item.get("status", {}).get("conditions", ())
+        condition["message"]
+        for condition in items
+        for condition in condition.get("status", {}).get("conditions", ())
     ]
     return f"QuotaReserved=False {reason}" in shown and any(message in text for text in messages)
 
@@ -77,7 +79,10 @@ async def inactive(api: KubernetesApi) -> bool:
     obj = msgspec.json.decode((await api.request("GET", path)).body)
     current_conditions = obj.get("status", {}).get("conditions", ())
     text = f"there is no Topology {NAME}."
-    return any(text in item["message"] and item["status"] == "False" for item in current_conditions)
+    return any(
+        text in condition["message"] and condition["status"] == "False"
+        for condition in current_conditions
+    )
 
 
 async def test_what_cannot_be_charged_or_placed_waits_and_says_why(

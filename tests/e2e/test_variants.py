@@ -55,7 +55,11 @@ class Family:
     async def members(self) -> dict[str, Object]:
         """Return the Workloads of Jobs by their flavors; the parent has none."""
         response = await self.api.request("GET", f"{GROUP}/namespaces/{SPACE}/workloads")
-        ours = [item for item in msgspec.json.decode(response.body)["items"] if _is_owned(item)]
+        ours = [
+            workload
+            for workload in msgspec.json.decode(response.body)["items"]
+            if _is_owned(workload)
+        ]
         return {obj["metadata"].get("annotations", {}).get(ALLOWED, ""): obj for obj in ours}
 
     async def shows(self, flavor: str, condition: str) -> None:
@@ -84,7 +88,7 @@ class Family:
         async def are() -> bool:
             response = await self.api.request("GET", f"/api/v1/namespaces/{SPACE}/events")
             items = msgspec.json.decode(response.body)["items"]
-            return set(reasons) <= {item["reason"] for item in items}
+            return set(reasons) <= {event["reason"] for event in items}
 
         await until(are, f"Events tell {reasons}")
 

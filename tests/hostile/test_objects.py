@@ -69,7 +69,7 @@ def test_how_any_object_stands_can_be_reported(kind: str, data: st.DataObject) -
 
 def given_to(row: JobKind[Any], obj: Object) -> tuple[PodSetStart, ...]:
     """Return what a start gives to the podsets of an object, or of one that can be read."""
-    values = [item for item in observed(row, obj) if item.podsets]
+    values = [observation for observation in observed(row, obj) if observation.podsets]
     podsets = values[0].podsets if values else ()
     return tuple(
         PodSetStart(

@@ -49,8 +49,10 @@ def opened() -> bytes:
 def test_any_job_that_is_observed_is_decided_and_shown(kind: str, data: st.DataObject) -> None:
     row, fields = KINDS[kind][0], data.draw(objects(kind))
     state, read_model = snapshot.decode(opened()), ReadModel()
-    for item in observed(row, fields):
-        message = Message(Position(1, 1), state.now_us, "tidegate.local.observed.x", encode(item))
+    for observation in observed(row, fields):
+        message = Message(
+            Position(1, 1), state.now_us, "tidegate.local.observed.x", encode(observation)
+        )
         facts, _ = accept(state, Position(1, 0), [message])
         for seq, event in enumerate([*facts, *decide(state)], start=1):
             read_model.learn(event, f"{LEDGER}/{seq}")

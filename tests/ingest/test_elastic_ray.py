@@ -97,7 +97,9 @@ def test_a_ray_job_whose_cluster_is_gone_is_as_large_as_it_was_made() -> None:
 def test_clusters_of_a_kind_that_is_not_enabled_do_not_count_as_its_jobs() -> None:
     def resources(*names: str) -> list[str]:
         resources = watched([JOB_KINDS[name] for name in names])
-        return [item.resource for item in resources if item.path.endswith("/rayclusters")]
+        return [
+            resource.resource for resource in resources if resource.path.endswith("/rayclusters")
+        ]
 
     assert resources("ray.io/rayjob", "ray.io/rayservice") == ["described-rayclusters.ray.io"]
     assert resources("ray.io/rayjob", "ray.io/raycluster") == ["rayclusters.ray.io"]

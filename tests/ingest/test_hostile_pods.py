@@ -74,6 +74,6 @@ def test_of_more_living_workloads_than_are_reported_it_is_said_that_the_count_is
 def test_endless_claims_count_as_used_beyond_what_is_reported_them() -> None:
     many = (pod(f"p{at}", requests={"cpu": "1"}, workload=f"w{at}") for at in range(MANY))
     observation = pods_observed(*many)
-    claimed = sum(item["cpu"] for item in observation.claimed.values())
+    claimed = sum(requests["cpu"] for requests in observation.claimed.values())
     assert 0 < len(observation.claimed) < MANY
     assert claimed + observation.usage["cpu"] == MANY * 1_000

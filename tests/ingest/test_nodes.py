@@ -157,7 +157,7 @@ def test_pods_are_added_up_as_they_come_and_go_and_placed_ones_are_not() -> None
                 {"cpu": 250, "pods": 1},
                 {},
             ]
-            observations = await stage.hear(NodePodsObserved, lambda item: not item.usage)
+            observations = await stage.hear(NodePodsObserved, lambda obs: not obs.usage)
             assert observations.claimed == {"default/w": {"cpu": 1_000, "pods": 1}}
 
     run_virtually(run())
@@ -196,11 +196,11 @@ def test_workloads_of_living_and_ended_pods_are_reported_with_a_node_that_is_not
             lost = {"type": "Ready", "status": "Unknown"}
             stage.change("/api/v1/nodes/n1/status", {"status": {"conditions": [lost]}})
             stage.change(f"{PODS}/one/status", {"status": {"phase": "Failed"}})
-            observations = await stage.hear(NodePodsObserved, lambda item: item.living is not None)
+            observations = await stage.hear(NodePodsObserved, lambda obs: obs.living is not None)
             assert (observations.living, observations.ended) == (("default/w",), ())
             stage.change(f"{PODS}/two/status", {"status": {"phase": "Failed"}})
             observations = await stage.hear(
-                NodePodsObserved, lambda item: item.ended == ("default/w",)
+                NodePodsObserved, lambda obs: obs.ended == ("default/w",)
             )
             assert observations.living == ()
             ready = {"type": "Ready", "status": "True"}
@@ -231,7 +231,7 @@ def test_a_pod_that_tolerates_a_taint_for_ever_is_not_reported_with_the_node(
             await stage.hear(NodeObserved)
             taint = {"key": "k", "effect": "NoSchedule"}
             stage.change("/api/v1/nodes/n1", {"spec": {"taints": [taint]}})
-            observations = await stage.hear(NodePodsObserved, lambda item: item.living is not None)
+            observations = await stage.hear(NodePodsObserved, lambda obs: obs.living is not None)
             assert observations.living == living
 
     run_virtually(run())

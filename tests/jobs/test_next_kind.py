@@ -62,7 +62,7 @@ def test_its_policies_and_rights_follow_from_its_row(tree: Path, tmp_path: Path)
     config.write_text(CONFIGURATION)
     program = "from tidegate.cli.main import main; main()"
     text = run(tree, sys.executable, "-c", program, "manifests", "--config", str(config))
-    made = [item for item in yaml.safe_load_all(text) if item]
+    made = [document for document in yaml.safe_load_all(text) if document]
     names = {(obj["kind"], obj["metadata"]["name"]) for obj in made}
     suspends = "tidegate-suspend-roads-example-com-caravan"
     assert ("MutatingAdmissionPolicy", suspends) in names

@@ -80,8 +80,8 @@ def test_its_podsets_are_the_roles_of_its_pods_in_the_order_of_their_names() -> 
     names = [podset.name for podset in seen(*pods).podsets]
     assert names == sorted(role(read(member, Pod)) for member in pods)
     current_podsets = podsets({"items": pods})
-    assert [item["name"] for item in current_podsets] == names
-    assert all("schedulingGates" not in item["template"]["spec"] for item in current_podsets)
+    assert [podset["name"] for podset in current_podsets] == names
+    assert all("schedulingGates" not in podset["template"]["spec"] for podset in current_podsets)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_a_start_of_another_group_of_its_name_or_of_another_role_is_refused() ->
 
 def test_a_group_stays_who_it_is_when_its_first_pod_is_replaced() -> None:
     known = pod(2, RUNNING, **{"tidegate.dev__group_uid": "u1.group"})
-    assert group_uid([read(item, Pod) for item in (known, pod(3))]) == "u1.group"
+    assert group_uid([read(member, Pod) for member in (known, pod(3))]) == "u1.group"
 
 
 def stopped(*pods: Object) -> list[Any]:
@@ -207,7 +207,7 @@ def test_a_stop_keeps_the_pods_that_it_deletes_and_no_others() -> None:
         pod(1, RUNNING), pod(2), pod(3, SUCCEEDED), deleted(pod(4, FAILED))
     )
     assert runs.body["metadata"]["finalizers"] == [KEPT]
-    assert all("finalizers" not in item.body["metadata"] for item in (waits, ended, kept))
+    assert all("finalizers" not in step.body["metadata"] for step in (waits, ended, kept))
 
 
 def test_a_stop_marks_pods_that_an_older_stop_deleted_so_that_they_prove_it_too() -> None:

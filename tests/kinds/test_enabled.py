@@ -15,7 +15,9 @@ from tidegate.kinds.rights import kind_roles
 
 def test_a_declared_kind_is_suspended_where_its_declaration_says() -> None:
     documents = [
-        item for item in wanted(str(CONFIGURATION)) if not item["kind"].endswith("Binding")
+        document
+        for document in wanted(str(CONFIGURATION))
+        if not document["kind"].endswith("Binding")
     ]
     mapping = {obj["metadata"]["name"]: obj for obj in documents}
     policy = mapping["tidegate-suspend-voyage-v1-ships-example-com"]["spec"]
@@ -39,14 +41,14 @@ def test_the_default_kinds_need_no_rights_besides() -> None:
     (role, _) = kind_roles(("batch/job",), devices=True)
     assert role["rules"][0]["resources"] == ["resourceclaimtemplates"]
     given = kind_roles(("batch/job", "pod"))
-    assert [item["kind"] for item in given] == ["ClusterRole", "ClusterRoleBinding"] * 2
+    assert [role["kind"] for role in given] == ["ClusterRole", "ClusterRoleBinding"] * 2
 
 
 def test_where_every_kind_is_enabled_no_policy_is_about_the_others() -> None:
     for enabled in (NAMES, (*NAMES, *SERVING_NAMES)):
         specs = [policy["spec"] for policy in policies(enabled) if _is_about_disabled(policy)]
         assert bool(specs) == (enabled == NAMES)
-        assert all(item["matchConstraints"]["resourceRules"] for item in specs)
+        assert all(spec["matchConstraints"]["resourceRules"] for spec in specs)
 
 
 def test_ray_jobs_and_services_read_the_clusters_that_are_made_of_them() -> None:

@@ -107,8 +107,8 @@ def test_both_versions_are_served_with_one_schema_and_the_newer_is_stored(kind: 
     (crd,) = [crd for crd in crds() if crd["spec"]["names"]["kind"] == kind.name]
     newer, older, *refusing = crd["spec"]["versions"]
     refused = [] if kind.name == "Workload" else ["v1alpha1"]  # there are too many Workloads
-    assert [item["name"] for item in refusing] == refused
-    assert [item["name"] for item in (newer, older)] == ["v1beta2", "v1beta1"]
+    assert [version["name"] for version in refusing] == refused
+    assert [version["name"] for version in (newer, older)] == ["v1beta2", "v1beta1"]
     assert [version["name"] for version in crd["spec"]["versions"] if version["storage"]] == [
         "v1beta2"
     ]

@@ -37,7 +37,7 @@ async def test_a_page_that_is_too_large_comes_in_smaller_ones_until_they_are_lig
         while token:
             answer = await api.request("GET", PATH, query={"limit": "500", "continue": token})
             obj = msgspec.json.decode(answer.body)
-            seen += [int(item.split()[0]) for item in obj["items"]]
+            seen += [int(line.split()[0]) for line in obj["items"]]
             sizes.append((len(obj["items"]), len(answer.body)))
             token = obj["metadata"]["continue"]
     assert seen == list(range(MANY))

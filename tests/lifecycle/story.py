@@ -184,8 +184,8 @@ class Player:
 def _state(check: str, obj: str | Fields) -> observations.CheckSeen:
     fields: Fields = {"state": obj} if isinstance(obj, str) else dict(obj)
     updates = tuple(
-        msgspec.convert({"name": "main", **item}, PodSetUpdate)
-        for item in fields.pop("updates", ())
+        msgspec.convert({"name": "main", **update}, PodSetUpdate)
+        for update in fields.pop("updates", ())
     )
     return observations.CheckSeen(name=check, updates=updates, **fields)
 

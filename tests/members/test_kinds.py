@@ -39,7 +39,7 @@ async def until_finished(world: World, cluster: str, count: int) -> list[Object]
     async with asyncio.timeout(PATIENCE_S):
         while True:
             documents = await listed(world.apis[cluster], WORKLOADS)
-            if sum(has_condition(item, "Finished") for item in documents) >= count:
+            if sum(has_condition(workload, "Finished") for workload in documents) >= count:
                 return documents
             await asyncio.sleep(0.5)
 

@@ -62,7 +62,7 @@ async def runs_elsewhere(sets: Jobs) -> None:
     assert (here["spec"]["suspend"], there["spec"]["suspend"]) == (True, False)
     assert there["metadata"]["annotations"][names.ORIGIN] == f"{here['metadata']['uid']}@east"
     ended = await sets.until("east", "crew", is_complete, "it is complete")
-    assert [item["succeeded"] for item in ended["status"]["replicatedJobsStatus"]] == [1, 1]
+    assert [status["succeeded"] for status in ended["status"]["replicatedJobsStatus"]] == [1, 1]
     await sets.gone("west")
 
 

@@ -45,8 +45,8 @@ class Hostile(Interposed):
             method, path, query=query, body=body, content_type=content_type
         )
         document = msgspec.json.decode(answer.body)
-        for item in document.get("items", [document]):
-            self._spoil(item)
+        for obj in document.get("items", [document]):
+            self._spoil(obj)
         return Response(answer.status, msgspec.json.encode(document))
 
     @asynccontextmanager

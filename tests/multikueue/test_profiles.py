@@ -59,7 +59,7 @@ async def says(world: World, message: str, *clusters: str) -> None:
     def holds() -> bool:
         documents = (read(world, "multikueueclusters", cluster) for cluster in clusters)
         current_conditions = [obj.get("status", {}).get("conditions", [{}])[0] for obj in documents]
-        return all(item.get("message") == message for item in current_conditions)
+        return all(condition.get("message") == message for condition in current_conditions)
 
     await until(holds, f"{clusters}: {message}")
 

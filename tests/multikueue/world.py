@@ -86,7 +86,7 @@ class World:
     def event_messages(self, reason: str) -> list[str]:
         """Return the messages of the Events of a reason."""
         documents = self.manager.items(f"/api/v1/namespaces/{NAMESPACE}/events")
-        return [item["message"] for item in documents if item["reason"] == reason]
+        return [event["message"] for event in documents if event["reason"] == reason]
 
     def pod(self, name: str) -> Object:
         pods = self.manager.items(PODS)
@@ -94,7 +94,7 @@ class World:
 
     def check(self) -> Object:
         admission_checks = self.status().get("admissionChecks", [])
-        return next((item for item in admission_checks if item["name"] == CHECK), {})
+        return next((check for check in admission_checks if check["name"] == CHECK), {})
 
     def job(self, name: str, site: Site | None = None) -> Object:
         jobs = (site or self.manager).items(JOBS)

@@ -33,7 +33,11 @@ TIMES = int(os.environ.get("TIDEGATE_TEST_TAKEOVERS", "3"))
 def lease_of(service: str) -> str:
     """Return the lease that the production overlay gives a service, in seconds."""
     file = DEPLOY / "overlays" / "production" / f"{service}.yaml"
-    (obj,) = (item for item in yaml.safe_load_all(file.read_text()) if item["kind"] == "Deployment")
+    (obj,) = (
+        document
+        for document in yaml.safe_load_all(file.read_text())
+        if document["kind"] == "Deployment"
+    )
     env: list[dict[str, Any]] = obj["spec"]["template"]["spec"]["containers"][0]["env"]
     (lease,) = (variable["value"] for variable in env if variable["name"] == "TIDEGATE_LEASE_S")
     return str(lease)

@@ -131,7 +131,7 @@ async def test_with_two_servers_gone_nothing_starts_and_with_one_back_it_does(st
 
 def report(name: str, took_s: list[float]) -> None:
     """Write a row of the table where ``pytest -s`` shows it."""
-    each = " ".join(f"{item:.1f}" for item in took_s)
+    each = " ".join(f"{seconds:.1f}" for seconds in took_s)
     row = f"{name}: median {statistics.median(took_s):.1f} worst {max(took_s):.1f} ({each})"
     sys.stdout.write(f"\n{row}\n")
 

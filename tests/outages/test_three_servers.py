@@ -128,7 +128,7 @@ async def test_starts_go_on_within_ten_seconds_of_each_server_s_death(site: Site
         site.servers.kill(number)
         took_s.append(await site.starts_in_s())
         await until_whole(site, number)
-    tell("one death: " + " ".join(f"{item:.1f}" for item in took_s))
+    tell("one death: " + " ".join(f"{seconds:.1f}" for seconds in took_s))
     assert sorted(took_s)[len(took_s) // 2] < ONE_DEATH_S
     assert max(took_s) < 2 * ONE_DEATH_S
     assert set(site.supervisor.restarts.values()) == {0}, "no service died of it"

@@ -52,13 +52,16 @@ async def trees(site: Site) -> dict[int, list[str]]:
     async def is_at_rest() -> bool:
         answer = await site.tidegate("partitions", "list", "-o", "json", asks="bus")
         listed[:] = msgspec.json.decode(answer)
-        return not any(item["moves"] for item in listed)
+        return not any(partition["moves"] for partition in listed)
 
     await until(is_at_rest, "the release is confirmed")
-    assert all(item["published"] > 0 for item in listed)
-    assert {item["leader"] != "" for item in listed} == {True}
-    assert [item["moves"] for item in listed] == [[], []]
-    return {item["partition"]: [tree["name"] for tree in item["trees"]] for item in listed}
+    assert all(partition["published"] > 0 for partition in listed)
+    assert {partition["leader"] != "" for partition in listed} == {True}
+    assert [partition["moves"] for partition in listed] == [[], []]
+    return {
+        partition["partition"]: [tree["name"] for tree in partition["trees"]]
+        for partition in listed
+    }
 
 
 async def workload_uids(site: Site) -> set[str]:

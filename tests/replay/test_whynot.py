@@ -55,7 +55,7 @@ def test_a_raise_is_enough_and_one_unit_less_of_any_is_not(
     for answer in values:
         trial = Trial(state, answer.workload)
         for change in answer.quota:
-            needed = {item.flavor: item.needed for item in change.raises}
+            needed = {quota.flavor: quota.needed for quota in change.raises}
             assert trial.after([with_quota(state, change.cluster_queue, needed)]).starts
             for flavor, units in needed.items():
                 less = {**needed, flavor: units - 1}

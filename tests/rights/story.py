@@ -147,7 +147,7 @@ class Story:
         await self._admit(ref, key)
         await self._until(self._job, lambda obj: not obj["spec"]["suspend"])
         await self._until(shown, lambda obj: "Admitted" in str(obj.get("status")))
-        await self._until(f"{KUEUE}/cohorts/{self._queue}", lambda item: "status" in item)
+        await self._until(f"{KUEUE}/cohorts/{self._queue}", lambda obj: "status" in obj)
         await self._try_beside(ref, key)
         await self._history.write(PodsReadyReported(at_us=AT_US, workload=key, ready=True))
         await self._until(shown, lambda obj: "Started" in str(obj["status"]))

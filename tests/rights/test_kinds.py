@@ -68,7 +68,7 @@ async def enabled(admin: KubernetesClient) -> AsyncIterator[dict[str, set[Right]
     for obj in roles:
         await apply(admin, obj)
     ours = [obj for obj in roles if obj["metadata"]["name"].endswith("-kinds")]  # not people's
-    given = [item for item in ours if item["kind"] == "ClusterRole"]
+    given = [cluster_role for cluster_role in ours if cluster_role["kind"] == "ClusterRole"]
     for obj in given:
         await until(partial(is_allowed, admin, obj), f"{obj['metadata']['name']} is in force")
     yield {obj["metadata"]["name"]: rights(obj["rules"]) for obj in given}

@@ -102,9 +102,9 @@ async def play(wanting: Wanting) -> None:
     await wanting.stand(QuotaReserved="True")
     await wanting.until(wanting.template, _is_a_requests)
     await wanting.provision()
-    await wanting.until(wanting.workload, lambda item: '"Ready"' in _text(item))
+    await wanting.until(wanting.workload, lambda obj: '"Ready"' in _text(obj))
     await wanting.stand(QuotaReserved="False", Evicted="True")
-    await wanting.until(wanting.request, lambda item: item is None)
+    await wanting.until(wanting.request, lambda obj: obj is None)
 
 
 def _text(obj: Object | None) -> str:

@@ -112,9 +112,9 @@ class Stage:
         return leader
 
     async def say(self, *values: Observation | bytes) -> None:
-        for item in values:
+        for value in values:
             self._said += 1
-            payload = item if isinstance(item, bytes) else encode(item)
+            payload = value if isinstance(value, bytes) else encode(value)
             subject = observed("local", QUEUES, "", "any")
             await self.outlet.publish(subject, payload, f"test:{self._said}")
 

@@ -62,4 +62,4 @@ def test_the_log_says_it_once_as_long_as_it_is_so() -> None:
     items = [
         log_line for log_line in documents if log_line["event"] == "EVENTS holds less than its days"
     ]
-    assert [item["bytes"] for item in items] == [434 * MIB] * 2
+    assert [line["bytes"] for line in items] == [434 * MIB] * 2

@@ -65,8 +65,8 @@ def test_a_commit_that_hangs_is_not_applied_behind_its_successor_s_back() -> Non
         await until(lambda: stage.types().count("ClusterQueueDefined") == 2)
         before = stage.entries()
         late = [work() for work in wedged.let_go()]
-        assert any(isinstance(item, FencedError) for item in late)
-        assert not any(isinstance(item, Term) for item in late)
+        assert any(isinstance(result, FencedError) for result in late)
+        assert not any(isinstance(result, Term) for result in late)
         assert stage.entries() == before
         elder.task.cancel()
         await younger.stop()

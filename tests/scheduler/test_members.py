@@ -57,9 +57,9 @@ class Member:
     said: int = 0
 
     async def say(self, *values: Observation | bytes) -> None:
-        for item in values:
+        for value in values:
             self.said += 1
-            payload = item if isinstance(item, bytes) else encode(item)
+            payload = value if isinstance(value, bytes) else encode(value)
             subject = observed(self.name, "jobs.batch", "team", "any")
             await self.bus.observation_publisher().publish(
                 subject, payload, f"{self.name}:{self.said}"

@@ -85,7 +85,7 @@ def test_an_archive_is_not_served(ledger: str, tmp_path: object) -> None:
 
 
 def test_reports_by_namespace_are_those_with_such_a_column(local: TestClient) -> None:
-    names = {item["name"] for item in local.get("/v1/reports").json()["items"]}
+    names = {report["name"] for report in local.get("/v1/reports").json()["items"]}
     mapping = {name: local.get(f"/v1/reports/{name}").json()["items"] for name in names}
     sums = {"quota_hourly", "wait_summary"}  # they tell of namespaces, and sum what others have
     current_names = {

@@ -162,10 +162,10 @@ def test_a_user_that_may_see_all_is_shown_all(served: Client) -> None:
 
 def test_who_may_list_queues_alone_sees_no_name_in_them(served: Client) -> None:
     answer = served("queues").get("/v1/queues")
-    heads = {item["head"] for item in answer.json()["items"]} - {None}
+    heads = {queue["head"] for queue in answer.json()["items"]} - {None}
     assert heads == {HIDDEN}
     usage = served("queues").get("/v1/usage").json()["items"]
-    assert [item["usedBy"] for item in usage] == [[]] * len(usage)
+    assert [row["usedBy"] for row in usage] == [[]] * len(usage)
     assert served("root").get("/v1/usage").json()["items"][0]["usedBy"]
 
 

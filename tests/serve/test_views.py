@@ -173,7 +173,7 @@ def test_quota_is_split_as_the_hourly_report_splits_it(ledger: str) -> None:
                 if (row["cluster_queue"], row["flavor"], row["resource"]) == place
             ]
             for name in ("nominal", "used", "borrowed"):
-                total = sum(item[f"{name}_seconds"] for item in mine) / 3_600
+                total = sum(hour[f"{name}_seconds"] for hour in mine) / 3_600
                 assert row[f"{name}_hours"] == pytest.approx(total), (place, name)
             left = row["nominal_hours"] + row["borrowed_hours"] - row["used_hours"]
             assert row["unused_hours"] == pytest.approx(left)
@@ -191,9 +191,9 @@ def test_a_moment_of_the_past_cuts_its_month_off(ledger: str) -> None:
 
 def test_what_is_called_so_is_found(local: TestClient) -> None:
     items = local.get("/v1/search?text=TEAM").json()["items"]
-    assert {(item["kind"], item["name"]) for item in items} >= {("ClusterQueue", "team-a")}
+    assert {(match["kind"], match["name"]) for match in items} >= {("ClusterQueue", "team-a")}
     items = local.get("/v1/search?text=huge&asOf=75").json()["items"]
-    assert [(item["kind"], item["name"], item["namespace"]) for item in items] == [
+    assert [(match["kind"], match["name"], match["namespace"]) for match in items] == [
         ("Workload", "job-huge-d526e", "a")
     ]
 
@@ -201,8 +201,8 @@ def test_what_is_called_so_is_found(local: TestClient) -> None:
 def test_who_has_quota_is_listed_with_it(local: TestClient) -> None:
     items = local.get("/v1/running?queue=team-a&asOf=46").json()["items"]
     assert items
-    assert {item["clusterQueue"] for item in items} == {"team-a"}
-    assert all(item["amounts"]["on-demand"]["cpu"] for item in items)
+    assert {workload["clusterQueue"] for workload in items} == {"team-a"}
+    assert all(workload["amounts"]["on-demand"]["cpu"] for workload in items)
 
 
 @pytest.mark.parametrize(("month", "until"), [("9999-12", "9999-12"), ("2025-12", "2026-01")])

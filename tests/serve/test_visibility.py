@@ -65,7 +65,7 @@ def test_a_queue_that_is_unknown_is_not_found(served: Client, who: str, path: st
 
 
 def test_the_documents_are_open_and_name_what_is_there(served: Client) -> None:
-    groups = {item["name"]: item for item in served("").get("/apis").json()["groups"]}
+    groups = {group["name"]: group for group in served("").get("/apis").json()["groups"]}
     assert groups.keys() == VERSIONS.keys()
     for group, versions in VERSIONS.items():
         assert served("").get(f"/apis/{group}").json() == groups[group]

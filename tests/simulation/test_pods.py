@@ -67,7 +67,7 @@ class Pods(Shore):
         for number in range(GROUPS):
             name = f"group-{number}"
             there = [pod for pod in self.pods() if pod["metadata"]["labels"].get(GROUP) == name]
-            if len([item for item in there if not _is_kept(item)]) < 2:
+            if len([pod for pod in there if not _is_kept(pod)]) < 2:
                 self.made += 1
                 self.make(f"again-{self.made}", group=name)
 
@@ -77,7 +77,7 @@ class Pods(Shore):
             running = [pod for pod in self.pods() if pod["status"].get("phase") == "Running"]
             for obj in running:
                 assert DECISION in obj["metadata"]["annotations"], obj["metadata"]["name"]
-            used = sum(_milli(item) for item in running)
+            used = sum(_milli(pod) for pod in running)
             self.most_milli = max(self.most_milli, used)
             assert used <= NOMINAL_MILLI[TEAM]
             await asyncio.sleep(0.2)

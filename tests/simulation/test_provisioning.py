@@ -103,7 +103,7 @@ class Site(Shore):
                 template = obj["spec"]["template"]["metadata"]["annotations"]
                 if not obj["spec"]["suspend"]:
                     assert template[CONSUMES] in self.provided, obj["metadata"]["name"]
-            pods = sum(item["status"]["active"] for item in running)
+            pods = sum(document["status"]["active"] for document in running)
             assert pods * 800 <= NOMINAL_MILLI[TEAM] + NOMINAL_MILLI["team-a"]
             await asyncio.sleep(0.2)
 

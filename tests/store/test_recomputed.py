@@ -87,8 +87,8 @@ def test_every_wait(kept: tuple[Engine, Books]) -> None:
     )
     until = books.now_us
     assert result == sorted(
-        (item.workload, item.from_us, ((item.to_us or until) - item.from_us) / US, item.outcome)
-        for item in books.waits
+        (wait.workload, wait.from_us, ((wait.to_us or until) - wait.from_us) / US, wait.outcome)
+        for wait in books.waits
     )
 
 

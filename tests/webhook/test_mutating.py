@@ -64,7 +64,7 @@ async def test_a_queued_job_is_suspended_and_bears_its_author() -> None:
 
 async def test_a_job_without_a_queue_is_not_suspended() -> None:
     patch, _ = await answered(asked("batch/jobs", job()))
-    assert [item["path"] for item in patch if "suspend" in item["path"]] == []
+    assert [operation["path"] for operation in patch if "suspend" in operation["path"]] == []
 
 
 async def test_defaults_of_a_namespace_count_for_the_policies_before_them() -> None:
@@ -174,7 +174,7 @@ async def test_a_policy_that_fails_is_reported_and_the_others_go_on() -> None:
     patch, failed = await answered(asked("batch/jobs", job(**{QUEUE_NAME: "main"})), away)
     asking = {"tidegate-default-queue", "tidegate-default-priority", "tidegate-manage-batch-job"}
     assert set(failed) == asking
-    assert "/spec/suspend" in [item["path"] for item in patch]
+    assert "/spec/suspend" in [operation["path"] for operation in patch]
 
 
 async def test_what_no_policy_is_about_is_left_alone() -> None:

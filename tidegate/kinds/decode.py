@@ -108,7 +108,7 @@ def decode_list(body: bytes, kind: type[T], noted: Noted | None = None) -> Page[
     """
     listing = _as(_lists, body)
     version = whole(listing.metadata.resource_version) or 0
-    items = tuple(_readable(item, kind, noted) for item in listing.items)
+    items = tuple(_readable(obj, kind, noted) for obj in listing.items)
     return Page(version, listing.metadata.continue_, items)
 
 

@@ -78,7 +78,7 @@ def _places(state: State, known: Workload, workload: Json) -> list[Json | None]:
     """Return what the pods of each podset take of the domains that they were placed in."""
     namespace = workload.get("metadata", {}).get("namespace", "")
     given = workload.get("status", {}).get("admission", {}).get("podSetAssignments", ())
-    placed = {item["name"]: item.get("topologyAssignment") for item in given}
+    placed = {assignment["name"]: assignment.get("topologyAssignment") for assignment in given}
     return [
         _placed(
             placed.get(candidate_podset.name),

@@ -63,7 +63,7 @@ class Run:
         They are finished and hold nothing; the recorded cache had not heard of that yet.
         """
         workloads = self.case.input["workloads"]
-        return [item for item in workloads if key(item) in self.projection.replaced]
+        return [workload for workload in workloads if key(workload) in self.projection.replaced]
 
 
 def run(case: Case, mode: str) -> Iterator[str]:
@@ -133,7 +133,10 @@ def _compare_statuses(ran: Run, expected: Json, at: str) -> Iterator[str]:
         }
         yield from compare(f"{at}conditions {workload}", wanted, mapping)
         stats = status.get("schedulingStats", {}).get("evictions", ())
-        counts = {(item["reason"], item["underlyingCause"]): item["count"] for item in stats}
+        counts = {
+            (eviction["reason"], eviction["underlyingCause"]): eviction["count"]
+            for eviction in stats
+        }
         seen = dict(ran.projection.evictions.get(workload, {}))
         yield from compare(f"{at}evictions {workload}", counts, seen)
         if "resourceRequests" in status:
@@ -189,14 +192,14 @@ def _settled(ran: Run) -> list[str]:
 def _admission(queue: str, given: Any) -> Json:  # noqa: ANN401 - see ``_normal_assignments``
     rows = [
         (
-            item.name,
-            item.count,
-            item.flavors,
-            dict(item.usage),
-            None if item.topology is None else domains(item.topology),
-            item.delayed_topology,
+            podset.name,
+            podset.count,
+            podset.flavors,
+            dict(podset.usage),
+            None if podset.topology is None else domains(podset.topology),
+            podset.delayed_topology,
         )
-        for item in given
+        for podset in given
     ]
     return {"clusterQueue": queue, "podSetAssignments": rows}
 

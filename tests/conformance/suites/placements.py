@@ -59,9 +59,9 @@ def _placer(case: Case) -> Placer:
 def _charge(case: Case, placer: Placer) -> None:
     tree = placer.tree
     for used in ("ownFlavorUsage", "siblingFlavorUsage"):
-        for item in case.input.get(used, ()):
-            leaf = tree.number[tuple(item["values"])]
-            tree.charge(leaf, {**item["singlePodRequests"], PODS: 1}, item["count"])
+        for charge in case.input.get(used, ()):
+            leaf = tree.number[tuple(charge["values"])]
+            tree.charge(leaf, {**charge["singlePodRequests"], PODS: 1}, charge["count"])
 
 
 def _ask(document: Json, placer: Placer) -> Ask:
@@ -125,7 +125,7 @@ def _compare(name: str, document: Json, result: Outcome, placer: Placer) -> Iter
         return
     wanted = document.get("topologyAssignment", {"domains": ()})["domains"]
     placed = domains(placer.recorded(result)) if result.leaves else {}
-    values = {"/".join(item["values"][-_depth(placer) :]): item["count"] for item in wanted}
+    values = {"/".join(domain["values"][-_depth(placer) :]): domain["count"] for domain in wanted}
     yield from compare(f"{name} domains", values, placed)
 
 

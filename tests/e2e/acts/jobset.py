@@ -18,9 +18,9 @@ def jobset_children(parent: Object) -> list[tuple[str, Object]]:
         return []
     name, replicated = parent["metadata"]["name"], parent["spec"]["replicatedJobs"]
     return [
-        (f"{name}-{item['name']}-{index}", _numbered(item["template"], index))
-        for item in replicated
-        for index in range(item.get("replicas", 1))
+        (f"{name}-{job['name']}-{index}", _numbered(job["template"], index))
+        for job in replicated
+        for index in range(job.get("replicas", 1))
     ]
 
 

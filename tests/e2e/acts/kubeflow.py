@@ -54,7 +54,7 @@ def _numbered(role: Object, index: int) -> Object:
 def status(kind: str, parent: Object, jobs: list[Object]) -> Object:
     """Return how a job stands, as its Jobs do."""
     name, (_, field, roles) = parent["metadata"]["name"], KINDS[kind]
-    pods = sum(item["replicas"] for item in parent["spec"][field].values())
+    pods = sum(replica_spec["replicas"] for replica_spec in parent["spec"][field].values())
     fields: Object = {
         "replicaStatuses": {
             role: {"active": count(_of(jobs, f"{name}-{role.lower()}-"), "active")}

@@ -97,7 +97,7 @@ def status(parent: Object, jobs: list[Object]) -> Object:
 
 def is_active(obj: Object) -> bool:
     """Tell whether its nodes train."""
-    return any(item["active"] for item in obj.get("status", {}).get("jobsStatus", ()))
+    return any(job_status["active"] for job_status in obj.get("status", {}).get("jobsStatus", ()))
 
 
 ACTS = (

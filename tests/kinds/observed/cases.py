@@ -50,4 +50,4 @@ def kinds(folder: Path = CASES) -> Iterator[tuple[str, list[Case]]]:
         yield path.name, [msgspec.json.decode(path.read_bytes(), type=Case) for path in paths]
     for path in sorted(folder.glob("*.yaml")):
         listed = yaml.load(path.read_text(), yaml.CSafeLoader)
-        yield path.stem, [msgspec.convert(item | {"kind": path.stem}, Case) for item in listed]
+        yield path.stem, [msgspec.convert(fields | {"kind": path.stem}, Case) for fields in listed]

@@ -57,7 +57,7 @@ def has_excess_pods(case: Case) -> bool:
     """Tell whether a group has more pods than it is to have."""
     pod_sets = case.expected.get("composableWorkload", {}).get("podSets") or []
     current_pod_sets = case.expected.get("podSets", [])
-    asked = sum(int(item["count"]) for item in pod_sets or current_pod_sets)
+    asked = sum(int(podset["count"]) for podset in pod_sets or current_pod_sets)
     return len(case.object.get("items", ())) > asked
 
 
@@ -83,7 +83,7 @@ def has_a_cluster_before_it_is_ready(case: Case) -> bool:
     """Tell whether a RayService has a cluster that is up, and is not ready itself."""
     status = case.object.get("status", {})
     values = [status.get(text, {}) for text in ("activeServiceStatus", "pendingServiceStatus")]
-    return any(item.get("rayClusterStatus", {}).get("state") for item in values)
+    return any(service.get("rayClusterStatus", {}).get("state") for service in values)
 
 
 def has_no_submitter(case: Case) -> bool:
@@ -124,7 +124,7 @@ def names_no_queue(case: Case) -> bool:
 def has_no_patch(case: Case) -> bool:
     """Tell whether a TrainJob was made without Kueue's webhook."""
     patches = case.object["spec"].get("runtimePatches", [])
-    return all(item.get("manager") != "kueue.x-k8s.io/manager" for item in patches)
+    return all(patch.get("manager") != "kueue.x-k8s.io/manager" for patch in patches)
 
 
 def is_fast_and_mixed(case: Case) -> bool:

@@ -42,7 +42,7 @@ def defaulted(case: Case) -> Object:
 def gated(pod: Object, when: str = "") -> Object:
     """Return a pod with the gates that it has when it is made; only one that has a certain gate."""
     held = pod["spec"].get("schedulingGates", [])
-    known = [item["name"] for item in held]
+    known = [gate["name"] for gate in held]
     if when and when not in known:
         return pod
     new = [{"name": text} for text in (ADMISSION_GATE, TOPOLOGY_GATE) if text not in known]
@@ -52,7 +52,7 @@ def gated(pod: Object, when: str = "") -> Object:
 
 def _marked(case: Case) -> Object:
     """Return an object with its templates as its policy marks them."""
-    kind = next((item for item in SERVING if item.kind == case.object["kind"]), None)
+    kind = next((serving for serving in SERVING if serving.kind == case.object["kind"]), None)
     obj, labels = case.object, case.object["metadata"].get("labels", {})
     owners = obj["metadata"].get("ownerReferences", ())
     for template in () if kind is None or owners else kind.templates:

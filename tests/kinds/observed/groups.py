@@ -19,7 +19,7 @@ from tidegate.kinds.pods import Pod
 
 def group_answers(case: Case) -> Object:
     """Return every answer about a case's group of pods."""
-    pods = [_with_role(gated(item, ADMISSION_GATE), case) for item in case.object["items"]]
+    pods = [_with_role(gated(pod, ADMISSION_GATE), case) for pod in case.object["items"]]
     fields: Object = {
         "gvk": {"group": "", "kind": "Pod", "version": "v1"},
         "skip": False,
@@ -64,5 +64,5 @@ def _started(case: Case, observed: JobObserved, pods: Sequence[Object]) -> Objec
         if isinstance(step, Patch)
     }
     after = [changed.get(pod["metadata"]["uid"], pod) for pod in pods]
-    observed = pod_group.observe_group([read(item, Pod) for item in after], 2, was_whole=True)
-    return {"pods": [shown(item) for item in after], "isSuspended": observed.state.suspended}
+    observed = pod_group.observe_group([read(pod, Pod) for pod in after], 2, was_whole=True)
+    return {"pods": [shown(pod) for pod in after], "isSuspended": observed.state.suspended}

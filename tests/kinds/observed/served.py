@@ -15,7 +15,7 @@ from tidegate.kinds.decode import read
 from tidegate.kinds.names import PREBUILT_WORKLOAD
 from tidegate.kinds.policies.templates.serving_kinds import SERVING
 
-SERVED = {item.name.rpartition("/")[2]: item for item in SERVING}
+SERVED = {kind.name.rpartition("/")[2]: kind for kind in SERVING}
 """The kinds by the names of the cases."""
 
 

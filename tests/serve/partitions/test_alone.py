@@ -88,7 +88,7 @@ def test_costs_are_those_of_a_ledger_of_the_partition_alone(
         running(written(tmp_path, HISTORIES[partition]), *NO_AUTH) as of_it,
         running(hours, *NO_AUTH) as of_all,
     ):
-        expected, every = (items(item(""), path + moment) for item in (of_it, of_all))
+        expected, every = (items(client_of(""), path + moment) for client_of in (of_it, of_all))
     documents = items(client, path + moment)
     assert documents == expected
     assert documents

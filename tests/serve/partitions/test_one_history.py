@@ -109,7 +109,7 @@ def test_an_event_of_one_partition_is_a_moment_of_both(both: TestClient) -> None
 def test_a_story_goes_on_in_the_other_partition(both: TestClient) -> None:
     story = both.get("/v1/workloads/team/first-runs/why").json()
     assert (story["partition"], story["phase"], story["clusterQueue"]) == (1, "admitted", "first")
-    assert [item["partition"] for item in story["earlier"]] == [0]
+    assert [partition["partition"] for partition in story["earlier"]] == [0]
     text = both.get("/v1/workloads/team/first-runs/why?format=table").text
     headings = re.findall(r"^team/.*$", text, re.MULTILINE)
     assert [line.rpartition(", ")[2] for line in headings] == ["partition 0", "partition 1"]
@@ -143,13 +143,15 @@ def test_a_seq_of_no_partition_is_no_part_of_what_if(both: TestClient) -> None:
 def test_the_ledger_says_how_far_each_partition_is(both: TestClient) -> None:
     answer = both.get("/v1/ledger").json()
     each = answer["partitions"]
-    assert [item["partition"] for item in each] == [0, 1]
+    assert [partition["partition"] for partition in each] == [0, 1]
     assert answer["ledgerId"] == "ledger-0,ledger-1"
     for name in ("headSeq", "verifiedSeq", "turns"):
-        assert answer[name] == sum(item[name] for item in each) > 0
-    assert answer["position"] == ",".join(f"{item['partition']}={item['headSeq']}" for item in each)
+        assert answer[name] == sum(partition[name] for partition in each) > 0
+    assert answer["position"] == ",".join(
+        f"{partition['partition']}={partition['headSeq']}" for partition in each
+    )
     assert (answer["headHash"], answer["firstAt"]) == ("", "2025-06-15T15:06:40Z")
-    assert all(item["headHash"] for item in each)
+    assert all(partition["headHash"] for partition in each)
 
 
 @pytest.mark.parametrize("partition", [0, 1])

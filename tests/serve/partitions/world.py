@@ -101,8 +101,10 @@ class World:
         await self.site.say("probes", beat(self.rounds, *RESOURCES))
         for resource, each in fields.items():
             await self.site.say(resource, started(resource, self.rounds))
-            await self.site.say(resource, *(replace(item, round=self.rounds) for item in each))
-            present = [item.uid for item in each]
+            await self.site.say(
+                resource, *(replace(observation, round=self.rounds) for observation in each)
+            )
+            present = [observation.uid for observation in each]
             end = completed(30, *present, resource=resource, number=self.rounds)
             await self.site.say(resource, end)
 

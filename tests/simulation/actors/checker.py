@@ -28,9 +28,9 @@ class Checker:
         self._activate()
         while True:
             await asyncio.sleep(self._random.uniform(0.5, 3))
-            for item in self._cluster.api.registry.state.items("workloads.kueue.x-k8s.io"):
-                if _asks(item):
-                    self._say(item)
+            for workload in self._cluster.api.registry.state.items("workloads.kueue.x-k8s.io"):
+                if _asks(workload):
+                    self._say(workload)
 
     def _activate(self) -> None:
         condition = {"type": "Active", "status": "True", "reason": "Active", "message": ""}

@@ -61,7 +61,7 @@ class Crowds:
         state = self._cluster.api.registry.state
         documents = [state.get("jobs.batch", RANKED, name) for name in names]
         running = [obj for obj in documents if obj and not obj["spec"]["suspend"]]
-        for obj in [item for item in running if not finished(item)][:1]:
+        for obj in [document for document in running if not finished(document)][:1]:
             path = f"{JOBS.format(RANKED)}/{obj['metadata']['name']}"
             low = {"metadata": {"labels": {PRIORITY_LABEL: "low"}}}
             self._cluster.act("user", "PATCH", path, low)

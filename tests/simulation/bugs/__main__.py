@@ -37,7 +37,7 @@ def main() -> int:
     )
     parser.add_argument("--write", action="store_true", help="write down what was found")
     wanted = parser.parse_args()
-    bugs = [_named(item) for item in wanted.patches] or every_bug()
+    bugs = [_named(path) for path in wanted.patches] or every_bug()
     missed = 0
     for bug in bugs:
         is_known = bug.seed is not None or bool(bug.test)

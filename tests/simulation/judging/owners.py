@@ -27,11 +27,11 @@ def check_owners_first(state: State, turn: Iterable[object], preemptors: Collect
     ``preemptors``: whose victims were leaving when the turn began.
     """
     items = list(turn)
-    kept = {item.workload for item in items if isinstance(item, PreemptionIntended)}.union(
+    kept = {event.workload for event in items if isinstance(event, PreemptionIntended)}.union(
         preemptors
     )
     reserved = [
-        item for item in items if isinstance(item, QuotaReserved) and item.workload not in kept
+        event for event in items if isinstance(event, QuotaReserved) and event.workload not in kept
     ]
     queues = {decision.cluster_queue for decision in reserved if COHORT.get(decision.cluster_queue)}
     borrowed = {name: -_own(state, name) - _left_by(state, name) for name in queues}

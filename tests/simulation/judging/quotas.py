@@ -45,7 +45,7 @@ def _outranked(
 ) -> Iterator[str]:
     """Yield jobs that wait though lower priorities in their queue hold what they ask for."""
     highest = max(map(_priority, documents))
-    first = [item for item in documents if _priority(item) == highest]
+    first = [job for job in documents if _priority(job) == highest]
     below = 0
     for key, held in ledger.holding.items():
         shown = state.get(WORKLOADS, *key.split("/", 1)) if held.queue == queue else None

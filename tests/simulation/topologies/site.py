@@ -217,7 +217,7 @@ class Site(Shore):
     def _living(self, job: str, podset: str, host: str) -> int:
         documents = self.cluster.api.registry.state.items("pods")
         of = [obj for obj in documents if obj["metadata"].get("labels", {}).get(PODSET) == podset]
-        return sum(_is_let_go(item, host) for item in of if self._job_of(item) == job)
+        return sum(_is_let_go(pod, host) for pod in of if self._job_of(pod) == job)
 
     def unrest(self) -> str:
         for obj in self.cluster.jobs():
@@ -225,7 +225,7 @@ class Site(Shore):
                 return f"{obj['metadata']['name']} is not finished"
         if self.ledger.watch.holding or self.places.held:
             return "a workload holds quota"
-        if any(_is_gated(item) for item in self.cluster.api.registry.state.items("pods")):
+        if any(_is_gated(pod) for pod in self.cluster.api.registry.state.items("pods")):
             return "a pod waits"
         if why := self.crews.unrest():
             return why

@@ -89,9 +89,9 @@ def in_force(api: Asking, config: str = "") -> InForce:
     if config:
         return InForce(config, read_configuration(config))
     maps = {
-        f"ConfigMap {item['metadata']['namespace']}/{item['metadata']['name']}": item["data"][_FILE]
-        for item in _config_maps(api)
-        if _FILE in (item.get("data") or {})
+        f"ConfigMap {obj['metadata']['namespace']}/{obj['metadata']['name']}": obj["data"][_FILE]
+        for obj in _config_maps(api)
+        if _FILE in (obj.get("data") or {})
     }
     if len(maps) > 1:
         raise SettingsError(f"Several installations have a ConfigMap: {', '.join(maps)}.")

@@ -83,7 +83,7 @@ def left_behind(items: Iterable[Object], configuration: Configuration) -> list[s
     generator = (JOB_KINDS[name] for name in configuration.frameworks if name in JOB_KINDS)
     enabled = {(kind.group, kind.kind) for kind in generator}
     enabled |= {(declaration.group, declaration.kind) for declaration in configuration.declared}
-    return [message for item in items if (message := _left(item, enabled))]
+    return [message for workload in items if (message := _left(workload, enabled))]
 
 
 def _left(obj: Object, enabled: set[tuple[str, str]]) -> str:

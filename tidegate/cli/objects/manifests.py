@@ -96,8 +96,8 @@ def documents(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         if not isinstance(document, dict):
             raise SettingsError(f"{where}: an object was expected, not {type(document).__name__}.")
         items = document.get("items") if str(document.get("kind", "")).endswith("List") else None
-        for item in items if isinstance(items, list) else [document]:
-            yield where, item
+        for obj in items if isinstance(items, list) else [document]:
+            yield where, obj
 
 
 def _object(where: str, raw: dict[str, Any]) -> Defined:

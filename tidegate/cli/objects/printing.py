@@ -56,7 +56,9 @@ def print_done(obj: Object, done: str, output: Output, dry: DryRun = DryRun.NONE
 def typed(objects: Sequence[Object], api_version: str, kind: str) -> list[Object]:
     """Return objects of a list with the kind that an API server leaves out in there."""
     head = {"apiVersion": api_version, "kind": kind}
-    return sorted(({**head, **item} for item in objects), key=lambda obj: (_space(obj), _name(obj)))
+    return sorted(
+        ({**head, **fields} for fields in objects), key=lambda obj: (_space(obj), _name(obj))
+    )
 
 
 def _name(obj: Object) -> str:

@@ -127,8 +127,8 @@ def stop_members(stop: Stop, pods: Sequence[Object]) -> list[tuple[Object, Step]
 
 def podsets(group: Object) -> list[Object]:
     """See ``JobKind.podsets``; the object is a list of pods under ``items``."""
-    written = {item["metadata"]["uid"]: item for item in group["items"]}
-    members = grouped([read(item, Pod) for item in written.values()])
+    written = {pod["metadata"]["uid"]: pod for pod in group["items"]}
+    members = grouped([read(pod, Pod) for pod in written.values()])
     everybody = counted(members)
     result: list[Object] = []
     for podset in _podsets(members):

@@ -53,15 +53,15 @@ class Heard:
 
     def _object_to_halves(self, incarnation: int, values: Iterable[object]) -> None:
         """Object if a round counts that began before something was lost."""
-        for item in values:
-            match item:
+        for event in values:
+            match event:
                 case StreamReplaced():
-                    incarnation = item.incarnation
+                    incarnation = event.incarnation
                     self._gap = Position(incarnation, 1)
-                case GapObserved() if item.found_seq > item.expected_seq:
-                    self._gap = Position(incarnation, item.found_seq)
+                case GapObserved() if event.found_seq > event.expected_seq:
+                    self._gap = Position(incarnation, event.found_seq)
                 case RoundCompleted():
-                    key = item.session, item.resource, item.round
+                    key = event.session, event.resource, event.round
                     began = self._began.get(key, self._gap)
                     same = began.incarnation == self._gap.incarnation
                     halved = self._gap.seq and not (same and began.seq >= self._gap.seq)

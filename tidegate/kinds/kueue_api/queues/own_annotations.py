@@ -165,8 +165,8 @@ def clusters_of(metadata: ObjectMeta) -> tuple[tuple[str, ...], dict[str, StopPo
         return (), {}
     path = f"metadata.annotations[{CLUSTERS}]"
     clusters: dict[str, StopPolicy] = {}
-    for item in text.split(","):
-        name, policy = _cluster(path, item)
+    for entry in text.split(","):
+        name, policy = _cluster(path, entry)
         if name in clusters:
             raise UndecodableError(f"{path}: {name} stands there twice")
         clusters[name] = policy
