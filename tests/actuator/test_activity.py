@@ -28,7 +28,7 @@ def reclaimed(story: Story, pods: int) -> PodsReclaimed:
     return PodsReclaimed(at_us=AT_US, workload=story.key, reclaimable={"main": pods})
 
 
-def test_who_activates_before_that_was_heard_is_not_written_over() -> None:
+def test_an_activation_before_the_deactivation_is_seen_is_not_written_over() -> None:
     async def run() -> None:
         story = Story()
         async with alongside(story.actuator(projects=True).run()):

@@ -12,7 +12,7 @@ from tests.parts.virtual import run_virtually
 from tidegate.errors import ApiUnreachableError
 
 
-def test_who_may_not_write_reads_and_changes_nothing() -> None:
+def test_a_standby_reads_and_changes_nothing() -> None:
     async def run() -> None:
         story, active = Story(), True
         calls = Calls(story.api, Metrics(CollectorRegistry()))

@@ -182,7 +182,7 @@ def test_an_event_that_did_not_come_is_looked_for() -> None:
     run_virtually(run())
 
 
-def test_who_is_deactivated_by_hand_is_activated_by_hand() -> None:
+def test_a_workload_deactivated_by_hand_is_activated_by_hand() -> None:
     async def run() -> None:
         async with reserved() as story:
             left = WorkloadDeactivated(at_us=AT_US, workload=story.key, reason="Deactivated")

@@ -83,7 +83,7 @@ def test_what_is_filled_again_while_it_is_compared_is_compared_too() -> None:
     run_virtually(run())
 
 
-def test_who_follows_takes_nothing_twice_and_misses_nothing() -> None:
+def test_a_follower_takes_nothing_twice_and_misses_nothing() -> None:
     async def run() -> None:
         story = Story()
         history = History(story.bus)

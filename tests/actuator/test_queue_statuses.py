@@ -117,7 +117,7 @@ def test_shares_are_shown_while_fair_sharing_is_on_and_no_longer() -> None:
     run_virtually(run())
 
 
-def test_a_successor_finds_the_shares_though_events_lost_who_configured_them() -> None:
+def test_a_successor_finds_the_shares_though_events_lost_their_configuration() -> None:
     async def run() -> None:
         story = Story(events_max=8)
         story.make(f"{KUEUE}/cohorts", kueue("Cohort", "all"))

@@ -50,7 +50,7 @@ def test_a_job_is_read_once_for_its_start_and_its_workload() -> None:
     run_virtually(run())
 
 
-def test_who_comes_behind_a_namesake_that_was_just_started_is_shown() -> None:
+def test_a_job_behind_a_namesake_that_was_just_started_is_shown() -> None:
     async def run() -> None:
         story = Story()
         async with alongside(story.actuator(projects=True).run()):

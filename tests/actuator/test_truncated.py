@@ -136,7 +136,7 @@ def test_amounts_are_read_back_as_they_were_written(usage: str) -> None:
 
 
 @pytest.mark.parametrize(("lost", "holding"), [(0, 1), (1, 0), (3, 0)])
-def test_who_was_granted_quota_in_a_lost_tail_is_not_counted(lost: int, holding: int) -> None:
+def test_a_workload_with_quota_of_a_lost_tail_is_not_counted(lost: int, holding: int) -> None:
     """``lost`` is how many entries the ledger lost before it was recovered under another name."""
 
     async def run() -> None:

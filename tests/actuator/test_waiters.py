@@ -7,7 +7,7 @@ import asyncio
 from actuator.workqueue import Waiters
 
 
-async def test_who_gives_up_leaves_nothing_behind_and_takes_no_turn() -> None:
+async def test_a_task_that_gives_up_leaves_nothing_behind_and_takes_no_turn() -> None:
     waiters = Waiters()
     gone, stays = (asyncio.create_task(waiters.wait()) for _ in range(2))
     await asyncio.sleep(0)

@@ -81,7 +81,7 @@ async def test_an_eviction_is_answered_by_taking_the_reservation_off_once(
     assert "admission" not in after["status"]
 
 
-async def test_who_has_a_reservation_again_keeps_it(played: tuple[Stub, RunnerPlay]) -> None:
+async def test_a_workload_with_a_new_reservation_keeps_it(played: tuple[Stub, RunnerPlay]) -> None:
     _, play = played
     name = next(iter(play.courses))
     play.see(change(name, "1000", *EVICTED).object)

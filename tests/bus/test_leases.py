@@ -51,7 +51,7 @@ async def test_a_silent_holder_loses_its_lease(world: World) -> None:
 
 
 @pytest.mark.parametrize("held", [False, True])
-def test_who_ends_while_its_lease_is_renewed_lets_go_of_it(*, held: bool) -> None:
+def test_a_holder_that_ends_during_a_renewal_lets_go_of_its_lease(*, held: bool) -> None:
     """Its write is stored, and the answer to it is not waited for any more."""
 
     async def story() -> None:

@@ -111,7 +111,7 @@ async def test_what_is_forgotten_leaves_a_hole_before_the_rest(world: World) -> 
     assert texts(await read_all(reader, messages[2].at, 1)) == ["d"]
 
 
-async def test_who_has_read_nothing_begins_at_the_end(world: World) -> None:
+async def test_a_reader_that_has_read_nothing_begins_at_the_end(world: World) -> None:
     reader = world.bus.observation_reader()
     assert await reader.beginning() == Position()
     await tell(world.bus.observation_publisher(), "a", "b", "c")

@@ -84,6 +84,6 @@ def test_what_may_not_be_listed_leaves_the_advice_to_read_the_log() -> None:
     assert finding.to_do == "kubectl -n tidegate-system logs deploy/tidegate-scheduler"
 
 
-def test_who_is_ready_as_often_as_wanted_is_fine() -> None:
+def test_a_service_with_all_replicas_ready_is_fine() -> None:
     (finding,) = examine_services(cast(Asking, Served(2, [])))
     assert (finding.code, finding.ok) == ("ServiceReady", True)

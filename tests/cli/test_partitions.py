@@ -99,7 +99,7 @@ def test_each_step_of_a_move_is_reported_with_what_it_waits_for() -> None:
     assert "partition 1 has not said yet" in progresses[2].why
 
 
-def test_what_is_taken_and_not_listed_is_reported_by_who_took_it() -> None:
+def test_what_is_taken_and_not_listed_is_reported_by_its_new_partition() -> None:
     async def story(site: Site) -> None:
         cluster = Cluster(site)
         await cluster.begin()

@@ -34,7 +34,7 @@ def test_a_port_that_was_given_out_is_not_given_out_again_for_hours(tmp_path: Pa
         free_ports(1, tmp_path, ours)
 
 
-def test_who_asks_listens_on_no_port_that_was_given_to_another(
+def test_no_port_that_was_given_to_another_process_is_listened_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours = free_ports(20)

@@ -49,7 +49,7 @@ async def test_stopping_leaves_nothing_running_and_restarts_nothing(tmp_path: Pa
     assert (names, supervisor.restarts) == ([], {"child": 0})
 
 
-async def test_who_does_not_drain_is_killed_and_named(tmp_path: Path) -> None:
+async def test_a_program_that_does_not_drain_is_killed_and_named(tmp_path: Path) -> None:
     names: list[str] = []
     supervisor, child = Supervisor(names.append, patience_s=0.1), program(tmp_path, STUBBORN)
     await supervisor.start(child)

@@ -110,7 +110,7 @@ def test_a_job_that_runs_is_read_again_once_it_is_suspended(bus: Bus) -> None:
     assert "WorkloadChanged" in types(bus.tell(job(version=12, queue="other")))
 
 
-def test_who_wrote_a_job_is_no_news_by_itself(bus: Bus) -> None:
+def test_a_jobs_author_is_no_news_by_itself(bus: Bus) -> None:
     assert bus.tell(job(version=11, author="alice")) == []
 
 

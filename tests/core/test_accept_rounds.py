@@ -51,7 +51,7 @@ def test_after_a_loss_a_round_is_reported_again(bus: Bus) -> None:
     assert types(bus.tell(completed(20, resource=FLAVORS, number=2))) == ["SyncCompleted"]
 
 
-def test_who_is_not_present_is_gone_whatever_came_between_the_brackets(bus: Bus) -> None:
+def test_an_object_not_present_is_gone_whatever_came_between_the_brackets(bus: Bus) -> None:
     bus.tell(flavor("kept"), flavor("lost"))
     facts = flavors(bus, 15, "kept")
     assert facts == ["SyncStarted", "FlavorRemoved", "SyncCompleted"]
@@ -234,7 +234,7 @@ def test_an_older_namesake_of_a_definition_never_observed_before_is_the_past(bus
     assert bus.tell(flavor(version=15, round=3)) == []
 
 
-def test_who_ended_unheard_before_a_list_makes_no_namesake_of_it_the_past(bus: Bus) -> None:
+def test_an_unseen_end_before_a_list_makes_no_namesake_the_past(bus: Bus) -> None:
     """Only that it is absent is known, and not since when: its namesake may be older than that."""
     bus.tell(flavor(version=10))
     flavors(bus, 30, "new")  # of what was reported of it nothing came

@@ -36,7 +36,7 @@ class Slow(Cluster):
         return decide(decode(encode(self.state)))
 
 
-def test_who_begins_later_decides_nothing_that_was_not_decided() -> None:
+def test_a_later_leader_decides_nothing_that_was_not_decided() -> None:
     for seed in range(SEEDS):
         cluster = Slow(seed)
         for _ in range(STEPS):

@@ -23,7 +23,7 @@ QUEUES, QUEUED, PAUSE_US = 5, 60, 20_000_000
 
 
 @pytest.mark.parametrize(("priority", "leaves"), [(0, "lent"), (-1, "straddles")])
-def test_of_equal_ones_who_leaves_its_queue_its_own_quota_leaves_first(
+def test_of_equals_the_one_that_leaves_its_queue_its_own_quota_leaves_first(
     priority: int, leaves: str
 ) -> None:
     cluster = cohort(queues=3)

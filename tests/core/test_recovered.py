@@ -98,7 +98,7 @@ def evictions(decided: list[DecisionEvent]) -> list[tuple[str, str]]:
         ("", "", "ab"),
     ],
 )
-def test_who_was_stopped_makes_way_for_what_runs_by_lost_entries(
+def test_a_stopped_workload_makes_way_for_what_runs_by_lost_entries(
     running: str, leaves: str, begins: str
 ) -> None:
     states = dict.fromkeys("ab", STOPPED) | dict.fromkeys(running, RUNNING)
@@ -107,7 +107,7 @@ def test_who_was_stopped_makes_way_for_what_runs_by_lost_entries(
     assert sorted(starts(decided)) == [f"team/{name}" for name in begins]
 
 
-def test_who_made_way_waits_as_any_other_once_its_stop_is_proven() -> None:
+def test_a_workload_that_made_way_waits_as_any_other_once_its_stop_is_proven() -> None:
     bus = recovered({"a": STOPPED, "b": RUNNING, "c": RUNNING})
     [stop] = [each for each in later(bus) if isinstance(each, StopOrdered)]
     mark = observations.JobState(decision=f"{LEDGER}/{bus.state.seq}")
@@ -117,7 +117,7 @@ def test_who_made_way_waits_as_any_other_once_its_stop_is_proven() -> None:
     assert bus.state.workloads["team/a"].phase == "pending"
 
 
-def test_who_was_seen_to_run_is_started_again_whatever_is_used() -> None:
+def test_a_job_that_was_seen_to_run_is_started_again_whatever_is_used() -> None:
     """As without a recovery: no admitted workload leaves because quota became less."""
     bus = recovered({"a": RUNNING, "b": RUNNING, "c": RUNNING})
     bus.tell(one("a", 50, observations.JobState()))
@@ -125,7 +125,7 @@ def test_who_was_seen_to_run_is_started_again_whatever_is_used() -> None:
     assert (evictions(decided), starts(decided)) == ([], ["team/a"])
 
 
-def test_who_ran_all_the_time_is_started_again_whatever_is_used() -> None:
+def test_a_job_that_ran_all_the_time_is_started_again_whatever_is_used() -> None:
     """A list that shows it running as it did is no news, and counts all the same."""
     bus = Bus().opened()
     running = [one(name, 10, RUNNING) for name in PRIORITIES]

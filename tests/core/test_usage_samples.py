@@ -112,7 +112,7 @@ def test_an_admission_counts_on_top_of_what_had_decayed_by_then(world: World) ->
     assert consumed(state, "c") == pytest.approx((1 - share) * first + share * 2 + ALPHA)
 
 
-def test_who_used_much_long_ago_comes_before_who_used_less_just_now(world: World) -> None:
+def test_much_usage_long_ago_comes_before_less_usage_just_now(world: World) -> None:
     world.turn(world.finish(run(world, "c", 4)))
     world.turn(world.wait(4 * HALF_LIFE_S))
     world.turn(world.finish(run(world, "d", 1)))

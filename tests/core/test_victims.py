@@ -47,13 +47,13 @@ def preempted(cluster: Cluster) -> WorkloadPreempted:
     return event
 
 
-def test_who_ran_for_less_leaves_first() -> None:
+def test_the_shorter_run_leaves_first() -> None:
     event = preempted(two_run())
     assert event.workload == f"{NAMESPACE}/newer"
     assert event.lost_us == LATER_US + SECOND_US
 
 
-def test_who_saved_its_work_leaves_first_and_the_event_says_what_it_loses() -> None:
+def test_a_saved_run_leaves_first_and_the_event_says_what_it_loses() -> None:
     cluster = two_run()
     checkpoint(cluster, "older", cluster.now_us - 120 * SECOND_US)
     event = preempted(cluster)
@@ -83,7 +83,7 @@ def test_a_checkpoint_is_never_older_than_the_start_nor_than_another(at_us: int)
     assert loses_us(cluster.state, workload) == 0
 
 
-def test_who_runs_is_not_preferred_to_a_lower_priority() -> None:
+def test_a_saved_run_does_not_leave_before_a_lower_priority() -> None:
     cluster = cohort(queues=1)
     for name, priority in (("low", 0), ("high", 5)):
         arrive(cluster, name, 0, 10, priority=priority)

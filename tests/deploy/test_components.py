@@ -75,7 +75,7 @@ def test_with_the_component_three_apis_are_passed_on(tmp_path: Path) -> None:
     assert {service["service"]["name"] for service in services.values()} == {"tidegate-serve"}
 
 
-def test_the_server_may_ask_who_asks_and_nothing_else(tmp_path: Path) -> None:
+def test_the_server_may_review_tokens_and_access_and_nothing_else(tmp_path: Path) -> None:
     rendering = rendered(tmp_path, SERVE, VISIBILITY)
     rules = rendering["ClusterRole", "tidegate-serve"]["rules"]
     assert [(rule["resources"], rule["verbs"]) for rule in rules] == [

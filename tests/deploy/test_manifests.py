@@ -99,7 +99,7 @@ def test_each_path_that_is_written_or_read_is_mounted(objects: Objects) -> None:
                     assert any(path.startswith(mount["mountPath"]) for mount in mounts), value
 
 
-def test_only_who_speaks_to_kubernetes_has_a_token(objects: Objects) -> None:
+def test_only_a_client_of_kubernetes_has_a_token(objects: Objects) -> None:
     for name, pod in pods(objects):
         automatic = pod["spec"].get("automountServiceAccountToken", True)
         for container in containers(pod):

@@ -136,7 +136,7 @@ def test_of_the_local_queues_a_tenant_sees_its_own(ask: Ask) -> None:
     assert ask(TENANT, shared) == ask("tidegate_reader", shared)
 
 
-def test_who_is_no_tenant_sees_everything_as_before(url: str, ask: Ask) -> None:
+def test_a_role_without_tenant_sees_everything_as_before(url: str, ask: Ask) -> None:
     engine = open_engine(url, read_only=True)
     try:
         for name in VIEWS:
@@ -146,7 +146,7 @@ def test_who_is_no_tenant_sees_everything_as_before(url: str, ask: Ask) -> None:
         engine.dispose()
 
 
-def test_who_is_a_tenant_no_more_sees_nothing(url: str, ask: Ask) -> None:
+def test_a_former_tenant_sees_nothing(url: str, ask: Ask) -> None:
     tenants.confine(url, {OTHER: ["b"]})
     try:
         with pytest.raises(psycopg.errors.InsufficientPrivilege):

@@ -33,7 +33,7 @@ async def make_older(life: Living, name: str) -> None:
     ("timestamp", "next_one"),
     [("Eviction", "third"), ("Creation", "first")],
 )
-async def test_the_requeuing_timestamp_says_who_goes_next(
+async def test_the_requeuing_timestamp_says_which_workload_goes_next(
     api: KubernetesApi, own_api: str, tmp_path: Path, timestamp: str, next_one: str
 ) -> None:
     namespace = f"requeued-by-{timestamp.lower()}"

@@ -88,7 +88,7 @@ def test_an_elastic_job_is_one_with_an_elastic_workload_that_was_sent_and_no_oth
     run_virtually(run())
 
 
-def test_a_gate_called_like_multikueue_says_nothing_of_who_runs_the_job() -> None:
+def test_a_gate_called_like_multikueue_says_nothing_of_the_jobs_controller() -> None:
     async def run() -> None:
         stage = Stage()
         made = job()

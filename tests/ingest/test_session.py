@@ -27,7 +27,7 @@ from tidegate.contracts.observations import (
 FLAVOR = kueue("ResourceFlavor", "spot", nodeLabels={"type": "spot"})
 
 
-def test_the_first_round_names_who_is_present_between_its_brackets() -> None:
+def test_the_first_round_names_the_uids_present_between_its_brackets() -> None:
     async def run() -> None:
         stage = Stage()
         made = stage.make(JOBS, job())
@@ -68,7 +68,7 @@ def test_the_heart_beats_once_a_second_while_every_watch_is_open_and_names_them(
     run_virtually(run())
 
 
-def test_a_relist_tells_again_who_is_present_and_nothing_that_is_known() -> None:
+def test_a_relist_tells_the_uids_present_again_and_nothing_that_is_known() -> None:
     async def run() -> None:
         stage = Stage()
         stage.make(JOBS, job())

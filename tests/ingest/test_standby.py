@@ -50,7 +50,7 @@ def test_one_tells_and_the_other_is_ready_and_silent() -> None:
     run_virtually(run())
 
 
-def test_who_was_not_let_in_yet_is_not_ready() -> None:
+def test_a_standby_without_the_lease_is_not_ready() -> None:
     async def run() -> None:
         stage = Stage()
         actual_standby = standby(stage, "a")
@@ -62,7 +62,7 @@ def test_who_was_not_let_in_yet_is_not_ready() -> None:
     run_virtually(run())
 
 
-def test_the_other_takes_over_at_once_from_who_ends_and_tells_what_came_since() -> None:
+def test_a_standby_takes_over_at_once_after_an_end_and_tells_what_came_since() -> None:
     async def run() -> None:
         stage = Stage()
         async with alongside(standby(stage, "a").run()):
@@ -77,7 +77,7 @@ def test_the_other_takes_over_at_once_from_who_ends_and_tells_what_came_since() 
     run_virtually(run())
 
 
-def test_the_other_takes_over_within_the_lease_from_who_vanished() -> None:
+def test_a_standby_takes_over_within_the_lease_of_a_vanished_process() -> None:
     async def run() -> None:
         stage = Stage()
         assert await stage.bus.lease("ingest-0", "dead", LEASE_S).hold()
@@ -87,7 +87,7 @@ def test_the_other_takes_over_within_the_lease_from_who_vanished() -> None:
     run_virtually(run())
 
 
-def test_who_lost_the_lease_tells_nothing_and_begins_a_session_of_another_name() -> None:
+def test_a_process_without_its_lease_tells_nothing_and_begins_another_session() -> None:
     async def run() -> None:
         stage = Stage()
         lease = Taken(stage)

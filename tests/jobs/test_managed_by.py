@@ -46,7 +46,7 @@ def run_by(kind: JobKind[object], controller: str) -> JobObserved:
     return observation
 
 
-def test_most_kinds_can_say_who_runs_them() -> None:
+def test_most_kinds_can_name_their_controller() -> None:
     assert len(KINDS) >= 10
 
 

@@ -125,7 +125,7 @@ def test_a_group_is_finished_when_enough_succeeded_or_no_pod_is_retried(
     assert seen(*pods).finished == finished
 
 
-def test_who_succeeded_gives_back_what_he_had() -> None:
+def test_a_succeeded_pod_gives_back_its_quota() -> None:
     pods = [pod(1, SUCCEEDED), pod(2, RUNNING)]
     assert seen(*pods).reclaimable == {role(read(pods[0], Pod)): 1}
 
@@ -179,7 +179,7 @@ def test_a_start_of_another_group_of_its_name_or_of_another_role_is_refused() ->
     assert other.reason == "invalid"
 
 
-def test_a_group_stays_who_it_is_when_its_first_pod_is_replaced() -> None:
+def test_a_group_keeps_its_uid_when_its_first_pod_is_replaced() -> None:
     known = pod(2, RUNNING, **{"tidegate.dev__group_uid": "u1.group"})
     assert group_uid([read(member, Pod) for member in (known, pod(3))]) == "u1.group"
 

@@ -133,7 +133,7 @@ def test_a_start_that_contradicts_the_template_is_refused() -> None:
     assert step.reason == "invalid"
 
 
-def test_a_stop_takes_the_start_back_first_then_marks_who_waits_and_deletes_who_runs() -> None:
+def test_a_stop_reverts_the_start_then_marks_pods_that_wait_and_deletes_those_that_run() -> None:
     members = stateful_set.KIND.members
     assert members is not None
     obj, running, waiting = started(stateful()), pod(0, "Running", gated=False), pod(1)

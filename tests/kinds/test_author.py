@@ -46,7 +46,7 @@ def author(manifest: Manifest) -> str:
     return str(manifest["metadata"].get("annotations", {}).get(AUTHOR, ""))
 
 
-async def test_a_job_bears_the_name_of_who_made_it(
+async def test_a_job_bears_the_name_of_its_creator(
     users: tuple[Cluster, Cluster], namespace: str
 ) -> None:
     alice, bob = users
@@ -57,7 +57,7 @@ async def test_a_job_bears_the_name_of_who_made_it(
     assert [author(answer.body) for answer in (made, forged, removed, touched)] == ["alice"] * 4
 
 
-async def test_a_quota_bears_the_name_of_who_changed_it_last(
+async def test_a_quota_bears_the_name_of_the_user_that_changed_it_last(
     users: tuple[Cluster, Cluster],
 ) -> None:
     alice, bob = users
@@ -69,7 +69,9 @@ async def test_a_quota_bears_the_name_of_who_changed_it_last(
     assert names == ["alice", "alice", "alice", "bob"]
 
 
-async def test_who_changes_a_budget_alone_is_its_author(users: tuple[Cluster, Cluster]) -> None:
+async def test_a_user_that_changes_a_budget_alone_is_its_author(
+    users: tuple[Cluster, Cluster],
+) -> None:
     alice, bob = users
     await alice.create(queue("4", cohort="lab"))
     annotated = {"metadata": {"annotations": {BUDGET: "cpu=10/day"}}}
@@ -88,7 +90,7 @@ async def test_applying_an_older_manifest_again_is_no_change(
     assert [author(answer.body) for answer in (again, other)] == ["alice", "bob"]
 
 
-async def test_a_priority_class_bears_the_name_of_who_changed_its_value(
+async def test_a_priority_class_bears_the_name_of_the_user_that_changed_its_value(
     users: tuple[Cluster, Cluster],
 ) -> None:
     alice, bob = users

@@ -136,7 +136,7 @@ async def test_only_a_read_is_sent_again_where_a_kept_connection_has_ended() -> 
                 raw.pieces, raw.ends = [WHOLE], False
 
 
-async def test_who_gives_up_leaves_no_answer_to_the_next() -> None:
+async def test_a_request_that_gives_up_leaves_no_answer_to_the_next() -> None:
     raw = Raw([], ends=False)
     async with raw.served() as url:
         with closing(Connections(url)) as connections:

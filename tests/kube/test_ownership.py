@@ -103,7 +103,7 @@ def test_processes_of_one_installation_act_side_by_side_and_the_last_gives_it_up
     run_virtually(run())
 
 
-def test_who_was_away_for_too_long_stops_when_another_has_taken_over() -> None:
+def test_a_replica_that_was_away_too_long_stops_when_another_has_taken_over() -> None:
     async def run() -> None:
         cluster, other = Cluster(), Interposed(EmbeddedApi(now_us=lambda: 0, random=Random(1)))
         first = cluster.start("east")
@@ -123,7 +123,7 @@ def test_who_was_away_for_too_long_stops_when_another_has_taken_over() -> None:
     run_virtually(run())
 
 
-def test_who_cannot_have_the_lease_says_so_and_does_not_act() -> None:
+def test_a_replica_that_cannot_have_the_lease_says_so_and_does_not_act() -> None:
     async def run() -> None:
         cluster = Cluster()
         cluster.api.down = True

@@ -134,7 +134,7 @@ async def test_a_watch_over_tls_trusts_the_given_authority_alone(tmp_path: Path)
         await runner.cleanup()
 
 
-async def test_who_reads_slowly_is_sent_no_more_than_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_reader_is_sent_no_more_than_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "WAITING_BYTES_MAX", 10_000)
     line, count, most = b"x" * 999 + b"\n", 4_000, 0
     async with Raw([chunked(*[line] * count)], ends=False).served() as url:

@@ -20,7 +20,7 @@ def nominate(world: World, *names: str) -> None:
     world.manager.stage.change(path, {"status": {"nominatedClusterNames": list(names)}})
 
 
-def test_an_external_dispatcher_says_who_is_asked() -> None:
+def test_an_external_dispatcher_nominates_clusters() -> None:
     async def live() -> None:
         world = World(EXTERNAL, quotas=("4", "4"))
         site, two = world.workers.values()

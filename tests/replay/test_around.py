@@ -39,7 +39,7 @@ def looked(world: World, job: str) -> tuple[dict[int, Around], list[Wait], list[
     return notes, waits(story, notes), [more for _, more in lines(story, notes) if more]
 
 
-def test_who_stands_before_it_in_its_queue_is_ahead(world: World) -> None:
+def test_a_workload_before_it_in_its_queue_is_ahead(world: World) -> None:
     small, second, third = world.jobs
     _, [waited], texts = looked(world, third)
     [ahead] = names(world.entries, second)

@@ -151,7 +151,7 @@ def test_a_turn_ends_settled_and_a_rebuilt_draft_is_settled_too(
         assert decide(rebuilt) == []
 
 
-def test_a_gap_that_closes_by_time_alone_is_no_news_to_who_waits_anyway() -> None:
+def test_a_gap_that_closes_by_time_alone_is_no_news_to_pending_workloads() -> None:
     world = World().open()
     world.turn(world.submit("c", 3, 0))
     world.all_obey()

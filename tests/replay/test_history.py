@@ -181,7 +181,7 @@ def test_a_story_says_what_happened_and_by_which_numbers(history: list[Entry]) -
     assert [line.seq for line in story.lines] == sorted(line.seq for line in story.lines)
 
 
-def test_a_story_of_who_waits_names_what_was_asked_and_free(history: list[Entry]) -> None:
+def test_a_story_of_a_wait_names_what_was_requested_and_free(history: list[Entry]) -> None:
     story = why(history, names(history, "job/j106")[0])
     [held] = [line for line in story.lines if line.what == "WorkloadPending"][:1]
     assert held.reason == "WaitingForQuota"

@@ -125,7 +125,7 @@ def test_pods_that_are_done_give_their_quota_back_as_early_as_they_did() -> None
     assert admissions(again) == {"n/a": 0, "n/b": 20}
 
 
-def test_who_was_deleted_while_it_ran_is_removed_after_as_long() -> None:
+def test_a_job_deleted_while_it_ran_is_removed_after_as_long() -> None:
     events = heard(scene(job("a", 0, 60), job("b", 5, 30)))
     ended = [
         facts.WorkloadRemoved(at_us=event.at_us, workload=event.workload, uid=event.uid)
@@ -137,7 +137,7 @@ def test_who_was_deleted_while_it_ran_is_removed_after_as_long() -> None:
     assert [type(event) for event in again] == [type(event) for event in ended]
 
 
-def test_who_was_deleted_while_it_waited_leaves_when_it_did() -> None:
+def test_a_job_deleted_while_it_waited_leaves_when_it_did() -> None:
     events = heard(scene(job("a", 0, 60), job("b", 5, 30), job("c", 6, 10)))
     uid = next(
         event.uid

@@ -120,7 +120,7 @@ def test_a_stopped_queue_is_in_the_way_and_no_quota_helps() -> None:
     assert (answer.quota, answer.endings, answer.trials) == ((), None, 0)
 
 
-def test_in_a_strict_queue_who_is_ahead_must_end_too() -> None:
+def test_in_a_strict_queue_workloads_ahead_must_end_too() -> None:
     world = World().open()
     world.turn(world.submit("b", 40, 0))
     world.turn(world.submit("b", 1, 0))
@@ -131,7 +131,7 @@ def test_in_a_strict_queue_who_is_ahead_must_end_too() -> None:
     assert answer.workload == world.jobs[small].workload
 
 
-def test_who_runs_is_not_asked_about() -> None:
+def test_a_running_workload_has_no_answer() -> None:
     world = crowded([(2, 0, 0)])
     state, _ = rebuild(world.entries)
     [key] = state.workloads

@@ -26,7 +26,7 @@ def test_each_kind_has_a_viewer_and_an_editor_by_kueues_names() -> None:
     assert {"kueue-batch-admin-role", "kueue-batch-user-role"} <= names
 
 
-def test_who_only_looks_may_change_nothing() -> None:
+def test_a_viewer_may_change_nothing() -> None:
     for obj in people(FRAMEWORKS):
         if obj["metadata"]["name"].endswith("-viewer-role"):
             verbs = {verb for rule in obj["rules"] for verb in rule["verbs"]}

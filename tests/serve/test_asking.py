@@ -47,7 +47,7 @@ def test_what_has_not_changed_is_not_sent_again(local: TestClient) -> None:
     assert (past.status_code, past.headers["etag"] == tag) == (200, False)
 
 
-def test_a_tag_of_who_sees_all_says_nothing_to_who_does_not(served: Client) -> None:
+def test_a_tag_of_an_administrator_says_nothing_to_other_users(served: Client) -> None:
     path = "/v1/workloads/a/huge/why"
     tag = served("root").get(path).headers["etag"]
     assert served("ann").get(path, headers={"If-None-Match": tag}).status_code == 200

@@ -22,7 +22,7 @@ def status(client: TestClient, person: str, path: str) -> int:
 
 
 @pytest.mark.parametrize(("what", "most"), [("why-not", DECIDED_OF_ONE_MAX), ("why", OF_ONE_MAX)])
-def test_who_has_many_requests_under_way_waits_and_others_do_not(
+def test_a_user_with_many_requests_under_way_waits_and_others_do_not(
     ledger: str, what: str, most: int
 ) -> None:
     parts, path = parts_of(ledger, *judged(ReviewingApi())), f"/v1/workloads/a/huge/{what}"

@@ -20,7 +20,7 @@ PROXY = OidcProxy(authority="", names=("gate",), prefix="oidc:")
 ANN = [("x-forwarded-user", "ann"), ("x-forwarded-groups", "research, ml")]
 
 
-def test_the_proxy_says_who_asks() -> None:
+def test_the_proxy_names_the_caller() -> None:
     groups = ("oidc:research", "oidc:ml", "system:authenticated")
     assert PROXY.person("gate", ANN) == Person(name="oidc:ann", groups=groups)
 

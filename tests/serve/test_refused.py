@@ -137,7 +137,9 @@ def test_every_endpoint_is_tried() -> None:
 
 
 @pytest.mark.parametrize(("who", "path", "status"), ATTEMPTS)
-def test_who_may_not_is_refused(served: Client, who: str, path: str, status: int) -> None:
+def test_a_user_without_the_right_is_refused(
+    served: Client, who: str, path: str, status: int
+) -> None:
     answer = served(who).get(path)
     assert (answer.status_code, answer.json()["kind"]) == (status, "Status"), answer.text
     assert not re.search(r"\bjob-(urgent|report)", answer.text)
@@ -160,7 +162,7 @@ def test_a_user_that_may_see_all_is_shown_all(served: Client) -> None:
     assert HIDDEN not in text
 
 
-def test_who_may_list_queues_alone_sees_no_name_in_them(served: Client) -> None:
+def test_a_user_who_may_list_queues_alone_sees_no_name_in_them(served: Client) -> None:
     answer = served("queues").get("/v1/queues")
     heads = {queue["head"] for queue in answer.json()["items"]} - {None}
     assert heads == {HIDDEN}
@@ -201,7 +203,7 @@ def test_a_user_that_tries_a_job_is_shown_no_name_of_another_namespace(served: C
     assert NAMED.findall(answer.text) == []
 
 
-def test_who_guesses_tokens_is_slowed_down_and_others_are_not(ledger: str) -> None:
+def test_a_client_that_guesses_tokens_is_slowed_down_and_others_are_not(ledger: str) -> None:
     api = ReviewingApi()
     reviews = Reviews(api)
     callers = Callers(reviews, FrontProxy(authority=""), Pace(5, lambda: 0.0))  # it never refills

@@ -92,7 +92,7 @@ async def test_a_user_of_one_namespace_is_shown_it_alone(ledger: str) -> None:
             assert answer.status_code in {400, 403}, query
 
 
-async def test_who_loses_the_right_loses_the_stream(
+async def test_a_user_that_loses_the_right_loses_the_stream(
     ledger: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streaming, "REMEMBERED_S", 0.0)

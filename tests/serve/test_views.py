@@ -198,7 +198,7 @@ def test_what_is_called_so_is_found(local: TestClient) -> None:
     ]
 
 
-def test_who_has_quota_is_listed_with_it(local: TestClient) -> None:
+def test_workloads_with_quota_are_listed_with_it(local: TestClient) -> None:
     items = local.get("/v1/running?queue=team-a&asOf=46").json()["items"]
     assert items
     assert {workload["clusterQueue"] for workload in items} == {"team-a"}

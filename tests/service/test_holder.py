@@ -17,7 +17,7 @@ with take_place(sys.argv[1], "killed"):
 """
 
 
-def test_the_next_process_of_a_place_knows_who_was_there_before(tmp_path: Path) -> None:
+def test_the_next_process_of_a_place_knows_its_predecessor(tmp_path: Path) -> None:
     path = str(tmp_path / "holder")
     with take_place(path, "first") as first:
         assert first == Holder("first")

@@ -38,7 +38,7 @@ def watch_of(*events: Event) -> LedgerWatch:
     return watch
 
 
-def test_who_was_sent_back_by_a_check_before_it_got_quota_does_not_leave() -> None:
+def test_a_workload_sent_back_by_a_check_before_it_got_quota_does_not_leave() -> None:
     assert watch_of(EVICTED).evicting == set()
 
 
@@ -51,7 +51,7 @@ def test_quota_of_a_job_that_never_started_is_given_back_without_a_stop() -> Non
 
 
 @pytest.mark.parametrize("events", [(DEFINED, RESERVED, STARTED), (DEFINED, ADOPTED)])
-def test_who_was_started_or_ran_before_the_ledger_has_to_be_stopped(
+def test_a_job_started_or_running_before_the_ledger_has_to_be_stopped(
     events: tuple[Event, ...],
 ) -> None:
     assert watch_of(*events).was_started("j")

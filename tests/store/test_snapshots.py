@@ -70,7 +70,7 @@ def test_the_newest_are_kept_and_one_of_each_span_before(
     assert kept == [1, 4, 7, 8]
 
 
-def test_who_comes_second_changes_nothing(snapshots: SqlSnapshots) -> None:
+def test_the_second_writer_changes_nothing(snapshots: SqlSnapshots) -> None:
     snapshots.write(snapshot(3))
     snapshots.write(snapshot(3, state=b"other"))
     assert snapshots.newest(version=1) == snapshot(3)

@@ -18,7 +18,9 @@ def stopped(at: float, author: str, policy: StopPolicy, cohort: str) -> ClusterQ
     return replace(defined, spec=replace(defined.spec, stop_policy=policy, cohort=cohort))
 
 
-def test_the_report_names_who_stopped_a_queue_and_not_who_changed_it_since(engine: Engine) -> None:
+def test_the_report_names_the_user_that_stopped_a_queue_not_one_that_changed_it_since(
+    engine: Engine,
+) -> None:
     ledger = SqlLedger(engine)
     ledger.lead("a", LEASE_US)
     turns = sealed(
@@ -45,7 +47,7 @@ def local_queue(at: float, policy: StopPolicy, author: str) -> LocalQueueDefined
     return LocalQueueDefined(at_us=minute(at), namespace="a", name="main", spec=spec, author=author)
 
 
-def test_the_history_names_who_stopped_a_local_queue_and_who_resumed_it(engine: Engine) -> None:
+def test_the_history_names_the_users_that_stopped_and_resumed_a_local_queue(engine: Engine) -> None:
     ledger = SqlLedger(engine)
     ledger.lead("a", LEASE_US)
     policies = list[tuple[StopPolicy, str]]([("None", "kim"), ("Hold", "ann"), ("None", "bob")])

@@ -114,7 +114,7 @@ AWAY = {"type": "tidegate.dev/MultiKueue", "status": "True"}
         ),
     ],
 )
-async def test_who_runs_a_job_of_a_queue_that_leads_to_worker_clusters(
+async def test_the_controller_of_a_job_whose_queue_leads_to_worker_clusters(
     resource: str, spec: Object, conditions: list[Object], after: Object
 ) -> None:
     async def find(_: str, kind: str, __: str, name: str) -> Object | None:

@@ -32,7 +32,7 @@ def test_a_workload_that_follows_another_wakes_none(stage: Stage) -> None:
     assert not state.forest.to_reconcile
 
 
-def test_who_leads_wakes_those_that_look_for_a_cluster_alone(stage: Stage) -> None:
+def test_the_first_of_a_group_wakes_those_that_look_for_a_cluster_alone(stage: Stage) -> None:
     state = stage.bus.state
     first = state.workloads[FIRST].dispatch
     assert first is not None

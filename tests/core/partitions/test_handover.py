@@ -72,7 +72,7 @@ def test_a_tree_moves_as_a_whole_or_not_at_all() -> None:
     assert (owners(made)["a0"], owners(made)["a1"]) == ([1], [1])
 
 
-def test_who_asks_to_stay_after_all_stays() -> None:
+def test_a_tree_whose_move_is_called_off_stays() -> None:
     made = world()
     made.asked["a"] = 1
     made.define("a0", made.nominal["a0"])

@@ -33,7 +33,7 @@ MOVES = st.lists(
 
 @drawn(60)
 @given(world=worlds(), moves=MOVES)
-def test_it_is_what_is_free_and_what_those_use_who_may_be_evicted(
+def test_it_is_what_is_free_and_what_evictable_workloads_use(
     world: World, moves: list[tuple[int, int, str, Rank]]
 ) -> None:
     tree = world.tree()
@@ -84,7 +84,7 @@ def test_no_more_views_are_kept_than_a_few() -> None:
     assert kept <= {limits for limits, _ in topologies.evictable}
 
 
-def test_who_gets_another_priority_may_be_evicted_from_then_on() -> None:
+def test_a_workload_of_lowered_priority_may_be_evicted_from_then_on() -> None:
     cluster = Cluster(1)
     cluster.job("runs", 2, HOSTNAME, priority=3)
     cluster.decide()

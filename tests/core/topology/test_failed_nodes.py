@@ -78,7 +78,7 @@ def test_pods_that_live_on_such_a_node_stay_until_they_have_ended(
     assert failed.reason == reason
 
 
-def test_who_finds_no_other_node_leaves_before_its_pods_were_bound() -> None:
+def test_a_workload_without_another_node_leaves_before_its_pods_were_bound() -> None:
     cluster = Cluster(1)
     cluster.job("a", 2)
     cluster.decide()

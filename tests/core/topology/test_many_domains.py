@@ -12,7 +12,7 @@ from tidegate.core.flavors.placing import DOMAINS_MAX
 
 
 @pytest.mark.parametrize("lower", [False, True], ids=["alone", "beside one of lower priority"])
-def test_who_needs_too_many_domains_waits_until_it_needs_fewer(*, lower: bool) -> None:
+def test_a_workload_of_too_many_domains_waits_until_it_needs_fewer(*, lower: bool) -> None:
     with patch("tidegate.core.flavors.placing.DOMAINS_MAX", 2):
         cluster = Cluster(4)
         if lower:

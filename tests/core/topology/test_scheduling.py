@@ -68,7 +68,7 @@ def test_where_no_other_node_does_the_workload_leaves() -> None:
     assert [decision.reason for decision in evicted] == ["NodeFailures"]
 
 
-def test_who_left_for_a_lost_node_is_not_asked_to_leave_again() -> None:
+def test_a_workload_that_left_for_a_lost_node_is_not_evicted_again() -> None:
     cluster = Cluster(1)
     cluster.job("a", 2)
     cluster.decide()
@@ -81,7 +81,7 @@ def test_who_left_for_a_lost_node_is_not_asked_to_leave_again() -> None:
     assert "WorkloadEvicted" not in again
 
 
-def test_who_lacks_only_nodes_takes_them_from_lower_priority(cluster: Cluster) -> None:
+def test_a_workload_that_lacks_only_nodes_takes_them_from_lower_priority(cluster: Cluster) -> None:
     for name in "abcd":
         cluster.job(name, 2, HOSTNAME)
     cluster.decide()

@@ -44,7 +44,7 @@ def beside(cluster: Cluster, name: str, pods: int) -> None:
     cluster.fold(replace(submitted, queue="q2"))
 
 
-def test_who_waits_in_another_tree_gets_the_nodes_that_are_given_back(cluster: Cluster) -> None:
+def test_a_workload_of_another_tree_gets_the_nodes_that_are_given_back(cluster: Cluster) -> None:
     cluster.job("racks", 3, "rack")
     cluster.decide()
     beside(cluster, "host", 2)

@@ -57,7 +57,7 @@ def test_a_short_slice_waits_for_the_room_of_a_whole_one_and_is_woken_by_it() ->
     assert "WorkloadAdmitted" in names(cluster.decide())
 
 
-def test_who_never_was_a_multiple_is_not_placed() -> None:
+def test_a_podset_that_never_was_a_multiple_is_not_placed() -> None:
     cluster = Cluster(6)
     submit(cluster, "a", 5)
     assert names(cluster.decide())[-1] == "WorkloadPending"

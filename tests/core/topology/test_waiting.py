@@ -63,7 +63,7 @@ def test_whose_pods_no_nodes_could_take_is_looked_at_again_when_a_node_comes(
     assert sum(cluster.where("never").values()) == 6
 
 
-def test_who_waits_for_room_is_looked_at_again_when_a_level_has_it(looks: list[str]) -> None:
+def test_a_pending_workload_is_looked_at_again_when_a_level_has_room(looks: list[str]) -> None:
     cluster = Cluster(2)
     for name in "abc":
         cluster.job(name, 1, HOSTNAME)
@@ -152,7 +152,7 @@ def test_a_workload_without_nodes_waits_and_its_reason_says_how_many_there_are(
     assert names(cluster.decide()).count("WorkloadAdmitted") == 2
 
 
-def test_a_node_that_comes_lets_in_who_waited_for_it() -> None:
+def test_a_node_that_comes_admits_the_workload_that_waited_for_it() -> None:
     cluster = Cluster(1)
     cluster.job("wide", 3, "rack")
     assert "WorkloadPending" in names(cluster.decide())
