@@ -65,6 +65,7 @@ def has_cut(cutter: Cutter, how: Cut) -> bool:
     return not cutter.planned and cutter.done[-1:] == [how]
 
 
+@pytest.mark.slow
 async def test_two_of_each_service_run_at_once(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
