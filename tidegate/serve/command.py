@@ -155,7 +155,7 @@ def _check(
     """Refuse options that expose data to unauthenticated users, or tokens in plain text."""
     if not auth and not _is_loopback(host):
         raise typer.BadParameter(
-            f"--host {host} is open to others, and without --auth everybody may see everything: "
+            f"--host {host} is open to others, and without --auth every caller may see everything: "
             "give --auth, or listen on 127.0.0.1."
         )
     if visibility and not (auth and certificate and key):

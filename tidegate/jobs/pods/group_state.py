@@ -63,10 +63,8 @@ def is_over(group: Group) -> bool:
         pod_state.is_active(pod) or (elsewhere and pod_state.is_gated(pod))
         for pod in (*group.members, *group.leaving)
     )
-    everybody = (*group.members, *group.succeeded, *group.failed)
-    final = any(
-        pod.metadata.annotations.get(names.RETRIABLE_IN_GROUP) == "false" for pod in everybody
-    )
+    pods = (*group.members, *group.succeeded, *group.failed)
+    final = any(pod.metadata.annotations.get(names.RETRIABLE_IN_GROUP) == "false" for pod in pods)
     done = len(group.succeeded) >= group.total
     return done or (final and not active and bool(group.failed or group.succeeded))
 

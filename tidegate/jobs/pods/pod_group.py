@@ -129,10 +129,10 @@ def podsets(group: Object) -> list[Object]:
     """See ``JobKind.podsets``; the object is a list of pods under ``items``."""
     written = {pod["metadata"]["uid"]: pod for pod in group["items"]}
     members = grouped([read(pod, Pod) for pod in written.values()])
-    everybody = counted(members)
+    counted_pods = counted(members)
     result: list[Object] = []
     for podset in _podsets(members):
-        like = next(pod for pod in everybody if is_fast(members) or role(pod) == podset.name)
+        like = next(pod for pod in counted_pods if is_fast(members) or role(pod) == podset.name)
         result.append(pod_podset(written[like.metadata.uid], podset.name, podset.count))
     return result
 

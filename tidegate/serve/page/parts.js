@@ -24,7 +24,7 @@ export function table(caption, columns, rows, nothing = "There is nothing to sho
   const made = element("table", {}, element("caption", {}, caption), element("thead", {}, element("tr", {}, head)), body);
   const region = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made);
   if (rows.length <= SHOWN) return region;
-  // Long tables begin with a part: what nobody scrolls to is not drawn.
+  // Long tables begin with a part: rows that are not scrolled to are not drawn.
   const more = element("button", { type: "button", onclick: () => {
     body.append(...rows.slice(SHOWN).map(line));
     more.remove();

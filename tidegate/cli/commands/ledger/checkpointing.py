@@ -94,7 +94,7 @@ def checkpoint(  # noqa: PLR0913 - each is an option
     unseen, and has the root of a tree over all turns, for `ledger prove`. Let --into be where the
     database's administrators cannot delete, such as another machine's disk. With --publish each one
     is stored elsewhere before it is written: in a stream of NATS, of another account, which denies
-    deleting; or in an S3 bucket, whose object lock denies it to everybody for as long as --retain
+    deleting; or in an S3 bucket, whose object lock denies it to all for as long as --retain
     says.
 
     Examples:

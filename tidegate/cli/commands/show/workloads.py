@@ -38,7 +38,7 @@ def workloads(  # noqa: PLR0913 - each is an option
     phase: Annotated[
         str, typer.Option(help=f"Only these phases, separated by commas: {', '.join(PHASES)}.")
     ] = "",
-    everybody: Annotated[
+    with_ended: Annotated[
         bool,
         typer.Option(
             "--all",
@@ -61,7 +61,7 @@ def workloads(  # noqa: PLR0913 - each is an option
       tidegate show workloads --all --as-of 2026-03-02T09:00:00Z -o wide
     """
     phases = _phases(phase)
-    folds = everybody or not phases <= {"pending", "reserved", "admitted", "evicting"}
+    folds = with_ended or not phases <= {"pending", "reserved", "admitted", "evicting"}
     with open_reader(ledger, as_of, partition, reports=not folds) as reader:
         results_by_partition = [
             _folded(each) if folds else _reported(each) for each in reader.each()

@@ -27,7 +27,7 @@ export async function view(now) {
     later(preemptions, ([events, ledger]) => table("Newest first", [
       ["Seq", (one) => moment(now, eventName(ledger.partitions && one.partition, one.seq)), "number"], ["At (UTC)", (one) => clock(one.at)],
       ["Preempted", (one) => workload(now, one.workload)], ["In", (one) => one.clusterQueue], ["For", (one) => workload(now, one.event.by)], ["Because", (one) => inWords(one.event.reason, PREEMPTIONS)],
-    ], [...events].reverse(), "Nobody was preempted.")),
+    ], [...events].reverse(), "No workload was preempted.")),
   ];
 }
 

@@ -57,6 +57,6 @@ async function inside(now, bound) {
     running === null ? element("p", { class: "quiet" }, "Not to be had for you.") : table("Workloads with quota, the longest first", [
       ["Workload", (one) => workload(now, one.workload)], ["Of", (one) => one.author], ["Priority", (one) => one.priority, "number"], ["Since (UTC)", (one) => clock(one.since)],
       ["Holds", (one) => Object.entries(one.amounts).map(([flavor, of]) => `${Object.entries(of).map(([name, units]) => `${units} ${name}`).join(", ")} of ${flavor}`).join("; ")],
-    ], running, "Nobody."),
+    ], running, "No workload runs."),
   ];
 }
