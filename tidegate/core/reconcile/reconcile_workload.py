@@ -37,7 +37,7 @@ from tidegate.core.queueing.admission_checks import check_state, required_checks
 from tidegate.core.queueing.siblings import may_be_parent
 from tidegate.core.reconcile.inadmissible import reconcile_pending
 from tidegate.core.reconcile.reconcile_variants import reconcile_variants_of
-from tidegate.core.state.desired_state import is_marked, stays_gated, was_started
+from tidegate.core.state.desired_state import is_marked, is_mere_reservation, stays_gated
 from tidegate.core.state.state import State, Workload, about
 
 DEACTIVATED = "Deactivated"
@@ -108,18 +108,10 @@ def _must_leave(state: State, workload: Workload) -> list[DecisionEvent]:
     for reason, policy in _stop_policies(state, workload):
         if policy == "HoldAndDrain":
             return evicted(state, workload, reason)
-        if policy == "Hold" and _is_mere_reservation(workload):
+        if policy == "Hold" and is_mere_reservation(workload):
             released = QuotaReleased(**about(state, workload), reason="Held")
             return [released, _requeued(state, workload, reason)]
-    return _lost_its_right(state, workload) if _is_mere_reservation(workload) else []
-
-
-def _is_mere_reservation(workload: Workload) -> bool:
-    """Tell whether a workload has quota that none of its job's pods can use yet.
-
-    A slice that took over a running job keeps its quota, as an admitted workload does.
-    """
-    return workload.phase == "reserved" and not (workload.elastic and was_started(workload))
+    return _lost_its_right(state, workload) if is_mere_reservation(workload) else []
 
 
 def _differs(state: State, workload: Workload) -> list[DecisionEvent]:

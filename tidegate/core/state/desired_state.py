@@ -39,8 +39,8 @@ def wanted(workload: Workload) -> Literal["start", "stop"] | None:
         return None  # of several variants the one with quota counts, or else the parent
     if workload.phase == "admitted" and stays_gated(workload) and not is_marked(workload):
         return None
-    if workload.elastic and workload.phase == "reserved" and was_started(workload):
-        return None  # it replaced a running slice, and its own checks are not ready
+    if workload.phase == "reserved" and not is_mere_reservation(workload):
+        return None
     return "start" if workload.phase == "admitted" else "stop"
 
 
@@ -56,9 +56,16 @@ def is_marked(workload: Workload) -> bool:
     return adapter is not None and adapter.marked
 
 
-def was_started(workload: Workload) -> bool:
-    """Tell whether the order in force is to start the job: its pods run, or may at any moment."""
-    return workload.order is not None and workload.order.kind == "start"
+def is_mere_reservation(workload: Workload) -> bool:
+    """Tell whether a workload has quota that none of its job's pods can use yet.
+
+    A slice that replaced a running one, and whose own checks are not ready, keeps its quota as an
+    admitted workload does.
+    """
+    if workload.phase != "reserved":
+        return False
+    is_started = workload.order is not None and workload.order.kind == "start"
+    return not (workload.elastic and is_started)
 
 
 FORGED = "forged"
