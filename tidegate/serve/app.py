@@ -30,7 +30,7 @@ from tidegate.serve.api.handling import (
     THREADS,
     Handler,
     Parts,
-    Queue,
+    Threads,
     answered,
     me,
 )
@@ -63,8 +63,8 @@ def parts_of(url: str, callers: Callers, rights: Rights, partition: int | None =
         readers=Readers(url, live, partition),
         sums=Sums(),
         replies=Replies(),
-        threads=Queue(CapacityLimiter(THREADS), Crowd("requests", of_one_max=OF_ONE_MAX)),
-        deciding=Queue(CapacityLimiter(1), Crowd("such requests", of_one_max=DECIDED_OF_ONE_MAX)),
+        threads=Threads(CapacityLimiter(THREADS), Crowd("requests", of_one_max=OF_ONE_MAX)),
+        deciding=Threads(CapacityLimiter(1), Crowd("such requests", of_one_max=DECIDED_OF_ONE_MAX)),
     )
 
 

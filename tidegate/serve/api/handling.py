@@ -42,7 +42,7 @@ Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
 
 
-class Queue(NamedTuple):
+class Threads(NamedTuple):
     """The threads that answers are worked out by, and the requests that wait for one."""
 
     limiter: CapacityLimiter
@@ -58,8 +58,8 @@ class Parts(NamedTuple):
     readers: Readers
     sums: Sums
     replies: Replies
-    threads: Queue
-    deciding: Queue
+    threads: Threads
+    deciding: Threads
 
 
 class Moment(NamedTuple):
@@ -135,15 +135,15 @@ async def answer(parts: Parts, query: Query, request: Request) -> Response:
     Raises:
         RefusalError: there is no such thing, or too many wait already, of all or of its person.
     """
-    queue = parts.deciding if query.endpoint.decides else parts.threads
-    if queue.limiter.statistics().tasks_waiting >= WAITING_MAX:
+    threads = parts.deciding if query.endpoint.decides else parts.threads
+    if threads.limiter.statistics().tasks_waiting >= WAITING_MAX:
         message = "Too many requests wait: try again."
         raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=2)
     if parts.live.fault:
         message = "The ledger is being read: try again."
         raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=2)
-    with queue.crowd.entered(query.person.name):
-        return await _answer(parts, query, request, queue.limiter)
+    with threads.crowd.entered(query.person.name):
+        return await _answer(parts, query, request, threads.limiter)
 
 
 async def _answer(
