@@ -20,14 +20,14 @@ async def read(api: KubernetesApi, path: str, query: dict[str, str] | None = Non
         ApiStatusError: the server refused.
         ApiUnreachableError: no answer came.
     """
-    answer = await api.request("GET", path, query=query)
-    return None if answer.status == HTTPStatus.NOT_FOUND else _object(answer)
+    sized = await read_sized(api, path, query)
+    return None if sized is None else sized[0]
 
 
-async def read_page(
-    api: KubernetesApi, path: str, query: dict[str, str]
+async def read_sized(
+    api: KubernetesApi, path: str, query: dict[str, str] | None = None
 ) -> tuple[Object, int] | None:
-    """Return a page of a list, and how many bytes it had; errors as in ``read``."""
+    """Return what is at a path, and of how many bytes it is; as ``read`` otherwise."""
     answer = await api.request("GET", path, query=query)
     if answer.status == HTTPStatus.NOT_FOUND:
         return None

@@ -9,7 +9,7 @@ from random import Random
 
 import msgspec
 
-from dispatcher.api import read_page
+from dispatcher.api import read_sized
 from tidegate.errors import ApiStatusError, TidegateError
 from tidegate.jobs.kind import Object
 from tidegate.kube.ports import KubernetesApi
@@ -86,7 +86,7 @@ class Informer:
         while True:
             query = {**self._selected, "limit": str(PAGE_MAX)}
             query |= {"continue": token} if token else {}
-            read = await read_page(self._api, self._path, query)
+            read = await read_sized(self._api, self._path, query)
             if read is None:
                 self.complete |= self._may_lack
                 raise ApiStatusError(HTTPStatus.NOT_FOUND, f"there is no {self._path}")
