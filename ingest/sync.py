@@ -265,9 +265,9 @@ class Sync:
         drawn: int = 0,
     ) -> None:
         """Publish what an object or a list changes; ``present``: the uids of that list, if any."""
-        # But for what is reduced bit by bit it is a snapshot of what changes while it is published.
-        remaining = iter(others if self.watched.wide else tuple(others))
-        drawn = drawn if self.watched.wide else drawn or self._publisher.draw()
+        if not self.watched.wide:  # a snapshot of what changes while it is published
+            others, drawn = tuple(others), drawn or self._publisher.draw()
+        remaining = iter(others)
         while few := list(islice(remaining, SLICE if self.watched.wide else UNDERWAY_MAX)):
             at = drawn or self._publisher.draw()
             await together(self._publish_other(item, round, present, at) for item in few)

@@ -202,8 +202,9 @@ class Claims:
         if named == self._named.get(job.uid, frozenset()):
             return
         self.leave(job.uid)
-        for template in named:
+        if named:
             self._named[job.uid] = named
+        for template in named:
             self._claimants[template][job.uid] = None
 
     def _gates(self, job: JobObserved, podset: PodSet) -> Iterator[str]:
