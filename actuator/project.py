@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from functools import partial
 from random import Random
 
 from actuator.calls import Calls, is_outdated
@@ -292,4 +293,5 @@ class Projector:
             view = self.read_model.workloads.get(about)
             if view is not None and not cluster_of(about):
                 self._workqueue.add(("Workload", about))
-                self._recorder.note(about, event_object(text, view, seq, event.at_us))
+                make_event = partial(event_object, text, view, seq, event.at_us)
+                self._recorder.note(about, make_event)

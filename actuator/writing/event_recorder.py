@@ -12,6 +12,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from random import Random
+from typing import TypeAlias
 
 from actuator.calls import passing
 from actuator.metrics import Metrics
@@ -37,6 +38,7 @@ REFUSED_MAX = 500
 LASTS_US = 3_600_000_000
 """How long an API server keeps an Event by default: what is older is no news."""
 TRIES_MAX = 5
+MakesEvent: TypeAlias = Callable[[], Object]
 _log = get_log("tell")
 
 
@@ -45,18 +47,23 @@ class EventRecorder:
 
     def __init__(self, metrics: Metrics, random: Random, pace: Pace) -> None:
         self._metrics, self._random, self._pace = metrics, random, pace
-        self._waiting = dict[str, deque[Object]]()  # by workload, until that was written
+        self._waiting = dict[str, list[MakesEvent]]()  # by workload, until that was written
         self._shows = dict[str, tuple[WorkloadEvicted, int]]()  # by workload: what, and its seq
         self._ready = deque[Object](maxlen=READY_MAX)
         self._refused = deque[tuple[int, Object]](maxlen=REFUSED_MAX)  # when, and its Event
         self._now_us = 0  # when the newest entry was made
         self._came = asyncio.Event()
 
-    def note(self, key: str, event: Object) -> None:
-        """Queue an Event until the Workload ``key`` was written."""
-        waiting = self._waiting.setdefault(key, deque(maxlen=WAITING_MAX))
-        self._count_dropped(len(waiting) == WAITING_MAX)
-        waiting.append(event)
+    def note(self, key: str, make_event: MakesEvent) -> None:
+        """Queue an Event until the Workload ``key`` was written.
+
+        It is made then: thousands may wait, and one takes 2 kB.
+        """
+        waiting = self._waiting.setdefault(key, [])
+        if len(waiting) == WAITING_MAX:
+            del waiting[0]
+            self._count_dropped(1)
+        waiting.append(make_event)
 
     def refused(self, place: Place, read_model: ReadModel, error: Exception) -> None:
         """Tell, once, that the API server refused the status which shows an eviction."""
@@ -74,7 +81,7 @@ class EventRecorder:
     def release(self, key: str, uid: str) -> None:
         """Release the Events that wait for a Workload; ``uid`` is the Workload object's."""
         self._shows.pop(key, None)
-        for event in self._waiting.pop(key, ()):
+        for event in (make_event() for make_event in self._waiting.pop(key, ())):
             if event["involvedObject"]["kind"] == "Workload":
                 event["involvedObject"]["uid"] = uid
             self.say(event)
