@@ -40,7 +40,7 @@ async def keep(deps: Dependencies, state: State, head: Entry) -> None:
     assert state.seq == head.seq, "between turns the state stands where the ledger stands"
     write = deps.snapshots.write
     try:
-        encoded = snapshot.encode(state)
+        encoded = snapshot.write(state)
         taken_snapshot = Snapshot(
             seq=head.seq, version=snapshot.VERSION, state=encoded, head=head.hash
         )

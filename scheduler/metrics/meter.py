@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from scheduler.metrics.series import LONG, ROLE, Labels, Maker
+from scheduler.metrics.series import LONG, ROLE, Labels, Maker, shared
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.facts import Event
 from tidegate.core.state.state import State
@@ -32,7 +32,7 @@ class _Life(msgspec.Struct, kw_only=True):
     evicted_reason: str = ""
     executed_us: int = 0
     checked: bool = False  # it has admission checks
-    evictions: set[tuple[str, str]] = set()
+    evictions: frozenset[tuple[str, str]] = frozenset()  # by reason and cause
 
 
 class Meter:
@@ -145,9 +145,8 @@ class Meter:
     def submitted(self, event: facts.WorkloadSubmitted, _state: State) -> None:
         """Begin a life."""
         namespace = event.workload.partition("/")[0]
-        labels = Labels(
-            "", namespace, event.queue, event.priority_class or event.pod_priority_class
-        )
+        priority_class = event.priority_class or event.pod_priority_class
+        labels = shared(Labels("", namespace, event.queue, priority_class))
         queued_us = event.created_us or event.at_us
         self._lives[event.workload] = _Life(labels=labels, queued_us=queued_us)
 
@@ -156,7 +155,8 @@ class Meter:
         life = self._life(event.workload, state)
         if life is not None:
             named = event.priority_class or event.pod_priority_class
-            life.labels = life.labels._replace(queue=event.queue, priority_class=named)
+            labels = life.labels._replace(queue=event.queue, priority_class=named)
+            life.labels = shared(labels)
 
     def removed(self, event: facts.WorkloadRemoved, _state: State) -> None:
         """End a life."""
@@ -166,7 +166,7 @@ class Meter:
         """Count a reservation."""
         life = self._life(event.workload, state)
         if life is not None:
-            life.labels = life.labels._replace(cluster_queue=event.cluster_queue)
+            life.labels = shared(life.labels._replace(cluster_queue=event.cluster_queue))
             life.reserved_us, life.checked = event.at_us, bool(event.checks)
             self._reserved.add(life.labels)
             self._waited_for_quota.add(life.labels, _since(life.queued_us, event))
@@ -205,7 +205,7 @@ class Meter:
         causes = (event.reason, event.cause)
         self._evicted.add(life.labels, 1.0, *causes)
         if causes not in life.evictions:
-            life.evictions.add(causes)
+            life.evictions |= {causes}
             self._once.add(life.labels, 1.0, *causes)
         if life.ready_us:
             self._lost.add(life.labels, _since(life.ready_us, event), *causes)
@@ -255,7 +255,8 @@ class Meter:
         life, workload = self._lives.get(key), state.workloads.get(key)
         if life is None and workload is not None:
             named = workload.priority_class or workload.pod_priority_class
-            labels = Labels(workload.cluster_queue, key.partition("/")[0], workload.queue, named)
+            namespace = key.partition("/")[0]
+            labels = shared(Labels(workload.cluster_queue, namespace, workload.queue, named))
             life = self._lives[key] = _Life(
                 labels=labels,
                 queued_us=max(workload.created_us, workload.evicted_us),

@@ -65,16 +65,30 @@ _of_workload = attrgetter(*_WORKLOAD)
 def encode(state: State) -> bytes:
     """Return a state as bytes: equal states give equal bytes."""
     # msgspec omits a field only if it is the default object itself, so a decoded copy is encoded.
-    return _encoder.encode(_decoder.decode(write(state)))
+    return _encoder.encode(_stored(write(state)))
+
+
+def is_of(data: bytes, state: State) -> bool:
+    """Tell whether bytes, of ``write`` or of ``encode``, are a snapshot of a state."""
+    try:
+        return _encoder.encode(_stored(data)) == encode(state)
+    except UndecodableError:
+        return False
 
 
 def write(state: State) -> bytes:
-    """Return a state as bytes for ``decode``, in half the time: equal states may differ there."""
+    """Return a state as bytes for ``decode``, in half the time: equal states may differ there.
+
+    Each workload is encoded by itself: copies of all at once would take as much as the state.
+    """
     trees = forest(state)
     snapshot = _Snapshot(
         version=VERSION,
         state=_KeptDraft(**{name: getattr(state, name) for name in _DRAFT}),
-        workloads=[_KeptWorkload(*_of_workload(each)) for each in state.workloads.values()],
+        workloads=[
+            msgspec.Raw(_encoder.encode(_KeptWorkload(*_of_workload(each))))
+            for each in state.workloads.values()
+        ],
         trees=[
             (tree.cluster_queues[0].name, tree.left_seq, tree.outside_seq, tree.moved_seq)
             for tree in trees.trees
@@ -91,13 +105,7 @@ def decode(data: bytes) -> State:
     Raises:
         UndecodableError: the bytes are no snapshot, or one of another version.
     """
-    try:
-        version = _version.decode(data).version
-        if version != VERSION:
-            raise UndecodableError(f"A snapshot of version {version}: only {VERSION} is read.")
-        stored: Any = _decoder.decode(data)
-    except msgspec.DecodeError as error:
-        raise UndecodableError(str(error)) from error
+    stored = _stored(data)
     state = State(**{name: getattr(stored.state, name) for name in _DRAFT})
     state.objects.nodes = {
         name: share_node(node_defined) for name, node_defined in state.objects.nodes.items()
@@ -109,6 +117,16 @@ def decode(data: bytes) -> State:
             workload.charges = charged(workload, workload.assignment)
     _rebuild(state, stored)
     return state
+
+
+def _stored(data: bytes) -> Any:  # noqa: ANN401 - its type is made from the state's
+    try:
+        version = _version.decode(data).version
+        if version != VERSION:
+            raise UndecodableError(f"A snapshot of version {version}: only {VERSION} is read.")
+        return _decoder.decode(data)
+    except msgspec.DecodeError as error:
+        raise UndecodableError(str(error)) from error
 
 
 def _inadmissible(state: State) -> dict[str, list[bytes]]:
