@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from actuator.projection.workload_view import WorkloadView
+from actuator.projection.workload_view import NO_CHECKS, WorkloadView
 from tidegate.contracts.decision_kinds.clusters import (
     CheckDecided,
     ClusterChosen,
@@ -68,9 +68,9 @@ def begin_anew(view: WorkloadView, event: FactEvent | DecisionEvent) -> None:
     match event:
         case WorkloadEvicted() | QuotaReleased():
             view.nominated, view.cluster_name = (), ""
-            view.undone, view.decided = {**view.undone, **view.decided}, {}
+            view.undone, view.decided = {**view.undone, **view.decided}, NO_CHECKS
         case QuotaReserved():
-            view.undone, view.decided, view.nominated = {}, {}, None
+            view.undone, view.decided, view.nominated = NO_CHECKS, NO_CHECKS, None
         case _:
             pass
 

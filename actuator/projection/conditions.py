@@ -6,7 +6,7 @@ Source: behaviour.md 8, 10; api.md 5.
 from __future__ import annotations
 
 from actuator.projection import checks, siblings
-from actuator.projection.workload_view import WorkloadView
+from actuator.projection.workload_view import NO_REQUESTS, WorkloadView
 from tidegate.contracts import phases
 from tidegate.contracts.decision_kinds.placements import NodeFailed, TopologyAssigned
 from tidegate.contracts.decisions import (
@@ -126,6 +126,7 @@ def introduced(event: WorkloadSubmitted | ReservationRepeated) -> WorkloadView:
         view.uid = event.job.uid if view.elastic else event.uid
         view.counts = siblings.counts(event) if view.elastic else {}
         siblings.know(view, event.state.size_version, event.at_us)
+    view.share()
     return view
 
 
@@ -225,7 +226,7 @@ def _reactivate(view: WorkloadView, at_us: int) -> None:
 
 
 def _reserve(view: WorkloadView, at_us: int) -> None:
-    view.phase, view.requests = "reserved", {}
+    view.phase, view.requests = "reserved", NO_REQUESTS
     message = f"Quota reserved in ClusterQueue {view.cluster_queue}"
     view.set("QuotaReserved", true=True, reason="QuotaReserved", message=message, at_us=at_us)
     for past in ("Evicted", "Preempted", BLOCKED):

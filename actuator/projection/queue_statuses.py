@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache
 
 import msgspec
 
@@ -69,7 +70,7 @@ def share(view: WorkloadView, cluster_queues: Mapping[str, str]) -> Share:
     leads_to = cluster_queues.get(view.local_queue, "")
     match view.phase:
         case "pending" if view.active and leads_to:
-            return Share(cluster_queue=leads_to, local_queue=view.local_queue, pending=1)
+            return _pending(leads_to, view.local_queue)
         case "reserved" | "admitted":
             return Share(
                 cluster_queue=view.cluster_queue,
@@ -80,6 +81,12 @@ def share(view: WorkloadView, cluster_queues: Mapping[str, str]) -> Share:
             )
         case _:
             return Share()
+
+
+@lru_cache(maxsize=1_024)
+def _pending(cluster_queue: str, local_queue: str) -> Share:
+    """Return the one object for all workloads that wait in a LocalQueue."""
+    return Share(cluster_queue=cluster_queue, local_queue=local_queue, pending=1)
 
 
 def _usage_of(view: WorkloadView) -> dict[tuple[str, str], int]:

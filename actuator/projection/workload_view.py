@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sys import intern
 from typing import Literal
 
 import msgspec
@@ -18,6 +19,10 @@ from tidegate.model.podset import PodSetAssignment
 Phase = Literal["pending", "parent", "reserved", "admitted", "inactive", "finished"]
 MESSAGE_MAX = 32_768
 """Of a condition: Kueue's own bound."""
+_NO_PODS: dict[str, int] = {}
+NO_REQUESTS: dict[str, dict[str, int]] = {}
+NO_CHECKS: dict[str, Object] = {}
+"""What many views have in common: no field with these is changed in place."""
 
 
 class WorkloadView(msgspec.Struct, kw_only=True):
@@ -105,6 +110,13 @@ class WorkloadView(msgspec.Struct, kw_only=True):
         condition = self.conditions.get(kind)
         return condition if condition is not None and condition.status == "True" else None
 
+    def share(self) -> None:
+        """Let equal names and what is empty be one object in memory, for thousands of views."""
+        self.queue, self.priority_class = intern(self.queue), intern(self.priority_class)
+        self.counts, self.reclaimable = self.counts or _NO_PODS, self.reclaimable or _NO_PODS
+        self.requests = self.requests or NO_REQUESTS
+        self.decided, self.undone = self.decided or NO_CHECKS, self.undone or NO_CHECKS
+
     def set(self, kind: str, *, true: bool, reason: str, message: str, at_us: int) -> None:
         """Set a condition; its transition time moves only with its status."""
         status: Literal["True", "False"] = "True" if true else "False"
@@ -116,8 +128,8 @@ class WorkloadView(msgspec.Struct, kw_only=True):
             last_transition_time=before.last_transition_time
             if unchanged and before
             else stamp(at_us),
-            reason=reason,
-            message=message[:MESSAGE_MAX],
+            reason=intern(reason),
+            message=intern(message[:MESSAGE_MAX]),  # of many, in a long queue
         )
 
     def end(self, kind: str, *, reason: str, at_us: int) -> None:
