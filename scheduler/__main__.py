@@ -36,6 +36,8 @@ from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings
 
 ABOUT = "Schedules workloads: reads observations, writes the ledger, publishes its events."
+CACHE_KIB = 8_192
+"""Of each connection to SQLite: a turn touches few pages, and the system caches the file, too."""
 
 
 async def scheduler(service: Service, settings: Settings) -> None:
@@ -103,7 +105,7 @@ async def _ensure(bus: NatsBus, settings: Settings, service: Service) -> None:
 
 @contextmanager
 def _opened(settings: Settings) -> Generator[tuple[Ledger, Snapshots]]:
-    engine = open_engine(settings.ledger)
+    engine = open_engine(settings.ledger, cache_kib=CACHE_KIB)
     try:
         if settings.migrate:
             upgrade(engine)

@@ -5,8 +5,9 @@ Source: Kueue's reference of metrics; docs/metrics.md has the whole list beside 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
@@ -14,6 +15,7 @@ LONG = (1.0, 2.5, *(5.0 * 2**n for n in range(14)))  # up to 40960 s
 SHORT = LONG[:-2]  # up to 10240 s
 ROLE = "leader"
 """Only the leader has a state, so a standby has no series of queues."""
+_Add: TypeAlias = Callable[[float], None]
 
 
 class Labels(NamedTuple):
@@ -44,7 +46,7 @@ class Pair:
             metric for metric in (by_cluster_queue, by_local_queue) if metric is not None
         )
         self._extra = extra
-        self._children = dict[tuple[Labels, tuple[str, ...]], tuple[Counter | Histogram, ...]]()
+        self._children = dict[tuple[Labels, tuple[str, ...]], tuple[_Add, ...]]()
 
     def add(self, series: Labels, amount: float = 1.0, *extra: str) -> None:
         """Count ``amount``, or observe it if the figure is a histogram.
@@ -54,20 +56,25 @@ class Pair:
         children = self._children.get((series, extra))
         if children is None:
             children = self._children[series, extra] = self._made(series, extra)
-        for child in children:
-            child.inc(amount) if isinstance(child, Counter) else child.observe(amount)
+        for add in children:
+            add(amount)
 
     def forget(self) -> None:
         """Look series up again: some were removed."""
         self._children.clear()
 
-    def _made(self, series: Labels, extra: tuple[str, ...]) -> tuple[Counter | Histogram, ...]:
+    def _made(self, series: Labels, extra: tuple[str, ...]) -> tuple[_Add, ...]:
         label_values = (*extra, series.priority_class) if "priority_class" in self._extra else extra
         queues = ((series.cluster_queue,), (series.queue, series.namespace))
         return tuple(
-            metric.labels(*queue, *label_values, ROLE)
+            _add_of(metric.labels(*queue, *label_values, ROLE))
             for metric, queue in zip(self._metrics, queues, strict=False)
         )
+
+
+def _add_of(child: Counter | Histogram) -> _Add:
+    """Return what adds to a series; once for each, as the library's classes are slow to tell."""
+    return child.inc if isinstance(child, Counter) else child.observe
 
 
 class Maker:

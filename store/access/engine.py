@@ -19,10 +19,12 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import QueuePool
 
 from store.reading.database import (
+    CACHE_KIB,
     POSTGRES_CONNECT,
     POSTGRES_READS,
     POSTGRES_SETTINGS,
     SQLITE_PRAGMAS,
+    cache_of,
     refuse_unreadable,
 )
 from store.statements.selecting import Select, unanswered
@@ -83,12 +85,15 @@ def _url(text: str) -> URL:
     return url.update_query_dict({"host": hosts, "port": ports})
 
 
-def open_engine(text: str, *, read_only: bool = False, primary: bool = False) -> Engine:
+def open_engine(
+    text: str, *, read_only: bool = False, primary: bool = False, cache_kib: int = CACHE_KIB
+) -> Engine:
     """Return an engine for a ledger's URL; connects only when used.
 
     ``read_only`` is enforced by the database: SQLite opens the file with mode=ro, PostgreSQL
     refuses to write in such a session, unless a transaction asks for it. ``primary``: never a
-    standby of PostgreSQL, though it is only read; a writer has no other.
+    standby of PostgreSQL, though it is only read; a writer has no other. ``cache_kib``: pages that
+    each connection to SQLite keeps.
 
     Raises:
         LedgerUnreachableError: the URL is none, or there is no file to read.
@@ -98,7 +103,7 @@ def open_engine(text: str, *, read_only: bool = False, primary: bool = False) ->
         return _open_postgresql(url, read_only=read_only, primary=primary)
     if url.database in {None, "", ":memory:"}:
         return _open_memory()
-    return _open_file(url, read_only=read_only)
+    return _open_file(url, read_only=read_only, cache_kib=cache_kib)
 
 
 def shown(engine: Engine) -> str:
@@ -122,8 +127,9 @@ def _open_memory() -> Engine:
     return _prepare_sqlite(engine, SQLITE_PRAGMAS)
 
 
-def _open_file(url: URL, *, read_only: bool) -> Engine:
-    pragmas = SQLITE_PRAGMAS if read_only else SQLITE_PRAGMAS + _SQLITE_WRITES
+def _open_file(url: URL, *, read_only: bool, cache_kib: int) -> Engine:
+    writes = () if read_only else _SQLITE_WRITES
+    pragmas = (*SQLITE_PRAGMAS, cache_of(cache_kib), *writes)
     path = _path(url)
     if read_only:
         if not path.is_file():

@@ -25,8 +25,16 @@ SQLITE_PRAGMAS = (
     f"PRAGMA busy_timeout = {BUSY_S * 1_000}",
     "PRAGMA foreign_keys = ON",
     "PRAGMA temp_store = MEMORY",
-    "PRAGMA cache_size = -65536",  # KiB
 )
+CACHE_KIB = 65_536
+"""Of a connection's pages on SQLite: reports scan and sort much."""
+
+
+def cache_of(kib: int) -> str:
+    """Return the statement with which a connection to SQLite keeps so many KiB of pages."""
+    return f"PRAGMA cache_size = -{kib}"
+
+
 POSTGRES_CONNECT: Mapping[str, Any] = {
     "connect_timeout": BUSY_S,
     "application_name": "tidegate",
@@ -126,7 +134,7 @@ def _open_file(name: str) -> Database:
         connection = sqlite3.connect(
             f"file:{escaped}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
         )
-        for pragma in SQLITE_PRAGMAS:
+        for pragma in (*SQLITE_PRAGMAS, cache_of(CACHE_KIB)):
             connection.execute(pragma).close()
     except sqlite3.Error as error:
         raise LedgerUnreachableError(unanswered(label, error)) from error
