@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+
 import pytest
 
 from tests.core.test_redefined_queues import opened, submitted

@@ -30,7 +30,7 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.core.folding.fold import apply
-from tidegate.core.folding.snapshot import decode, encode
+from tidegate.core.folding.snapshot import decode, write
 from tidegate.core.state.state import State
 from tidegate.replay.simulator.scenario import Scenario
 
@@ -88,7 +88,7 @@ def changed(scenario: Scenario, changes: Changes) -> tuple[Scenario, set[str]]:
         apply(state, fact)
     # A change may cause a decision at once: the first turn in virtual time takes it.
     facts = tuple(_through(scenario, changes, hits, begun=state.seq > 0))
-    return replace(scenario, start=encode(state), facts=facts), hits
+    return replace(scenario, start=write(state), facts=facts), hits
 
 
 def target_of(fact: FactEvent) -> Target | None:

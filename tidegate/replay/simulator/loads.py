@@ -17,7 +17,7 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.core.folding.fold import apply
-from tidegate.core.folding.snapshot import encode
+from tidegate.core.folding.snapshot import write
 from tidegate.core.quota.readiness import readiness
 from tidegate.core.state.state import State
 from tidegate.errors import SettingsError
@@ -75,7 +75,7 @@ def loaded(
         facts.append(fact)
         runs[identity(fact.workload, fact.uid)] = Run(run_us=job.run_us)
     return Scenario(
-        start=encode(State()), from_us=from_us, to_us=None, facts=tuple(facts), runs=runs
+        start=write(State()), from_us=from_us, to_us=None, facts=tuple(facts), runs=runs
     )
 
 

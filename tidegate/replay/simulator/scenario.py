@@ -18,7 +18,7 @@ from tidegate.contracts.decisions import QuotaReserved, StartOrdered, StopOrdere
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.folding.snapshot import encode
+from tidegate.core.folding.snapshot import write
 from tidegate.core.state.state import State
 from tidegate.replay.figures import percentile
 
@@ -92,7 +92,7 @@ def recorded(entries: Iterable[Entry], begun: State | None = None) -> Scenario:
         from_us, at_us = entry.at_us if from_us is None else from_us, max(at_us, entry.at_us)
         reading.read(decode(entry.payload))
     return Scenario(
-        start=encode(state),
+        start=write(state),
         from_us=at_us if from_us is None else from_us,
         to_us=at_us,
         facts=tuple(reading.facts),

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.core.accepting.jobs.observed import take_job
 from tidegate.core.folding.fold import apply
-from tidegate.core.folding.snapshot import decode, encode
+from tidegate.core.folding.snapshot import decode, write
 from tidegate.core.state.state import State
 from tidegate.errors import TidegateError
 from tidegate.replay.whynot_search.ending_search import TRIALS_MAX
@@ -38,7 +38,7 @@ def dry_run(
     Raises:
         TidegateError: it would not be managed.
     """
-    copy = decode(encode(state))
+    copy = decode(write(state))
     fresh = replace(job, state=JobState(), version=NEWEST, created_us=state.now_us)
     for fact in take_job(copy, state.now_us, resource, fresh):
         apply(copy, fact)

@@ -11,7 +11,7 @@ import msgspec
 
 from tidegate.cli.commands.decisions.why import Surroundings, surroundings
 from tidegate.cli.ledger.reading import Reader
-from tidegate.core.folding.snapshot import decode, encode
+from tidegate.core.folding.snapshot import decode, write
 from tidegate.core.state.state import State, Workload
 from tidegate.model.texts import whole
 from tidegate.replay.simulator.trees import trees_of
@@ -122,7 +122,7 @@ class Question(NamedTuple):
         To decide on a state changes it; a copy of all workloads takes longer than to decide.
         """
         with self.state() as state:
-            encoded = encode(trees_of(state, queues(state)))
+            encoded = write(trees_of(state, queues(state)))
         return decode(encoded)
 
     def around(self, story: Story, *, whole: bool) -> Surroundings:
