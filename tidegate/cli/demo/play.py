@@ -22,7 +22,7 @@ from tidegate.cli.instance import Instance, is_running, read_instance
 from tidegate.cli.live.board import Board
 from tidegate.cli.live.follow import Follower, follow
 from tidegate.cluster.install import apply
-from tidegate.cluster.processes import is_alive, last_lines, spawn
+from tidegate.cluster.processes import is_alive, spawn
 from tidegate.errors import TidegateError
 from tidegate.kube.client import Access, connect
 from tidegate.kube.ports import KubernetesApi
@@ -50,7 +50,8 @@ def start(on: str, folder: Path, console: Console) -> Instance:
         if instance is not None and is_running(instance):
             return instance
         if not is_alive(process) or time.monotonic() - began_s > READY_S:
-            raise DemoError(f"`tidegate up` did not come up:\n{last_lines(process, 20)}")
+            _show_log(folder / "up.log", length, console)
+            raise DemoError(f"`tidegate up` did not come up: its log is {folder / 'up.log'}.")
         time.sleep(POLL_S)
 
 
@@ -128,5 +129,5 @@ def _show_log(log: Path, length: int, console: Console) -> int:
     text = log.read_text(errors="replace") if log.exists() else ""
     new = text[length:]
     if new:
-        console.print(new, end="", markup=False, highlight=False)
+        console.print(new, end="", markup=False, highlight=False, soft_wrap=True)
     return len(text)

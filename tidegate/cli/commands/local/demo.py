@@ -6,19 +6,21 @@ import asyncio
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from tidegate.cli.commands.local.up import down
+from tidegate.cli.commands.local.up import end
 from tidegate.cli.demo.manifests import JOBS
 from tidegate.cli.demo.play import play, start, tell
 from tidegate.cli.instance import Instance, state_folder
+from tidegate.cluster.telling import Lines
 from tidegate.errors import TidegateError
 
-_NO = 1
+_NO, _PIPE_WIDTH = 1, 200
 
 
 def demo(
@@ -40,7 +42,9 @@ def demo(
       tidegate demo --on go --keep
     """
     folder, console = _fresh_folder(), Console()
-    passed = False
+    if not console.is_terminal:
+        console = Console(width=_PIPE_WIDTH)  # a log's lines are not cut
+    passed, instance = False, None
     try:
         instance = start(on, folder, console)
         done = asyncio.run(play(instance, console))
@@ -48,10 +52,12 @@ def demo(
         passed = _report(instance, console) and done == JOBS
     except TidegateError as error:
         sys.stderr.write(f"{error}\n")
-    if keep and passed:
-        _say_where(folder, console)
+    if keep and passed and instance is not None:
+        console.print("\nIt is still up. To look around, in this shell:", highlight=False)
+        for line in commands_to_try(folder, instance, in_path=shutil.which("tidegate") is not None):
+            console.print(f"  {line}", highlight=False, soft_wrap=True)
     else:
-        down()
+        end(Lines(sys.stdout))
     raise typer.Exit(0 if passed else _NO)
 
 
@@ -73,18 +79,21 @@ def _fresh_folder() -> Path:
     folder = state_folder() / "demo"
     os.environ["TIDEGATE_STATE"] = str(folder)
     if folder.exists():  # an earlier demo was kept, or was killed
-        down()
+        end(Lines(sys.stdout))
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder
 
 
-def _say_where(folder: Path, console: Console) -> None:
-    console.print("\nIt is still up. To look around, in this shell:", highlight=False)
-    for line in (
-        f"export TIDEGATE_STATE={folder}",
-        "tidegate show queues; tidegate why job/job-07 -n team-a; tidegate events --follow",
-        f"kubectl --kubeconfig {folder}/cluster/kubeconfig get workloads -A",
-        "tidegate down",
-    ):
-        console.print(f"  {line}", highlight=False, soft_wrap=True)
+def commands_to_try(folder: Path, instance: Instance, *, in_path: bool) -> Iterator[str]:
+    """Yield lines for a shell to look at a demo that is still up.
+
+    ``in_path`` tells whether a shell finds the command ``tidegate``; else the first line adds its
+    folder.
+    """
+    if not in_path:
+        yield f"export PATH={Path(sys.executable).parent}:$PATH"
+    yield f"export TIDEGATE_STATE={folder}"
+    yield "tidegate show queues; tidegate why job/job-07 -n team-a; tidegate events --follow"
+    yield f"kubectl --kubeconfig {instance.kubeconfig} get workloads -A"
+    yield "tidegate down"

@@ -81,8 +81,20 @@ def down() -> None:
 
     Example: tidegate down
     """
-    output, instance = Lines(sys.stdout), read_instance()
-    if instance is not None and is_running(instance):
+    output = Lines(sys.stdout)
+    if not end(output):
+        output.say("nothing was up")
+
+
+def end(output: Lines) -> bool:
+    """End this user's instance and its local Kubernetes; return whether any of it was up.
+
+    Raises:
+        Exit: the instance does not end.
+    """
+    instance = read_instance()
+    runs = instance is not None and is_running(instance)
+    if instance is not None and runs:
         output.say(f"draining the instance (pid {instance.pid})")
         os.kill(instance.pid, signal.SIGTERM)
         deadline = time.monotonic() + _PATIENCE_S
@@ -95,7 +107,9 @@ def down() -> None:
             time.sleep(_POLL_S)
     forget_instance()
     cluster = bring_down(state_folder() / "cluster")
-    output.say(f"{cluster.form} cluster is down" if cluster else "nothing else was up")
+    if cluster is not None:
+        output.say(f"{cluster.form} cluster is down")
+    return runs or cluster is not None
 
 
 def prepare_cluster(on: str, output: Lines, *, touch: bool = True, config: str = "") -> Cluster:
@@ -164,7 +178,7 @@ async def _show(running: Running, stopping: asyncio.Event) -> None:
         await asyncio.to_thread(follower.poll)  # what was before is not news
         while not stopping.is_set():
             for line in lines(await asyncio.to_thread(follower.poll)):
-                console.print(line)
+                console.print(line, soft_wrap=True)
             try:
                 async with asyncio.timeout(_POLL_S):
                     await stopping.wait()
