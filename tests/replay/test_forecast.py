@@ -13,7 +13,8 @@ from tidegate.core.quota.forest import forest
 from tidegate.model.policy import PodsReady, Policy
 from tidegate.replay.rebuild import rebuild
 from tidegate.replay.simulator.forecast import Ran, Start, forecast, ran
-from tidegate.replay.simulator.trees import deciding_with, trees_of
+from tidegate.replay.simulator.trees import cluster_queue_of, deciding_with, trees_of
+from tidegate.replay.whynot_search.whynot import why_not
 
 SECOND_US, MINUTE_US = 1_000_000, 60_000_000
 NO_RUNS = Ran(by_queue={}, every=[])
@@ -125,3 +126,14 @@ def test_a_part_of_a_state_has_no_queues_of_other_trees() -> None:
     assert part.readiness.keys() <= {"a", "b"}
     assert state.objects.cluster_queues.keys() == {"a", "b", "c"}
     assert [queue.name for queue in forest(part).cluster_queues.values()] == ["a", "b"]
+
+
+def test_a_workload_without_a_queue_is_in_the_part_that_is_asked_for() -> None:
+    world = World().open(Policy())
+    world.turn(world.wait(1), world.submit("nowhere", 1, 0), world.submit("b", 1, 0))
+    state = rebuild(world.entries)[0]
+    [lost] = [each for each in state.workloads.values() if each.local_queue == "team/nowhere"]
+    part = trees_of(state, [cluster_queue_of(state, lost)])
+    assert why_not(part, lost.key) == why_not(state, lost.key)
+    assert [obstacle.code for obstacle in why_not(part, lost.key).obstacles] == ["NoLocalQueue"]
+    assert lost.key not in trees_of(state, ["b"]).workloads

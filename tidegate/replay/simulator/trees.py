@@ -23,9 +23,11 @@ Value = TypeVar("Value")
 def trees_of(state: State, cluster_queues: Collection[str]) -> State:
     """Return a state with only the ClusterQueues' trees, and all that belongs to no tree.
 
-    It shares its contents with the given state: use it only for reading and for snapshots.
+    A name of which there is no ClusterQueue stands for the workloads that wait for it; the empty
+    one for those without a LocalQueue. The state shares its contents with the given one: use it
+    only for reading and for snapshots.
     """
-    names = deciding_with(state, cluster_queues)
+    names = deciding_with(state, cluster_queues).union(cluster_queues)
     workloads = {
         key: workload
         for key, workload in state.workloads.items()
