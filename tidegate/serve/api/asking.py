@@ -194,8 +194,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 def part_of(values: Mapping[str, str]) -> tuple[int, int]:
     """Return offset and limit."""
-    limit = whole(values["limit"]) if values["limit"] else LIMIT
-    return whole(values["offset"]) or 0, min(LIMIT if limit is None else limit, LIMIT_MAX)
+    limit = whole(values["limit"]) or LIMIT  # 0 is no limit of its own, as in Kubernetes
+    return whole(values["offset"]) or 0, min(limit, LIMIT_MAX)
 
 
 def _check(parameter: Parameter | None, name: str, value: str) -> None:

@@ -54,7 +54,8 @@ def of_local_queue(question: Question) -> dict[str, Any]:
 
 
 def _summary(question: Question, queue: str, door: str) -> dict[str, Any]:
-    offset, limit = _number(question, "offset", 0), _number(question, "limit", LIMIT)
+    offset = _number(question, "offset", 0)
+    limit = _number(question, "limit", LIMIT) or LIMIT  # Kueue's default of 0, too
     with question.state() as state:
         rows = placed_rows(question.waiting(state, {queue}), 0, AHEAD_MAX)
         waiting = [
