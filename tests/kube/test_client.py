@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -186,3 +187,13 @@ async def test_a_kubeconfig_that_is_none_is_refused(tmp_path: Path, content: byt
     with pytest.raises(NotSupportedError, match="give a URL, a kubeconfig"):
         async with connect(Access(kubeconfig=str(path))):
             pass
+
+
+async def test_a_kubeconfig_that_is_not_there_is_named(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "absent")
+    with pytest.raises(NotSupportedError, match=re.escape(f"(there is no file {path})")):
+        async with connect(Access(kubeconfig=path)):
+            pass
+    assert capfd.readouterr() == ("", "")

@@ -9,12 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import (
-    AbstractAsyncContextManager,
-    asynccontextmanager,
-    closing,
-    nullcontext,
-)
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, nullcontext
 from functools import partial
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -40,6 +35,7 @@ from tidegate.kube.answers import (
     unreachable,
 )
 from tidegate.kube.connections import Answer, Connections
+from tidegate.kube.kubeconfigs import existing
 from tidegate.kube.ports import JSON, Response
 from tidegate.kube.reading import PageSizes, body_of, limit_of
 from tidegate.kube.sockets import watchful_socket
@@ -293,7 +289,7 @@ async def _load(access: Access, configuration: Configuration) -> None:
         kube_config.load_incluster_config(configuration)  # type: ignore[no-untyped-call]  # no types
     else:
         await kube_config.load_kube_config(  # type: ignore[no-untyped-call]  # it ships no types
-            config_file=path or None,
+            config_file=existing(path),
             context=access.context or None,
             client_configuration=configuration,
             persist_config=False,
