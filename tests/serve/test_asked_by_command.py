@@ -26,6 +26,9 @@ ASKED = (
     ["job/urgent", "-n", "b", "--whole", "-o", "json"],
     ["sweep", "-n", "a", "--brief", "--as-of", "57", "-o", "json"],
     ["job/huge", "-n", "a", "-o", "name"],
+    ["job.batch/huge", "-n", "a", "-o", "name"],
+    ["a/Jobs/huge", "-o", "name"],
+    ["workload.kueue.x-k8s.io/job-huge-d526e", "-n", "a", "-o", "name"],
 )
 DEADLINE_S = 60
 

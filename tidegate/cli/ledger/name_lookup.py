@@ -9,7 +9,6 @@ import typer
 
 from tidegate.cli.ledger.partitions import in_time, place_in_time
 from tidegate.cli.ledger.reader import Reader
-from tidegate.cli.output import say
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import VariantCreated
 from tidegate.contracts.entry import Entry
@@ -20,7 +19,8 @@ from tidegate.replay.names import names
 WorkloadArgument = Annotated[
     str,
     typer.Argument(
-        help="job/NAME, a Workload's name, or NAMESPACE/NAME.", metavar="WORKLOAD|job/NAME"
+        help="job/NAME as kubectl writes it, a Workload's name, or NAMESPACE/NAME.",
+        metavar="WORKLOAD|job/NAME",
     ),
 ]
 WithinOption = Annotated[
@@ -66,15 +66,17 @@ def find(reader: Reader, text: str) -> str:
     """Return the key of the workload that a text means, the newest of its name.
 
     Raises:
-        Exit: the ledger knows none.
+        UnknownNameError: the ledger has none.
         BadParameter: there are some in several namespaces.
     """
     name = text.rpartition("/")[2]
     results = names(in_time(*(each.submissions(name) for each in reader.each())), text)
     spaces = sorted({key.partition("/")[0] for key in results})
     if not results:
-        say(f"The ledger {reader.url} knows no workload {text!r}: see `tidegate show pending`.")
-        raise typer.Exit(1)
+        raise UnknownNameError(
+            f"The ledger {reader.url} has no workload {text!r}: "
+            "see `tidegate show workloads --all`."
+        )
     if len(spaces) > 1:
         raise typer.BadParameter(
             f"{text!r} exists in several namespaces: choose one with -n ({', '.join(spaces)})."
@@ -129,7 +131,7 @@ def workload_of(reader: Reader, text: str) -> tuple[State, Workload]:
     ``text`` is job/NAME, a Workload's name or NAMESPACE/NAME.
 
     Raises:
-        Exit: the ledger knows none.
+        UnknownNameError: the ledger has none.
         BadParameter: there are some in several namespaces.
         NotSupportedError: it is gone by now.
     """

@@ -38,6 +38,8 @@ class Named(NamedTuple):
 def named(text: str, namespace: str) -> Named:
     """Parse NAME, KIND/NAME, NAMESPACE/NAME or NAMESPACE/KIND/NAME.
 
+    With a namespace the kind may be as kubectl writes it, too: ``job.batch``, ``jobs``.
+
     Raises:
         BadParameter: it does not say in which namespace, and a server is asked of one.
     """
@@ -47,6 +49,9 @@ def named(text: str, namespace: str) -> Named:
     kinds = {kind.rpartition("/")[2] for kind in JOB_KINDS}
     name = parts.pop()
     kind = parts.pop() if parts and parts[-1] in kinds else ""
+    if parts and not kind and (namespace or len(parts) > 1):
+        word = parts[-1].lower().partition(".")[0].removesuffix("s")
+        kind = word if word in kinds and parts.pop() else ""
     space = namespace or (parts.pop() if parts else "")
     if parts or not space:
         raise typer.BadParameter(f"Add -n NAMESPACE for {text!r}: a server needs the namespace.")
