@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 
 import pytest
 from starlette.testclient import TestClient
@@ -36,6 +37,10 @@ def test_a_list_comes_in_parts_that_make_the_whole(local: TestClient) -> None:
         parts, offset = parts + part["items"], part["nextOffset"]
     assert parts == whole["items"]
     assert len(parts) > 4
+
+
+def test_a_list_without_a_limit_of_its_own_has_the_usual_one(local: TestClient) -> None:
+    assert local.get("/v1/tree?limit=0").json() == local.get("/v1/tree").json()
 
 
 def test_what_has_not_changed_is_not_sent_again(local: TestClient) -> None:
@@ -107,3 +112,13 @@ def test_every_answer_forbids_what_is_from_elsewhere(local: TestClient) -> None:
         headers = local.get(path).headers
         assert "default-src 'none'" in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff"
+
+
+def test_an_address_that_is_taken_is_refused_before_it_is_named(ledger: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        result = CliRunner().invoke(build(), ["serve", "--ledger", ledger, "--port", port])
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: The server cannot listen: Address already in use")
+    assert port in result.stderr
+    assert "The page:" not in result.stderr

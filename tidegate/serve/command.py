@@ -25,7 +25,7 @@ from tidegate.serve.auth.pace import Pace
 from tidegate.serve.auth.reviews import Reviews
 from tidegate.serve.auth.rights import Rights
 from tidegate.serve.ledger.sparing import collect_rarely, return_freed_memory
-from tidegate.serve.server import Place, server
+from tidegate.serve.server import Place, refuse_taken, server
 from tidegate.serve.visibility.routes import visibility_routes
 from tidegate.service.logs import configure_logs
 from tidegate.service.loop import tune_garbage
@@ -177,11 +177,13 @@ async def _run(options: Wanted) -> None:
         callers = Callers(reviews, proxy, Pace(options.per_s))
         parts = parts_of(options.ledger, callers, Rights(reviews), options.partition)
         app = application(parts, visibility_routes(parts) if options.visibility else ())
+        place = _place(options, proxy)
+        refuse_taken(place)
         scheme = "https" if options.certificate else "http"
         say(f"The page: {scheme}://{options.host}:{options.port}/look/")
         collect_rarely()
         return_freed_memory()
-        await server(app, _place(options, proxy)).serve()
+        await server(app, place).serve()
 
 
 def _place(options: Wanted, proxy: FrontProxy | OidcProxy | None) -> Place:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -13,6 +14,7 @@ import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from tidegate.errors import NotSupportedError
 from tidegate.serve.auth.callers import PEER
 
 HEAD_BYTES_MAX, IDLE_S, DRAIN_S = 65_536, 30, 5
@@ -27,6 +29,21 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     certificate: str = ""  # paths in PEM; empty: without TLS
     key: str = ""
     authority: str = ""  # PEM: the CA of client certificates; empty: none are verified
+
+
+def refuse_taken(place: Place) -> None:
+    """Refuse an address that cannot be listened on, before anything says that it is served.
+
+    Raises:
+        NotSupportedError: another program listens there, or it is no address of this machine.
+    """
+    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    try:
+        socket.create_server((place.host, place.port), family=family).close()
+    except OSError as error:
+        raise NotSupportedError(
+            f"The server cannot listen: {error.strerror}. Choose another --port or --host."
+        ) from error
 
 
 def server(app: ASGIApp, place: Place) -> uvicorn.Server:
