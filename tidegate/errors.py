@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
+def reason_of(error: Exception) -> str:
+    """Return why a file could not be read or written, without its name."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 class TidegateError(Exception):
     """Root of every error raised on purpose."""
 

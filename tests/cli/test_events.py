@@ -63,6 +63,11 @@ def test_events_of_a_workload_and_since_a_time(tidegate: Tidegate) -> None:
     late = tidegate("events", "job/tune", "--since", since[-1], "-o", "name").stdout.split()
     assert late == about[-1:]
     assert tidegate("events", "--since", "1s", "-o", "name").stdout == ""
+    newest = tidegate("events", "--since", since[0], "--tail", "2", "-o", "name").stdout.split()
+    assert newest == since[-2:]
+    narrowed = ("--since", "1", "--queue", "team-a", "--tail", "2", "-o", "name")
+    assert len(tidegate("events", *narrowed).stdout.split()) == 2
+    assert tidegate("events", "job/tune", "--tail", "1", "-o", "name").stdout.split() == about[-1:]
 
 
 def changed() -> World:

@@ -87,5 +87,8 @@ def test_a_report_of_a_ledger_that_goes_on_says_where_it_ends(ledger: str) -> No
     assert CliRunner().invoke(build(), words).stderr == ""
     led(ledger, clock_us() + 600 * SECOND_US)
     stderr = CliRunner().invoke(build(), words).stderr
-    assert stderr.startswith("What lasts is counted up to the ledger's newest event, ")
-    assert CliRunner().invoke(build(), [*words, "--as-of", END]).stderr.count("What lasts") == 0
+    assert stderr.startswith("What has not ended is counted up to the ledger's newest event, ")
+    assert (
+        CliRunner().invoke(build(), [*words, "--as-of", END]).stderr.count("What has not ended")
+        == 0
+    )

@@ -11,6 +11,8 @@ from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
 _COMMANDS = "tidegate.cli.commands"
+WRONG_USE: Any = typer.BadParameter.__base__
+"""click's UsageError, which typer does not name."""
 
 
 class Command(NamedTuple):
@@ -36,6 +38,22 @@ class LazyGroup(TyperGroup):
         """Load one command: a Kubernetes client or a database driver costs a second to import."""
         row = next((command for command in self.rows if command.name == cmd_name), None)
         return None if row is None else _load(row)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as click has it
+        """Find the command that the arguments name; a misspelled one is refused with those like it.
+
+        Raises:
+            UsageError: there is none.
+        """
+        try:
+            return super().resolve_command(ctx, args)
+        except WRONG_USE as error:
+            from difflib import get_close_matches  # noqa: PLC0415 - only after an error
+
+            if alike := get_close_matches(args[0], [row.name for row in self.rows]):
+                listed = " or ".join(repr(name) for name in alike)
+                error.message = f"{error.message.removesuffix('.')}. Did you mean {listed}?"
+            raise
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - as click
         """Write the commands as the table for completion has them: none is loaded for it."""

@@ -7,6 +7,7 @@ standard error.
 
 from __future__ import annotations
 
+import errno
 import sys
 from pathlib import Path
 from traceback import format_exception
@@ -15,7 +16,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tidegate.cli.lazy import Command, LazyGroup
+from tidegate.cli.lazy import WRONG_USE, Command, LazyGroup
 from tidegate.cli.output import say
 from tidegate.errors import (
     ApiUnreachableError,
@@ -27,7 +28,7 @@ from tidegate.errors import (
 from tidegate.urls import shown
 
 NO, USED_WRONGLY, UNREACHABLE = 1, 2, 3
-_WRONG_USE: Any = typer.BadParameter.__base__  # click's UsageError, which typer does not name
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 _UNREACHABLE = (LedgerUnreachableError, BusUnreachableError, ApiUnreachableError)
 
 
@@ -79,7 +80,13 @@ class Commands(LazyGroup):
             if to_do := advice(error):
                 say(f"to do: {to_do}")
             raise typer.Exit(_exit_code(error)) from error
-        except _WRONG_USE as error:  # it quotes the argument, which may be a URL
+        except OSError as error:
+            if not (error.filename or error.errno in _FULL):
+                raise  # not about a file: a closed pipe is no error
+            name = f"{error.filename}: " if error.filename else ""
+            say(f"error: {name}{error.strerror}.")
+            raise typer.Exit(NO) from error
+        except WRONG_USE as error:  # it quotes the argument, which may be a URL
             error.message = shown(error.message)
             raise
 

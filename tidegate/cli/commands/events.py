@@ -14,9 +14,17 @@ from tidegate.cli.interrupts import until_interrupted
 from tidegate.cli.ledger.moments import seq_in
 from tidegate.cli.ledger.partitions import PartitionOption, seq_text
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
-from tidegate.cli.live.listing import about, firsts, following, past_of_all
+from tidegate.cli.live.listing import about, firsts, following, newest, past_of_all
 from tidegate.cli.nats_options import BusCaOption, BusCredentialsOption, ClusterOption
-from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_records, print_yaml
+from tidegate.cli.output import (
+    Output,
+    OutputOption,
+    coloured,
+    json_line,
+    print_records,
+    print_yaml,
+    say,
+)
 from tidegate.cli.times import utc
 from tidegate.contracts.codec import TYPES, decode
 from tidegate.contracts.decision_kinds.queues import BudgetReached, BudgetRenewed
@@ -54,11 +62,15 @@ def events(  # noqa: PLR0913 - each is an option
         ),
     ] = "",
     tail: Annotated[
-        int,
+        int | None,
         typer.Option(
-            help="Without --since: start with this many of the newest events.", min=0, max=INT64_MAX
+            help=f"Print at most this many of the newest events; default: {SHOWN}, with --since or "
+            "a WORKLOAD all.",
+            min=0,
+            max=INT64_MAX,
+            show_default=False,
         ),
-    ] = SHOWN,
+    ] = None,
     type_: Annotated[
         str, typer.Option("--type", help="Only these types: WorkloadAdmitted,WorkloadEvicted.")
     ] = "",
@@ -133,9 +145,10 @@ def events(  # noqa: PLR0913 - each is an option
     with open_reader(ledger, as_of, partition, reports=False) as reader:
         begun = firsts(reader, since)
         if workload:
-            entries = about(reader, workload, wish, begun)
+            entries = newest(about(reader, workload, wish, begun), tail)
         else:
-            entries = past_of_all(reader, wish, begun, tail)
+            most = SHOWN if tail is None and not since else tail
+            entries = past_of_all(reader, wish, begun, most)
         several = bool(reader.others)
         if not follow:
             _print_all(entries, output, several=several)
@@ -176,6 +189,8 @@ def _print_all(entries: list[Entry], output: Output, *, several: bool) -> None:
         return
     for entry in entries:
         _print_one(entry, output, several=several)
+    if not entries and output is not Output.NAME:
+        say("No event matches.")
 
 
 def _print_one(entry: Entry, output: Output, *, several: bool) -> None:

@@ -23,6 +23,8 @@ _PRICED = ("day", "flavor", "resource", "per_unit_hour")
 """What tells which days have no price."""
 _ROWS_MAX = 20_000
 _DIGITS = 6
+_NAMES = ("workload", "cluster_queue")
+"""Columns that name what a row is about; of a report without them its first column does."""
 _LAG_SHOWN_US = 10_000_000
 """The lag behind the clock from which the newest event's time is printed."""
 
@@ -128,7 +130,7 @@ def _tell_end(behind_us: int) -> None:
     """Say that the rows of a ledger that goes on end before now."""
     if behind_us >= _LAG_SHOWN_US:
         ago = duration(behind_us / 1_000_000)
-        say(f"What lasts is counted up to the ledger's newest event, {ago} ago.")
+        say(f"What has not ended is counted up to the ledger's newest event, {ago} ago.")
 
 
 def _print_list(output: Output) -> None:
@@ -154,9 +156,8 @@ def print_rows(rows: Sequence[Row], form: Form) -> None:
         )
         for name in names
     ]
-    print_records(
-        rows, columns, _plain(form), name=names[0] if names else "", nothing="There are no rows."
-    )
+    name = next((name for name in (*_NAMES, *names) if name in names), "")
+    print_records(rows, columns, _plain(form), name=name, nothing="There are no rows.")
 
 
 def _cell(value: object) -> str:

@@ -39,25 +39,31 @@ def about(reader: Reader, text: str, wish: Wish, firsts: list[int | None]) -> li
     ]
 
 
-def past_of_all(reader: Reader, wish: Wish, firsts: list[int | None], tail: int) -> list[Entry]:
-    """Return the events of all partitions from a moment on, or the newest of them."""
+def past_of_all(
+    reader: Reader, wish: Wish, firsts: list[int | None], tail: int | None
+) -> list[Entry]:
+    """Return the events of all partitions from a moment on, or the ``tail`` newest of them."""
     parts = zip(reader.each(), firsts, strict=True)
-    entries = list(in_time(*(_past(each, wish, first, tail) for each, first in parts)))
-    return entries if firsts[0] is not None else entries[-tail:] if tail else []
+    return newest(list(in_time(*(_past(each, wish, first, tail) for each, first in parts))), tail)
+
+
+def newest(entries: list[Entry], tail: int | None) -> list[Entry]:
+    """Return the last of entries; None: all."""
+    return entries if tail is None else entries[-tail:] if tail else []
 
 
 def _narrowed(text: str, namespace: str) -> str:
     return f"{namespace}/{text}" if namespace else text
 
 
-def _past(reader: Reader, wish: Wish, since: int | None, tail: int) -> list[Entry]:
+def _past(reader: Reader, wish: Wish, since: int | None, tail: int | None) -> list[Entry]:
     """Return the events from one on, or the newest: what is looked for is read from the end."""
     after = 0 if since is None else since - 1
-    if since is not None and (reader.database is None or not any(wish)):
+    rows = PAGE_ROWS if tail is None else min(max(tail, 1), PAGE_ROWS)
+    if tail is None and (reader.database is None or not any(wish)):
         return list(filter(wish.takes, reader.ledger.read(after, reader.end)))
-    rows = min(max(tail, 1), PAGE_ROWS) if since is None else PAGE_ROWS
-    newest = filter(wish.takes, _back(reader, wish, rows, after))
-    return list(islice(newest, tail if since is None else None))[::-1]
+    backwards = filter(wish.takes, _back(reader, wish, rows, after))
+    return list(islice(backwards, tail))[::-1]
 
 
 def _back(reader: Reader, wish: Wish, rows: int, after: int) -> Iterator[Entry]:

@@ -31,7 +31,8 @@ def frame(states: Sequence[State], newest: Sequence[Received], subject: str = ""
     """Draw each partition's state and the newest events; ``subject``: a node to narrow it to."""
     placed = nodes_of(states, subject)
     queues = {placed_node.node.name for placed_node in placed if not placed_node.node.is_cohort}
-    waiting = [workload for state in states for workload in _waiting(state, queues)]
+    shown = queues if subject else {*queues, ""}  # some wait for no ClusterQueue that exists
+    waiting = [workload for state in states for workload in _waiting(state, shown)]
     waiting.sort(key=lambda workload: workload.cluster_queue)  # those of one stay in their order
     ledgers = ", ".join(f"{state.ledger_id}  seq {state.seq}" for state in states)
     now_us = max(state.now_us for state in states)
@@ -89,9 +90,8 @@ def _waits(policy: Policy, now_us: int, waiting: Sequence[Workload]) -> Table:
     table = _table("WAITING", "QUEUE", "PRIORITY", "WAITED", "REASON")
     for workload in waiting[:WAITING]:
         waited = span(max(0, now_us - queue_time(policy, workload)) / _SECOND_US)
-        table.add_row(
-            workload.key, workload.cluster_queue, str(workload.priority), waited, _reason(workload)
-        )
+        queue = workload.cluster_queue or "-"
+        table.add_row(workload.key, queue, str(workload.priority), waited, _reason(workload))
     if len(waiting) > WAITING:
         table.add_row(f"… {len(waiting) - WAITING} more", "", "", "", "")
     return table

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from tidegate.cli.times import parse_utc
-from tidegate.errors import QuantityError, SettingsError, UndecodableError
+from tidegate.errors import QuantityError, SettingsError, UndecodableError, reason_of
 from tidegate.kinds.times import duration_us
 from tidegate.model.quantity import amount
 from tidegate.replay.simulator.loads import Job
@@ -86,7 +86,7 @@ def text_of(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} cannot be read: {error}") from error
+        raise SettingsError(f"{path} cannot be read: {reason_of(error)}.") from error
 
 
 def _jobs(

@@ -45,8 +45,9 @@ def fetched(url: str) -> bytes:
         with error:
             raise ApiStatusError(error.code, status_message(error.read(2**20))) from error
     except OSError as error:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
         raise ApiUnreachableError(
-            f"{place.scheme}://{place.netloc} got no answer: {error}"
+            f"{place.scheme}://{place.netloc} got no answer: {reason}"
         ) from error
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ingest import definitions as observe
 from tidegate.contracts import facts
-from tidegate.errors import SettingsError, UndecodableError
+from tidegate.errors import SettingsError, UndecodableError, reason_of
 from tidegate.kinds import seen
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.checks import AdmissionCheck
@@ -86,7 +86,7 @@ def documents(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
         results = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} cannot be read: {error}") from error
+        raise SettingsError(f"{path} cannot be read: {reason_of(error)}.") from error
     except yaml.YAMLError as error:
         raise SettingsError(f"{path} is not YAML: {error}") from error
     for number, document in enumerate(results, 1):

@@ -50,6 +50,8 @@ class Field(NamedTuple):
 
 def _weight(text: str) -> int:
     weight: Fraction = parse(text) * WEIGHT_ONE
+    if weight < 0:
+        raise ValueError(f"{text} is negative")
     return -(-weight.numerator // weight.denominator)
 
 

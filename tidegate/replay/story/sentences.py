@@ -253,8 +253,9 @@ def _podset(podset: PodSet) -> str:
         for each in (*podset.containers, *own)
     ]
     least = f" (at least {podset.min_count})" if podset.min_count is not None else ""
-    each = " + ".join(filter(None, resources)) or "nothing"
-    return f"{_pods(podset.count)} of {podset.name}{least}, each {each}"
+    each = " + ".join(filter(None, resources))
+    requests = f"each {each}" if each else "without requests"
+    return f"{_pods(podset.count)} of {podset.name}{least}, {requests}"
 
 
 def _pods(count: int) -> str:
@@ -271,7 +272,8 @@ def _assignment(assignment: PodSetAssignment) -> str:
         f"{name} {render(name, units)} of {assignment.flavors.get(name, '?')}"
         for name, units in sorted(assignment.usage.items())
     )
-    return f"{_pods(assignment.count)} of {assignment.name}: {usage or 'nothing'}"
+    pods = f"{_pods(assignment.count)} of {assignment.name}"
+    return f"{pods}: {usage}" if usage else f"{pods} without requests"
 
 
 def _labels(labels: dict[str, str]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import yaml
 
-from tidegate.errors import SettingsError
+from tidegate.errors import SettingsError, reason_of
 from tidegate.model.declaration import Declaration
 from tidegate.model.gates import GATES
 from tidegate.model.podset import LabelSelector, Requirement
@@ -91,7 +91,9 @@ def read_configuration(path: str) -> Configuration:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"The configuration {path} cannot be read: {error}") from error
+        raise SettingsError(
+            f"The configuration {path} cannot be read: {reason_of(error)}."
+        ) from error
     try:
         return parse_configuration(text)
     except SettingsError as error:

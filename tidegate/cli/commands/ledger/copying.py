@@ -109,6 +109,7 @@ def refuse_existing(file: Path) -> None:
 
 
 def _copy_file(source: str, file: Path) -> None:
+    file.touch()  # SQLite would not say why it cannot make the file
     with (
         closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as connection,
         closing(sqlite3.connect(file)) as copied_to,

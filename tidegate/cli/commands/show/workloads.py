@@ -17,6 +17,7 @@ from tidegate.model.ids import UNSATISFIED_CHECKS
 _Found: TypeAlias = tuple[list[dict[str, Any]], list[str]]
 """Records of workloads, and the names of the ClusterQueues that there are."""
 PHASES = ("pending", "reserved", "admitted", "evicting", "inactive", "finished")
+_NONE = "There is no such workload."
 _COLORS = {"admitted": "green", "evicting": "magenta", "pending": "yellow"}
 _COLUMNS = (
     Column("WORKLOAD", "workload"),
@@ -79,7 +80,8 @@ def workloads(  # noqa: PLR0913 - each is an option
         and namespace in {"", record["namespace"]}
         and (not phases or record["phase"] in phases)
     ]
-    print_records(results, _COLUMNS, output, name="workload", nothing="There is no such workload.")
+    nothing = _NONE if folds else f"{_NONE} --all also lists inactive and finished ones."
+    print_records(results, _COLUMNS, output, name="workload", nothing=nothing)
 
 
 def _phases(text: str) -> set[str]:

@@ -114,11 +114,12 @@ def job_of(raw: dict[str, Any], where: str, namespace: str) -> tuple[JobKind[Any
     ]
     if not kinds:
         known_kinds = ", ".join(
-            f"{job_kind.kind} of {job_kind.group or 'core'}" for job_kind in JOB_KINDS.values()
+            dict.fromkeys(
+                f"{job_kind.kind} of {job_kind.group or 'core'}" for job_kind in JOB_KINDS.values()
+            )
         )
-        raise SettingsError(
-            f"{where}: {raw.get('kind')} of {group} is no kind of job; known: {known_kinds}."
-        )
+        kind = f"{raw.get('kind') or '(no kind)'} of {group or 'core'}"
+        raise SettingsError(f"{where}: {kind} is no kind of job; known: {known_kinds}.")
     meta = raw.get("metadata", {})
     if isinstance(meta, dict):  # else reading it says what is wrong
         generated = f"{meta.get('generateName', '')}{UID}"
