@@ -161,6 +161,22 @@ def test_no_sentence_of_a_test_has_a_person_in_place_of_an_object(folder: str) -
     assert lines == set()
 
 
+CASES = (".yaml", ".yml", ".txt")
+
+
+@pytest.mark.parametrize("root", ["tests", "deploy"])
+def test_no_case_has_a_person_in_place_of_an_object(root: str) -> None:
+    paths = [path for path in sorted((ROOT / root).rglob("*")) if path.suffix in CASES]
+    lines = {
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in paths
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if PERSONS.search(line)
+    }
+    assert paths
+    assert lines == set()
+
+
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_no_test_is_named_after_a_person_in_place_of_an_object(folder: str) -> None:
     persons = {
