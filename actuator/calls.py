@@ -203,7 +203,7 @@ class Calls:
         return counter
 
 
-def passing(error: ApiStatusError) -> bool:
+def is_temporary(error: ApiStatusError) -> bool:
     """Return whether the server's refusal may be temporary: it is busy or failed internally."""
     return error.status == HTTPStatus.TOO_MANY_REQUESTS or error.status >= 500  # noqa: PLR2004 - 5xx
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from http import HTTPStatus
 from random import Random
 
-from actuator.calls import Calls, passing
+from actuator.calls import Calls, is_temporary
 from actuator.metrics import Metrics
 from actuator.ordering.orders import CopyOrder, MakeCopy, RemoveCopy
 from actuator.ordering.reports import Reporter
@@ -158,11 +158,11 @@ def _origin(obj: Object) -> str:
 def _may_pass(error: Exception) -> bool:
     """Return whether an error may be gone in a moment; a conflict: the name was taken meanwhile."""
     if isinstance(error, ApiStatusError):
-        return passing(error) or error.status == HTTPStatus.CONFLICT
+        return is_temporary(error) or error.status == HTTPStatus.CONFLICT
     return True
 
 
 def _reason(error: Exception) -> Refusal:
-    if isinstance(error, ApiStatusError) and not passing(error):
+    if isinstance(error, ApiStatusError) and not is_temporary(error):
         return _REASONS.get(error.status, "invalid")
     return "unreachable"

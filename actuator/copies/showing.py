@@ -12,7 +12,7 @@ from random import Random
 
 import msgspec
 
-from actuator.calls import Calls, passing, pinned
+from actuator.calls import Calls, is_temporary, pinned
 from actuator.metrics import Metrics
 from actuator.workqueue import Pace
 from tidegate.contracts.decisions import DecisionEvent, QuotaReserved
@@ -102,7 +102,7 @@ class CopyStatuses:
                 await self._show(job)
             except (ApiUnreachableError, ApiStatusError) as error:
                 self._again(job, error)
-                if isinstance(error, ApiUnreachableError) or passing(error):
+                if isinstance(error, ApiUnreachableError) or is_temporary(error):
                     await asyncio.sleep(next(waits))  # else it is this object's: others go on
             except Exception as error:  # noqa: BLE001 - of one object: the others go on
                 self._give_up(job, error)

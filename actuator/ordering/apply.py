@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from actuator.calls import CACHED, Calls, passing, pinned
+from actuator.calls import CACHED, Calls, is_temporary, pinned
 from actuator.metrics import Metrics
 from actuator.ordering.job_objects import (
     Ahead,
@@ -277,7 +277,7 @@ class Applier:
 
     def _judged(self, error: ApiUnreachableError | ApiStatusError) -> tuple[Refusal, float]:
         """Return what to call an error that stays, and how long it may."""
-        if isinstance(error, ApiUnreachableError) or passing(error):
+        if isinstance(error, ApiUnreachableError) or is_temporary(error):
             return "unreachable", self.patience.busy_s
         match error.status:
             case HTTPStatus.CONFLICT | HTTPStatus.NOT_FOUND:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-from actuator.calls import Calls, passing, pinned
+from actuator.calls import Calls, is_temporary, pinned
 from actuator.projection.k8s_events import event_about
 from actuator.provisioning.conditions import MESSAGE_MAX
 from actuator.provisioning.observed import ProvisioningRequest
@@ -106,7 +106,7 @@ class Carrier:
     ) -> None:
         """Show on the check why its request cannot be made, unless that may pass by itself."""
         if isinstance(error, ApiStatusError) and (
-            passing(error) or error.status == HTTPStatus.CONFLICT
+            is_temporary(error) or error.status == HTTPStatus.CONFLICT
         ):
             return
         await self._tell(workload, "Warning", "FailedCreate", message)

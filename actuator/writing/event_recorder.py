@@ -14,7 +14,7 @@ from collections.abc import Callable
 from random import Random
 from typing import TypeAlias
 
-from actuator.calls import passing
+from actuator.calls import is_temporary
 from actuator.metrics import Metrics
 from actuator.projection.k8s_events import event_about, refusal, unwritten, workload_of
 from actuator.projection.read_model import ReadModel
@@ -153,7 +153,7 @@ class EventRecorder:
             except ApiUnreachableError:
                 await asyncio.sleep(next(waits))
             except ApiStatusError as error:
-                if not passing(error):
+                if not is_temporary(error):
                     _log.warning("cannot create an event", reason=event["reason"], error=str(error))
                     break
                 await asyncio.sleep(next(waits))

@@ -115,7 +115,7 @@ class PodUsage:
         """Return the names of the published nodes: their uids here."""
         return tuple(sorted(self._published))
 
-    def ail(self, name: str, uid: str, spec: NodeSpec) -> Iterator[ResourceObservation]:
+    def note_condition(self, name: str, uid: str, spec: NodeSpec) -> Iterator[ResourceObservation]:
         """Note whether a node is not ready or has a taint; yield it if its observation changes."""
         ailing = _Ailing(uid, bool(spec.ready), spec.taints)
         if (spec.taints or not spec.ready) and self._ailing.get(name) != ailing:

@@ -79,4 +79,6 @@ class Placement:
     def _node(self, node: Node) -> Iterator[ResourceObservation]:
         node_observed = definitions.node(node)
         yield NODES, node_observed
-        yield from self._usage.ail(node.metadata.name, node.metadata.uid, node_observed.spec)
+        yield from self._usage.note_condition(
+            node.metadata.name, node.metadata.uid, node_observed.spec
+        )

@@ -109,7 +109,7 @@ def settle(conn: Connection, partition: int, from_us: int, to_us: int) -> None:
         conn.execute(_SETTLE[conn.dialect.name], parameters)
 
 
-def _lasting() -> Select[Any]:
+def _held_in_hour() -> Select[Any]:
     """Return what each key holds from the later of its beginning and the hour's to its end."""
     hour_us = bindparam("begun_us", type_=BigInteger)
     lasted = bindparam("ended_us", type_=BigInteger) - larger(holding.c.from_us, hour_us)
@@ -121,9 +121,9 @@ def _lasting() -> Select[Any]:
     )
 
 
-def _adding(new: _Insert, *, lasting: bool) -> _Insert:
-    if lasting:
-        new = new.from_select([*_KEY, "unit_seconds", "borrowed_seconds"], _lasting())
+def _adding(new: _Insert, *, settles: bool) -> _Insert:
+    if settles:
+        new = new.from_select([*_KEY, "unit_seconds", "borrowed_seconds"], _held_in_hour())
     more = usage.c.unit_seconds + new.excluded.unit_seconds
     return new.on_conflict_do_update(index_elements=_KEY, set_={"unit_seconds": more})
 
@@ -131,11 +131,11 @@ def _adding(new: _Insert, *, lasting: bool) -> _Insert:
 _ADD_USAGE = Inserting(
     usage,
     UsageRow,
-    _adding(_INTO["sqlite"], lasting=False),
+    _adding(_INTO["sqlite"], settles=False),
     f"ON CONFLICT ({', '.join(_KEY)}) DO UPDATE"
     f" SET unit_seconds = {usage.name}.unit_seconds + excluded.unit_seconds",
 )
-_SETTLE = {name: _adding(into, lasting=True) for name, into in _INTO.items()}
+_SETTLE = {name: _adding(into, settles=True) for name, into in _INTO.items()}
 
 
 class Position(NamedTuple):

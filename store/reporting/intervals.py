@@ -229,9 +229,9 @@ def _left(row: WorkloadRow, podset: str, assigned: int) -> int:
 
     Source: behaviour.md 1, "Reserved WL", as in ``tidegate.core.quota.charging``.
     """
-    reclaimed = msgspec.json.decode(row.pods, type=dict[str, int]).get(podset, assigned)
-    done = msgspec.json.decode(row.reclaimed, type=dict[str, int]).get(podset, 0)
-    return max(0, reclaimed - done)
+    count = msgspec.json.decode(row.pods, type=dict[str, int]).get(podset, assigned)
+    reclaimed = msgspec.json.decode(row.reclaimed, type=dict[str, int]).get(podset, 0)
+    return max(0, count - reclaimed)
 
 
 def _part(amount: int, assigned: int, pods: int) -> int:

@@ -10,7 +10,7 @@ from apiserver.api import EmbeddedApi
 from apiserver.limits import LIMITS
 from tests.cluster.talking import Object, Talk, condition_status, crd, job, pod
 from tests.parts.kubernetes import make_namespace
-from tidegate.kube.ports import APPLY_PATCH
+from tests.parts.patches import APPLY_PATCH
 
 
 @pytest.fixture

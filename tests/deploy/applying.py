@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from tests.deploy.rendering import Object, Objects
-from tidegate.kube.ports import APPLY_PATCH, KubernetesApi
+from tests.parts.patches import APPLY_PATCH
+from tidegate.kube.ports import KubernetesApi
 
 _OPEN: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 MONITORS = {

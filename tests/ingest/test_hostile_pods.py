@@ -35,7 +35,9 @@ def pods_observed(*pods: BoundPod) -> NodePodsObserved:
             [candidate_pod.metadata.uid for candidate_pod in pods], 7
         )
     ]
-    observations += [observation for _, observation in usage.ail("n1", "u1", NodeSpec(ready=False))]
+    observations += [
+        observation for _, observation in usage.note_condition("n1", "u1", NodeSpec(ready=False))
+    ]
     last = observations[-1]
     assert isinstance(last, NodePodsObserved)
     assert len(encode(last)) <= PAYLOAD_BYTES_MAX

@@ -13,8 +13,10 @@ from tidegate import jobs
 from tidegate.errors import NotSupportedError
 from tidegate.jobs.registry import JOB_KINDS, SETS, declare, job_kind
 from tidegate.kinds.policies.frameworks import NAMES
-from tidegate.kinds.policies.templates.serving_kinds import NAMES as SERVING_NAMES
+from tidegate.kinds.policies.templates.serving_kinds import SERVING
 from tidegate.model.declaration import Declaration, DeclaredPodSet, Sign
+
+SERVING_NAMES = tuple(kind.name for kind in SERVING)
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "kinds.md"
 OF_OTHERS = ("workload", "pod-group")

@@ -10,10 +10,11 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from tests.parts.patches import APPLY_PATCH
 from tidegate.cluster.install import read_documents
 from tidegate.kinds.kueue_api.v1beta2 import KINDS
 from tidegate.kinds.names import GROUP
-from tidegate.kube.ports import APPLY_PATCH, MERGE_PATCH, KubernetesApi
+from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 
 Manifest: TypeAlias = dict[str, Any]
 DATA = Path(__file__).parent

@@ -9,8 +9,10 @@ from tidegate.cli.commands.manifests import wanted
 from tidegate.kinds.manifests import policies
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.frameworks import NAMES
-from tidegate.kinds.policies.templates.serving_kinds import NAMES as SERVING_NAMES
+from tidegate.kinds.policies.templates.serving_kinds import SERVING
 from tidegate.kinds.rights import kind_roles
+
+SERVING_NAMES = tuple(kind.name for kind in SERVING)
 
 
 def test_a_declared_kind_is_suspended_where_its_declaration_says() -> None:

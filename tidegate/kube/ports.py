@@ -14,7 +14,6 @@ import msgspec
 
 MERGE_PATCH = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
 JSON = "application/json"
 
 

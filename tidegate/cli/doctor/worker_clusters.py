@@ -27,7 +27,7 @@ def examine_workers(state: State) -> Iterator[Finding]:
 
 
 def _external(state: State) -> Finding:
-    """Return whether an external dispatcher does its part: any other name than Kueue's is one."""
+    """Return the finding about an external dispatcher: any name but Kueue's two means one."""
     since_us = state.now_us - NOMINATION_US
     waiting = [
         key

@@ -31,8 +31,8 @@ def frame(states: Sequence[State], newest: Sequence[Received], subject: str = ""
     """Draw each partition's state and the newest events; ``subject``: a node to narrow it to."""
     placed = nodes_of(states, subject)
     queues = {placed_node.node.name for placed_node in placed if not placed_node.node.is_cohort}
-    shown = queues if subject else {*queues, ""}  # some wait for no ClusterQueue that exists
-    waiting = [workload for state in states for workload in _waiting(state, shown)]
+    any_queue = queues if subject else {*queues, ""}  # some wait for no ClusterQueue that exists
+    waiting = [workload for state in states for workload in _waiting(state, any_queue)]
     waiting.sort(key=lambda workload: workload.cluster_queue)  # those of one stay in their order
     ledgers = ", ".join(f"{state.ledger_id}  seq {state.seq}" for state in states)
     now_us = max(state.now_us for state in states)

@@ -38,7 +38,7 @@ class QuickClient(Client):
         """
         subscription = await self.subscribe(subject)
         sid = next(sid for sid, each in self._subs.items() if each is subscription)
-        self._takers = {each: take for each, take in self._takers.items() if each in self._subs}
+        self._takers = {of: taker for of, taker in self._takers.items() if of in self._subs}
         self._takers[sid] = take
         return subscription
 

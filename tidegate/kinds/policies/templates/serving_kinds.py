@@ -104,8 +104,6 @@ SERVING: tuple[Serving, ...] = (
 )
 """Every kind that is queued through its pods."""
 
-NAMES = tuple(kind.name for kind in SERVING)
-
 
 def serving(name: str) -> Serving:
     """Return the row of a kind, by its name; KeyError: there is none."""
