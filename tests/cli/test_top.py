@@ -1,4 +1,4 @@
-"""`tidegate top` on a terminal: it draws, and Ctrl-C ends it."""
+"""`tidegate top`: it draws on a terminal, Ctrl-C ends it, and no workload is left out."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ import time
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from tests.cli.conftest import SHELLS
+from tests.replay.world import World
+from tidegate.cli.live.top_view import frame
+from tidegate.model.policy import Policy
+from tidegate.replay.rebuild import rebuild
 
 DEADLINE_S = 60
 
@@ -36,3 +41,15 @@ def test_it_draws_and_ends_with_ctrl_c(sample: Path, shell: str) -> None:
         process.send_signal(signal.SIGINT)
         assert process.wait(DEADLINE_S) == 0
     os.close(ours)
+
+
+def test_a_workload_that_waits_for_no_cluster_queue_is_listed() -> None:
+    world = World().open(Policy())
+    world.turn(world.wait(1), world.submit("nowhere", 1, 0), world.submit("c", 9, 0))
+    state = rebuild(world.entries)[0]
+    [lost] = [each.key for each in state.workloads.values() if each.local_queue == "team/nowhere"]
+    for subject, listed in (("", True), ("c", False)):
+        console = Console(width=200)
+        with console.capture() as drawn:
+            console.print(frame([state], (), subject))
+        assert any(line.startswith(f"{lost}  -  ") for line in drawn.get().splitlines()) == listed
