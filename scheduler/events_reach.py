@@ -55,7 +55,11 @@ def window_begin(read: Read, head: Entry, window: Window, now_us: int) -> int:
         except LedgerUnreachableError as error:
             if after == head.seq:
                 raise
-            _window_log.warning("EVENTS gets no more again", before=after, why=str(error))
+            _window_log.warning(
+                "EVENTS gets no older entries again: they cannot be read",
+                before=after,
+                why=str(error),
+            )
             return after
         for entry in reversed(chunk):
             bytes_left -= len(entry.payload) + len(entry.subject) + ENVELOPE_BYTES

@@ -121,14 +121,14 @@ class Variants:
     """The variants that Tidegate made, by their uids."""
 
     def __init__(self) -> None:
-        self._said = dict[str, VariantAnnotations]()
+        self._annotations = dict[str, VariantAnnotations]()
         self._of = dict[str, dict[str, None]]()  # a job to its variants
 
     def take(self, workload: Workload) -> str:
         """Remember a variant; return its job if the job's observation changed, else ""."""
         uid, job = workload.metadata.uid, job_of(workload.metadata)
         before = self.checks(job)
-        self._said[uid] = VariantAnnotations(
+        self._annotations[uid] = VariantAnnotations(
             job=job,
             reserved=holding(workload.status.conditions, "QuotaReserved") is not None,
             since=checks_since(workload),
@@ -140,7 +140,7 @@ class Variants:
 
     def forget(self, uid: str) -> str:
         """Forget a variant that is gone; return its job, "" if it was none."""
-        state = self._said.pop(uid, None)
+        state = self._annotations.pop(uid, None)
         if state is None:
             return ""
         others = self._of[state.job]
@@ -151,11 +151,11 @@ class Variants:
 
     def keep(self, present: Collection[str]) -> list[str]:
         """Forget the variants that a list no longer has; return their jobs."""
-        return [self.forget(uid) for uid in list(self._said) if uid not in present]
+        return [self.forget(uid) for uid in list(self._annotations) if uid not in present]
 
     def checks(self, job: str) -> tuple[tuple[CheckSeen, ...], str] | None:
         """Return the check states of the variant with quota, and since when; None: none has."""
-        states = [self._said[uid] for uid in self._of.get(job, ())]
+        states = [self._annotations[uid] for uid in self._of.get(job, ())]
         last = max((state for state in states if state.reserved), key=_newest, default=None)
         return None if last is None else (last.checks, last.since)
 

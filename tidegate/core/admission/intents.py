@@ -13,7 +13,7 @@ from tidegate.core.flavors.assignment import assign
 from tidegate.core.flavors.choices import Assignment
 from tidegate.core.flavors.eligibility import mismatch
 from tidegate.core.flavors.fitting import NO_CANDIDATES, Oracle
-from tidegate.core.members.placing import chosen, holder
+from tidegate.core.members.placing import chosen, flavor_refusal
 from tidegate.core.members.standing import elsewhere
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee, Proposal
@@ -273,7 +273,7 @@ def _repels(  # noqa: PLR0913, PLR0917 - one podset's one flavor in its queue
     variants = gate(state.policy, "ConcurrentAdmission")
     if variants and allowed is not None and flavor not in allowed:
         return f"flavor {flavor} is not among its allowed flavors"
-    away = holder if workload.body else elsewhere
+    away = flavor_refusal if workload.body else elsewhere
     message = away(state, workload, slot.spec) or mismatch(podset, slot.spec)
     message = message or topology_mismatch(state, podset, slot.spec, only=cq.only_topologies)
     return f"flavor {flavor}: {message}" if message else ""

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from tidegate.core.flavors.eligibility import asks_for_topology, mismatch
-from tidegate.core.members.placing import holder, takes
+from tidegate.core.members.placing import flavor_refusal, takes
 from tidegate.core.members.standing import elsewhere
 from tidegate.core.quota.charging import moves, replaced
 from tidegate.core.quota.tree import Cell, free, level
@@ -262,10 +262,13 @@ def _elsewhere(question: Question, spec: FlavorSpec) -> str:
     if not workload.body:
         return elsewhere(state, workload, spec)
     if not question.cluster:
-        return holder(state, workload, spec)
+        return flavor_refusal(state, workload, spec)
     if takes(spec, question.cluster):
         return ""
-    return holder(state, workload, spec) or f"not in cluster {question.cluster}, with the others"
+    return (
+        flavor_refusal(state, workload, spec)
+        or f"not in cluster {question.cluster}, with the others"
+    )
 
 
 def _off_topology(question: Question, podset: PodSet, slot: Slot) -> str:

@@ -63,7 +63,7 @@ def unlisted(state: State) -> str:
     return next((name for name in state.policy.member_clusters if not is_listed(state, name)), "")
 
 
-def holder(state: State, workload: Workload, spec: FlavorSpec) -> str:
+def flavor_refusal(state: State, workload: Workload, spec: FlavorSpec) -> str:
     """Return why no cluster of a flavor takes a placed job; empty: one does."""
     if not spec.clusters:
         return "it exists in no member cluster"
