@@ -137,6 +137,7 @@ def serve(  # noqa: PLR0913 - each is an option
         partition=partition,
     )
     _refuse_unserved(options.ledger, partition)
+    refuse_taken(host, port)
     configure_logs("serve", "auto", "info")
     tune_garbage()
     asyncio.run(_run(options))
@@ -177,13 +178,11 @@ async def _run(options: Wanted) -> None:
         callers = Callers(reviews, proxy, Pace(options.per_s))
         parts = parts_of(options.ledger, callers, Rights(reviews), options.partition)
         app = application(parts, visibility_routes(parts) if options.visibility else ())
-        place = _place(options, proxy)
-        refuse_taken(place)
         scheme = "https" if options.certificate else "http"
         say(f"The page: {scheme}://{options.host}:{options.port}/look/")
         collect_rarely()
         return_freed_memory()
-        await server(app, place).serve()
+        await server(app, _place(options, proxy)).serve()
 
 
 def _place(options: Wanted, proxy: FrontProxy | OidcProxy | None) -> Place:

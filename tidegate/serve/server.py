@@ -31,15 +31,15 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     authority: str = ""  # PEM: the CA of client certificates; empty: none are verified
 
 
-def refuse_taken(place: Place) -> None:
+def refuse_taken(host: str, port: int) -> None:
     """Refuse an address that cannot be listened on, before anything says that it is served.
 
     Raises:
         NotSupportedError: another program listens there, or it is no address of this machine.
     """
-    family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        socket.create_server((place.host, place.port), family=family).close()
+        socket.create_server((host, port), family=family).close()
     except OSError as error:
         raise NotSupportedError(
             f"The server cannot listen: {error.strerror}. Choose another --port or --host."
