@@ -102,7 +102,8 @@ class _Paths:
 
 
 async def _send(api: KubernetesApi, path: str, obj: Object, *, dry: bool) -> None:
-    query = {"fieldManager": "tests", "force": "true", "fieldValidation": "Strict"}
+    # By kubectl's name: what kubectl itself applies to the same server afterwards would conflict.
+    query = {"fieldManager": "kubectl", "force": "true", "fieldValidation": "Strict"}
     query |= {"dryRun": "All"} if dry else {}
     body = msgspec.json.encode(obj)
     answer = await api.request("PATCH", path, query=query, body=body, content_type=APPLY_PATCH)
