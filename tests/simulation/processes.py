@@ -90,6 +90,7 @@ def scheduler(  # noqa: PLR0913, PLR0917 - what differs by world
             pace=Pace(messages_max=100, snapshot_entries=60),
             snapshots=ledger().snapshots,
             partition=partition,
+            register=nats.register(),
             tell=nats.store,
             members={member: _inbox(bus, nats, life, member) for member in members},
         )
@@ -118,8 +119,8 @@ def ingest(  # noqa: PLR0913 - what differs by world
     cluster_uid: str = "",
     places: bool = False,
 ) -> Body:
-    """Return what an ingest runs; ``cluster_uid``: it asks the register whether that may work."""
-    scope = Scope(elastic=elastic)
+    """Return what an ingest runs; it claims the bus for its cluster first, or is refused."""
+    scope, cluster_uid = Scope(elastic=elastic), cluster_uid or f"uid of {cluster}"
 
     async def body(life: Life, session: str) -> None:
         nats = bus.connect(_random(life), life, cluster)
@@ -135,7 +136,7 @@ def ingest(  # noqa: PLR0913 - what differs by world
             session=session,
             random=_random(life),
             metrics=metrics,
-            cluster_uid=cluster_uid or f"uid of {cluster}",
+            cluster_uid=cluster_uid,
             placed=placed,
         )
         pace = IngestPace(page_max=4, watch_s=30.0, relist_s=relist_s)
@@ -162,7 +163,7 @@ def actuator(  # noqa: PLR0913 - what differs by world
 ) -> Body:
     """Return what an actuator runs; one of another cluster follows the hub, whose member it is.
 
-    ``cluster_uid``: as of ingest.
+    ``cluster_uid``: it asks the register whether that may work.
     """
     as_read, hub = (as_it_is, "") if cluster == CLUSTER else (member_of_hub(cluster), CLUSTER)
 

@@ -16,6 +16,9 @@ import pytest
 from tests.simulation.judging.judge import Outcome, judge
 
 ROOT = Path(__file__).parents[2]
+RECOVERED = 9_075
+"""A seed in whose world a ledger is recovered under a new name, and that one is lost: the next
+ledger has to take the register over, or readers of EVENTS take its entries for forged."""
 
 
 @cache
@@ -23,7 +26,7 @@ def lived(seed: int) -> Outcome:
     return judge(seed)
 
 
-@pytest.mark.parametrize("seed", range(4))  # `make test-all` lives through hundreds
+@pytest.mark.parametrize("seed", [*range(4), RECOVERED])  # `make test-all` lives through hundreds
 def test_a_world_holds(seed: int) -> None:
     outcome = lived(seed)
     assert outcome.starts > 0, "a world in which nothing starts proves nothing"

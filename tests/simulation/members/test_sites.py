@@ -68,4 +68,4 @@ def test_the_judge_notices_an_actuator_that_carries_out_another_cluster_s_orders
 
     monkeypatch.setattr(processes, "member_of_hub", of_west)
     with pytest.raises(AssertionError, match=r"is started in east by .* an order of west"):
-        live(0)
+        live(REPLACED_SEED)
