@@ -135,8 +135,8 @@ class Bus:
         return False
 
     def _keeps(self, name: str) -> bool:
-        """Tell whether a stream is all that shows what a ledger has lost."""
-        return name == NAMES.events and self.keeps_events
+        """Tell whether a stream keeps all: what a ledger has lost, or what was written long ago."""
+        return name == NAMES.register or (name == NAMES.events and self.keeps_events)
 
     def recreate_observations(self) -> None:
         self.recreate(NAMES.observations)
