@@ -94,6 +94,7 @@ def detach(engine: Engine, partition: Attached) -> None:
     by_itself = engine.execution_options(isolation_level="AUTOCOMMIT")
     with reading(by_itself) as conn:
         name = _quoted(conn, partition.name)
+        conn.detach()  # from the pool: a later statement must not wait without end
         conn.exec_driver_sql(_BEFORE)
         conn.exec_driver_sql(f"ALTER TABLE {ledger_event.name} DETACH PARTITION {name} {how}")
 

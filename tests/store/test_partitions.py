@@ -109,6 +109,17 @@ def test_a_ledger_s_partition_that_begins_late_has_room_where_tables_have_left(
     assert sorted(edges) == sorted([*{*edges} - {0, max(edges)}] * 2 + [0, max(edges)]), "no hole"
 
 
+def test_a_detached_partition_leaves_no_statement_behind_that_waits_without_end(
+    engine: Engine,
+) -> None:
+    append(led(engine), ticks(2 * SIZE))
+    with engine.connect() as conn:
+        limit = conn.scalar(text("SHOW lock_timeout"))
+    detach(engine, attached(engine)[0])
+    with engine.connect() as conn:
+        assert conn.scalar(text("SHOW lock_timeout")) == limit == "10s"
+
+
 def test_room_is_made_beside_readers(engine: Engine) -> None:
     ledger = led(engine)
     append(ledger, ticks(5))
