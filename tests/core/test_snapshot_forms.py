@@ -10,8 +10,11 @@ from tests.core.test_redefined_queues import opened, submitted
 from tidegate.core.folding import snapshot
 from tidegate.core.folding.fold import apply
 from tidegate.core.state.state import State
+from tidegate.errors import UndecodableError
 
 WAITING = 500
+DEEP = b"\x91" * 200_000 + b"\x90"
+"""An array in an array, and so on: another field than a snapshot has."""
 
 
 @pytest.fixture
@@ -32,6 +35,19 @@ def test_what_is_written_takes_no_copy_of_the_workloads(state: State) -> None:
         tracemalloc.stop()
     # Each workload's bytes, and all of them as one: a struct of each would be four times.
     assert peak < 3.5 * len(written)
+
+
+@pytest.mark.parametrize("of", ["nested without end", "no text"])
+def test_bytes_that_no_state_gives_are_refused_whatever_they_are(state: State, of: str) -> None:
+    written = snapshot.write(state)
+    broken = {
+        "nested without end": written[:2].replace(b"\x96", b"\x97") + written[2:] + DEEP,
+        "no text": written.replace(b"ns/job-7", b"ns/job-\xff"),
+    }[of]
+    assert broken != written
+    assert not snapshot.is_of(broken, state)
+    with pytest.raises(UndecodableError):
+        snapshot.decode(broken)
 
 
 def test_both_forms_are_snapshots_of_the_state_and_no_other_bytes_are(state: State) -> None:

@@ -22,7 +22,7 @@ TYPES = frozenset(
 )
 """The names of all event types, as returned by ``type_name``."""
 
-_FAILURES = (msgspec.DecodeError, RecursionError, ValueError)
+FAILURES = (msgspec.DecodeError, RecursionError, ValueError)
 """The exceptions of a decoder for arbitrary bytes, however deep, also if not UTF-8."""
 _encoder = msgspec.json.Encoder()
 
@@ -49,7 +49,7 @@ def decode(payload: str | bytes) -> FactEvent | DecisionEvent:
     """
     try:
         return upcast(_events().decode(payload))
-    except _FAILURES as error:
+    except FAILURES as error:
         raise UndecodableError(str(error)) from error
 
 
@@ -61,7 +61,7 @@ def decode_observation(payload: bytes) -> Observation:
     """
     try:
         return _observations().decode(payload)
-    except _FAILURES as error:
+    except FAILURES as error:
         raise UndecodableError(str(error)) from error
 
 

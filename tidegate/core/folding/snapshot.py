@@ -12,6 +12,7 @@ from typing import Any, get_type_hints
 
 import msgspec
 
+from tidegate.contracts.codec import FAILURES
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.multikueue.nomination import join
 from tidegate.core.queueing.heads import place
@@ -125,7 +126,7 @@ def _stored(data: bytes) -> Any:  # noqa: ANN401 - its type is made from the sta
         if version != VERSION:
             raise UndecodableError(f"A snapshot of version {version}: only {VERSION} is read.")
         return _decoder.decode(data)
-    except msgspec.DecodeError as error:
+    except FAILURES as error:
         raise UndecodableError(str(error)) from error
 
 
