@@ -61,8 +61,13 @@ def _typed(text: str) -> _Typed | None:
     *longer, namespace, kind, name = ("", "", *text.split("/"))
     if not kind or any(longer):
         return None
-    word, _, group = kind.lower().partition(".")
-    return _Typed(namespace, word.removesuffix("s"), group, name)
+    return _Typed(namespace, *type_and_group(kind), name)
+
+
+def type_and_group(text: str) -> tuple[str, str]:
+    """Return the type, in lower case and singular, and the group of ``TYPE[.GROUP]``."""
+    word, _, group = text.lower().partition(".")
+    return word.removesuffix("s"), group
 
 
 def _spellings(event: WorkloadSubmitted) -> list[tuple[str, ...]]:

@@ -44,14 +44,17 @@ def named(text: str, namespace: str) -> Named:
         BadParameter: it does not say in which namespace, and a server is asked of one.
     """
     from tidegate.jobs.registry import JOB_KINDS  # noqa: PLC0415 - a ledger needs none of it
+    from tidegate.replay.names import type_and_group  # noqa: PLC0415 - see above
 
     parts = text.split("/")
     kinds = {kind.rpartition("/")[2] for kind in JOB_KINDS}
     name = parts.pop()
     kind = parts.pop() if parts and parts[-1] in kinds else ""
     if parts and not kind and (namespace or len(parts) > 1):
-        word = parts[-1].lower().partition(".")[0].removesuffix("s")
-        kind = word if word in kinds and parts.pop() else ""
+        word, _ = type_and_group(parts[-1])
+        if word in kinds:
+            parts.pop()
+            kind = word
     space = namespace or (parts.pop() if parts else "")
     if parts or not space:
         raise typer.BadParameter(f"Add -n NAMESPACE for {text!r}: a server needs the namespace.")
