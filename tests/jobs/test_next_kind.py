@@ -85,7 +85,10 @@ def test_its_policies_and_rights_follow_from_its_row(tree: Path, tmp_path: Path)
         ("docs/kinds.md", f"| `{NAME}` (Caravan v1) | `spec.halted` | `camels`: `spec.camels` |"),
         ("deploy/rbac/people.yaml", "kueue-caravan-editor-role"),
         ("deploy/policies/disabled-kinds.yaml", "- caravans"),
-        ("deploy/policies/keep-children.yaml", "only by the controller of Caravan,"),
+        (
+            "deploy/policies/keep-children.yaml",
+            "made, and its spec changed, only by the controller of Caravan,",
+        ),
         ("deploy/install.yaml", "- caravans"),
     ],
 )
