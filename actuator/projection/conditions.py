@@ -126,7 +126,7 @@ def introduced(event: WorkloadSubmitted | ReservationRepeated) -> WorkloadView:
         view.uid = event.job.uid if view.elastic else event.uid
         view.counts = siblings.counts(event) if view.elastic else {}
         siblings.know(view, event.state.size_version, event.at_us)
-    view.share()
+    view.intern_fields()
     return view
 
 

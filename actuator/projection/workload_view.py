@@ -22,7 +22,7 @@ MESSAGE_MAX = 32_768
 _NO_PODS: dict[str, int] = {}
 NO_REQUESTS: dict[str, dict[str, int]] = {}
 NO_CHECKS: dict[str, Object] = {}
-"""What many views have in common: no field with these is changed in place."""
+"""These three are what many views have in common: no field with one is changed in place."""
 
 
 class WorkloadView(msgspec.Struct, kw_only=True):
@@ -110,7 +110,7 @@ class WorkloadView(msgspec.Struct, kw_only=True):
         condition = self.conditions.get(kind)
         return condition if condition is not None and condition.status == "True" else None
 
-    def share(self) -> None:
+    def intern_fields(self) -> None:
         """Let equal names and what is empty be one object in memory, for thousands of views."""
         self.queue, self.priority_class = intern(self.queue), intern(self.priority_class)
         self.counts, self.reclaimable = self.counts or _NO_PODS, self.reclaimable or _NO_PODS

@@ -46,22 +46,22 @@ class Pair:
             metric for metric in (by_cluster_queue, by_local_queue) if metric is not None
         )
         self._extra = extra
-        self._children = dict[tuple[Labels, tuple[str, ...]], tuple[_Add, ...]]()
+        self._adders = dict[tuple[Labels, tuple[str, ...]], tuple[_Add, ...]]()
 
     def add(self, series: Labels, amount: float = 1.0, *extra: str) -> None:
         """Count ``amount``, or observe it if the figure is a histogram.
 
         ``extra`` are the values of the labels that are not the queue, the class or the role.
         """
-        children = self._children.get((series, extra))
-        if children is None:
-            children = self._children[series, extra] = self._made(series, extra)
-        for add in children:
+        adders = self._adders.get((series, extra))
+        if adders is None:
+            adders = self._adders[series, extra] = self._made(series, extra)
+        for add in adders:
             add(amount)
 
     def forget(self) -> None:
         """Look series up again: some were removed."""
-        self._children.clear()
+        self._adders.clear()
 
     def _made(self, series: Labels, extra: tuple[str, ...]) -> tuple[_Add, ...]:
         label_values = (*extra, series.priority_class) if "priority_class" in self._extra else extra

@@ -19,8 +19,7 @@ output and everything else to standard error. Exit codes: 0 success; 1 a check f
 does not exist; 2 wrong usage; 3 a database, NATS or the API server cannot be reached.
 
 `--output` takes `table`, `wide`, `json`, `yaml` and `name`. To name a workload, use its job:
-`job/train`, or as
-`kubectl get -o name` prints it, `job.batch/train`.
+`job/train`, or `job.batch/train` as `kubectl get -o name` prints it.
 """
 
 

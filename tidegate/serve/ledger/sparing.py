@@ -7,6 +7,7 @@ import gc
 import tempfile
 from contextlib import suppress
 
+from store.reading.database import cache_of
 from tidegate.cli.ledger.reading import Reader
 from tidegate.core.state.cluster_queues import Tree
 from tidegate.core.state.offering import first_of
@@ -28,7 +29,7 @@ def spared(reader: Reader) -> Reader:
     """
     assert reader.database is not None, "an archive is not served"
     if reader.database.dialect == "sqlite":
-        reader.database.select(f"PRAGMA cache_size = -{CACHE_KIB}")
+        reader.database.select(cache_of(CACHE_KIB))
         with suppress(FileNotFoundError):
             tempfile.gettempdir()
             reader.database.select("PRAGMA temp_store = FILE")
