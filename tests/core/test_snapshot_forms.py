@@ -37,12 +37,13 @@ def test_what_is_written_takes_no_copy_of_the_workloads(state: State) -> None:
     assert peak < 3.5 * len(written)
 
 
-@pytest.mark.parametrize("of", ["nested without end", "no text"])
+@pytest.mark.parametrize("of", ["nested without end", "no text", "an unknown ClusterQueue"])
 def test_bytes_that_no_state_gives_are_refused_whatever_they_are(state: State, of: str) -> None:
     written = snapshot.write(state)
     broken = {
         "nested without end": written[:2].replace(b"\x96", b"\x97") + written[2:] + DEEP,
         "no text": written.replace(b"ns/job-7", b"ns/job-\xff"),
+        "an unknown ClusterQueue": b"\xa5other".join(written.rsplit(b"\xa4team", 1)),
     }[of]
     assert broken != written
     assert not snapshot.is_of(broken, state)

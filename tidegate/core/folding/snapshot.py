@@ -18,6 +18,7 @@ from tidegate.core.multikueue.nomination import join
 from tidegate.core.queueing.heads import place
 from tidegate.core.quota.charging import charged
 from tidegate.core.quota.forest import forest
+from tidegate.core.state.cluster_queues import ClusterQueueState, Forest
 from tidegate.core.state.interning import share_node
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Shape
@@ -104,7 +105,8 @@ def decode(data: bytes) -> State:
     """Return the state of a snapshot, with all derived parts built again.
 
     Raises:
-        UndecodableError: the bytes are no snapshot, or one of another version.
+        UndecodableError: the bytes are no snapshot, one of another version, or one that names a
+            ClusterQueue which its state lacks.
     """
     stored = _stored(data)
     state = State(**{name: getattr(stored.state, name) for name in _DRAFT})
@@ -143,16 +145,23 @@ def _inadmissible(state: State) -> dict[str, list[bytes]]:
 def _rebuild(state: State, stored: Any) -> None:  # noqa: ANN401 - its type is made from the state's
     trees = forest(state)
     for name, left_seq, outside_seq, moved_seq in stored.trees:
-        tree = trees.cluster_queues[name].tree
+        tree = _defined(trees, name).tree
         tree.left_seq, tree.outside_seq, tree.moved_seq = left_seq, outside_seq, moved_seq
     for name, outside_seq, moved_seq in stored.queues:
-        cq = trees.cluster_queues[name]
+        cq = _defined(trees, name)
         cq.outside_seq, cq.moved_seq = outside_seq, moved_seq
     for workload in state.workloads.values():
         join(state, workload)
         place(state, workload)
         trees.to_reconcile[workload.key] = None
     for name, keys in stored.inadmissible.items():
-        cq = trees.cluster_queues[name]
+        cq = _defined(trees, name)
         for key in keys:
             cq.shapes.setdefault(key, Shape(key=key)).inadmissible = True
+
+
+def _defined(trees: Forest, name: str) -> ClusterQueueState:
+    cq = trees.cluster_queues.get(name)
+    if cq is None:
+        raise UndecodableError(f"A snapshot of ClusterQueue {name}, which its state lacks.")
+    return cq
