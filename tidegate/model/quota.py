@@ -106,6 +106,10 @@ class ClusterQueueSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     budgets: tuple[Budget, ...] = ()  # tidegate.dev/budget, in order of their resources
 
 
+COHORTS_MAX = 64
+"""Cohorts above a ClusterQueue; those below a longer chain count as their own ancestors."""
+
+
 class CohortSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A Cohort's spec."""
 

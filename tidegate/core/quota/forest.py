@@ -25,7 +25,7 @@ from tidegate.core.state.cluster_queues import ClusterQueueState, Forest, Tree
 from tidegate.core.state.state import Intent, State, Workload
 from tidegate.core.state.workload import Group, Slot
 from tidegate.model.quantity import UNLIMITED
-from tidegate.model.quota import Quota, ResourceGroup
+from tidegate.model.quota import COHORTS_MAX, Quota, ResourceGroup
 
 
 def forest(state: State) -> Forest:
@@ -65,7 +65,7 @@ def _rebuild(state: State) -> None:
 
 
 def _plant_cohorts(state: State, new: Forest) -> set[str]:
-    """Create the cohorts' nodes; return the names of cohorts whose ancestors form a cycle."""
+    """Create the cohorts' nodes; return the names of cohorts below a cycle or a long chain."""
     defined = state.objects.cohorts
     parents = {name: cohort.spec.parent for name, cohort in defined.items()}
     queues = (*state.objects.cluster_queues.values(), *state.objects.removed_queues.values())
@@ -89,9 +89,10 @@ def _plant_cohorts(state: State, new: Forest) -> set[str]:
 
 
 def _leads_nowhere(name: str, parents: dict[str, str]) -> bool:
-    names: set[str] = set()
-    while name and name not in names:
-        names.add(name)
+    """Tell whether a cohort's ancestors form a cycle, or are more than any rule could walk."""
+    steps = 0
+    while name and steps < COHORTS_MAX:
+        steps += 1
         name = parents.get(name, "")
     return bool(name)
 

@@ -14,7 +14,7 @@ from tidegate.contracts.phases import HOLDING
 from tidegate.core.state.desired_state import agrees
 from tidegate.core.state.state import State, Workload
 from tidegate.model.multikueue import CONTROLLER as MULTIKUEUE
-from tidegate.model.quota import ClusterQueueSpec
+from tidegate.model.quota import COHORTS_MAX, ClusterQueueSpec
 
 _NAMED_MAX = 3
 
@@ -102,10 +102,8 @@ def root_of(state: State, cohort: str) -> str:
 
 
 def topmost(cohort: str, parent_of: Callable[[str], str]) -> str:
-    """Return the root above a cohort, by each cohort's parent; ``Cohort/`` above a cycle."""
-    passed = set[str]()
-    while cohort not in passed:
-        passed.add(cohort)
+    """Return the root above a cohort, by each cohort's parent; ``Cohort/`` without an end."""
+    for _ in range(COHORTS_MAX):
         parent = parent_of(cohort)
         if not parent:
             return f"Cohort/{cohort}"

@@ -21,6 +21,7 @@ from tidegate.core.quota.forest import forest
 from tidegate.core.quota.readiness import Readiness, readiness
 from tidegate.core.state.budgets import QUEUE, Meter, counted, reached
 from tidegate.core.state.state import State
+from tidegate.model.quota import COHORTS_MAX
 
 
 def release_removed(state: State) -> Iterator[list[DecisionEvent]]:
@@ -40,7 +41,7 @@ def record_readiness(state: State) -> Iterator[list[DecisionEvent]]:
             continue  # its deletion is recorded
         status = readiness(state, name)
         if status.active and cq.tree.cyclic:
-            message = "Its cohorts are their own ancestors."
+            message = f"Its cohorts are their own ancestors, or more than {COHORTS_MAX}."
             status = Readiness(active=False, reason="CohortCycle", message=message)
         if state.readiness.get(name) != (status.active, status.reason, status.message):
             changed = ClusterQueueReadinessChanged(

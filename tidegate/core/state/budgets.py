@@ -18,7 +18,7 @@ from tidegate.contracts.fact_kinds import definitions
 from tidegate.core.state import deadlines
 from tidegate.model.calendar import HOUR_US, span, utc_text
 from tidegate.model.ids import FlavorResource
-from tidegate.model.quota import Budget
+from tidegate.model.quota import COHORTS_MAX, Budget
 
 if TYPE_CHECKING:
     from tidegate.core.state.state import Objects, State
@@ -30,8 +30,6 @@ THRESHOLDS = (80, 100)
 SPENT = THRESHOLDS[-1]
 HOURS_MAX = 1 << 62
 """Meters stop at this count: a snapshot's integers have 64 bits."""
-_COHORTS_MAX = 64
-"""A ClusterQueue spends budgets of at most so many Cohorts above it: cycles end here."""
 _DEFINED = (
     definitions.ClusterQueueDefined,
     definitions.ClusterQueueRemoved,
@@ -113,7 +111,7 @@ def owners(objects: Objects, cluster_queue: str) -> Iterator[str]:
         return
     yield f"{QUEUE}/{cluster_queue}"
     name, visited = defined.spec.cohort, set[str]()
-    while name and name not in visited and len(visited) < _COHORTS_MAX:
+    while name and name not in visited and len(visited) < COHORTS_MAX:
         yield f"{COHORT}/{name}"
         visited.add(name)
         cohort = objects.cohorts.get(name)

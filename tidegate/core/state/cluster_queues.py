@@ -96,7 +96,9 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
 
     root: Node
     cluster_queues: list[ClusterQueueState] = []  # in name order
-    cyclic: bool = False  # a cohort is its own ancestor: no queue of the tree is active
+    cyclic: bool = (
+        False  # its cohorts form a cycle, or are too many: no queue of the tree is active
+    )
     stamp: int = 0  # rises with every change to what fits or may be preempted, also within a cycle
     upheld: int = -1  # the stamp at which all intents of the tree were last found within quota
     dirty: bool = True  # it changed since the last cycle over it

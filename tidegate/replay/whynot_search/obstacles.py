@@ -11,6 +11,7 @@ from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.readiness import readiness
 from tidegate.core.state.state import State, Workload
+from tidegate.model.quota import COHORTS_MAX
 
 _SECOND_US = 1_000_000
 
@@ -97,7 +98,8 @@ def _of_queues(state: State, workload: Workload) -> Iterator[Obstacle]:
         since_us = _stopped_by(state, name)[1] if status.reason == "Stopped" else 0
         yield Obstacle(code=f"ClusterQueue{status.reason}", text=text, since_us=since_us)
     elif forest(state).cluster_queues[name].tree.cyclic:
-        text = f"The Cohorts above ClusterQueue {name} form a cycle: change a parentName."
+        above = f"form a cycle or are more than {COHORTS_MAX}"
+        text = f"The Cohorts above ClusterQueue {name} {above}: change a parentName."
         yield Obstacle(code="CohortCycle", text=text)
 
 
