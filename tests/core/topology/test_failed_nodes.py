@@ -12,11 +12,14 @@ from tests.core.queues import of_cpu
 from tests.core.topology.cluster import Cluster, names
 from tidegate.contracts import facts
 from tidegate.contracts.codec import type_name
-from tidegate.contracts.decision_kinds.placements import NodeFailed
+from tidegate.contracts.decision_kinds.placements import NodeFailed, SecondPassFailed
 from tidegate.contracts.decisions import WorkloadEvicted
+from tidegate.core.decide import VERSION
+from tidegate.core.quota.readiness import PROVISIONING
 from tidegate.core.topology.cluster import topologies
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, PodSet, TopologyRequest
+from tidegate.model.policy import Policy
 from tidegate.model.quota import CheckRule, Quota
 from tidegate.model.topology import HOSTNAME, Taint, unpack
 
@@ -98,6 +101,57 @@ def test_pods_of_an_elastic_job_may_name_any_of_its_slices() -> None:
     assert cluster.decide() == []
     tell(cluster, lost)
     assert names(cluster.decide()) == ["NodeFailed", "TopologyAssigned"]
+
+
+def test_a_workload_that_lost_several_nodes_at_once_begins_anew() -> None:
+    cluster = Cluster(4)
+    cluster.job("a", 4, "rack")
+    cluster.decide()
+    lost = list(cluster.where("a"))
+    assert len(lost) == 2
+    cluster.fold(*(facts.NodeRemoved(at_us=0, name=name) for name in lost))
+    decisions = cluster.decide()
+    assert names(decisions)[:3] == ["NodeFailed", "NodeFailed", "WorkloadEvicted"]
+    [evicted] = [decision for decision in decisions if isinstance(decision, WorkloadEvicted)]
+    assert evicted.reason == "NodeFailures"
+    assert evicted.message == (
+        f"No other place for the pods of node {', '.join(sorted(lost))}: "
+        "more than one of its nodes failed."
+    )
+    cluster.fold(facts.WorkloadStopped(at_us=0, workload="n/a", uid="a"))
+    assert "WorkloadAdmitted" in names(cluster.decide())
+    assert not set(lost) & set(cluster.where("a"))
+
+
+def test_without_the_gate_pods_wait_for_their_node(cluster: Cluster) -> None:
+    off = Policy(rules=VERSION, gates={"TASFailedNodeReplacement": False})
+    cluster.fold(facts.PolicyConfigured(at_us=0, name="policy", policy=off))
+    [lost] = cluster.where("a")
+    cluster.fold(facts.NodeRemoved(at_us=0, name=lost))
+    assert names(cluster.decide()) == ["NodeFailed"]
+    assert list(cluster.where("a")) == [lost]
+
+
+def test_nodes_that_were_provisioned_are_waited_for_until_all_pods_fit() -> None:
+    cluster = Cluster(0)
+    spec = of_cpu({"hosts": Quota(nominal=100_000)})
+    cluster.fold(
+        facts.CheckDefined(at_us=0, name="c", controller=PROVISIONING, active=True),
+        facts.ClusterQueueDefined(
+            at_us=0, name="cq", spec=replace(spec, checks=(CheckRule(name="c"),))
+        ),
+    )
+    cluster.job("a", 4, "rack")
+    assert "QuotaReserved" in names(cluster.decide())
+    cluster.node(0)
+    cluster.fold(facts.CheckReported(at_us=0, workload="n/a", uid="a", check="c", state="Ready"))
+    [failed] = cluster.decide()
+    assert isinstance(failed, SecondPassFailed)
+    assert failed.message == "only 2 of 4 pods fit"
+    assert cluster.state.workloads["n/a"].phase == "reserved"
+    cluster.node(1)
+    assert names(cluster.decide()) == ["TopologyAssigned", "WorkloadAdmitted", "StartOrdered"]
+    assert cluster.where("a") == {"x0": 2, "x1": 2}
 
 
 @pytest.mark.parametrize("gone", [True, False], ids=["gone", "not ready"])
