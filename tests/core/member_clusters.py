@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from msgspec.structs import replace
@@ -62,8 +63,12 @@ class Hub:
         preemption: Preemption | None = None,
         listed: tuple[observations.JobObserved, ...] = (),
         own: tuple[observations.JobObserved, ...] = (),
+        listed_in: Mapping[str, tuple[observations.JobObserved, ...]] | None = None,
     ) -> Hub:
-        """Let everything be listed once; the members list these jobs, and the hub its own."""
+        """Let everything be listed once; all members list these jobs, and the hub its own.
+
+        ``listed_in``: only these members list jobs, each its own.
+        """
         quota = Quota(nominal=4_000)
         spec = of_cpu({"own": quota, "east": quota, "west": quota}, preemption=preemption)
         self.bus.tell(
@@ -90,8 +95,8 @@ class Hub:
             *own,
             completed(5, *(each.uid for each in own)),
         )
-        for name in MEMBERS:
-            self.join(name, *listed)
+        for name, jobs in (listed_in or dict.fromkeys(MEMBERS, listed)).items():
+            self.join(name, *jobs)
         return self
 
     def join(self, name: str, *jobs: observations.JobObserved) -> list[FactEvent]:
