@@ -21,9 +21,15 @@ from tests.outages.test_three_servers import api_server
 from tidegate.cluster.supervisor import Program, Supervisor
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import QuotaReleased, QuotaReserved
-from tidegate.contracts.facts import WorkloadAdopted, WorkloadFinished, WorkloadRemoved
+from tidegate.contracts.facts import (
+    PodsReclaimed,
+    WorkloadAdopted,
+    WorkloadFinished,
+    WorkloadRemoved,
+)
 from tidegate.kube.client import KubernetesClient
 from tidegate.kube.ports import MERGE_PATCH
+from tidegate.model.podset import PodSetAssignment
 from tidegate.ports import free_ports
 
 Object = dict[str, Any]
@@ -86,21 +92,30 @@ class World:
 
 
 def _charged(ledger: SqlLedger) -> Iterator[Counter[str]]:
-    """Yield what is charged of each flavor behind each entry, in milli-CPU."""
-    held = dict[str, tuple[str, int]]()
+    """Yield what is charged of each flavor behind each entry, in milli-CPU.
+
+    A pod that is over gives its part back while others of its podset or job still run.
+    """
+    assigned = dict[str, tuple[PodSetAssignment, ...]]()
+    reclaimed = dict[str, dict[str, int]]()
     for entry in ledger.read():
         event = decode(entry.payload)
         match event:
             case QuotaReserved() | WorkloadAdopted():
-                milli = sum(podset.usage["cpu"] for podset in event.assignment)
-                held[event.workload] = event.assignment[0].flavors["cpu"], milli
+                assigned[event.workload] = event.assignment
+            case PodsReclaimed():
+                reclaimed[event.workload] = event.reclaimable
             case QuotaReleased() | WorkloadFinished() | WorkloadRemoved():
-                held.pop(event.workload, None)
+                assigned.pop(event.workload, None)
             case _:
                 continue
         charged = Counter[str]()
-        for flavor, milli in held.values():
-            charged[flavor] += milli
+        for workload, assignment in assigned.items():
+            for podset in assignment:
+                done = reclaimed.get(workload, {}).get(podset.name, 0)
+                running = podset.count - min(done, podset.count)
+                milli = podset.usage["cpu"] * running // podset.count
+                charged[podset.flavors["cpu"]] += milli
         yield charged
 
 
