@@ -31,6 +31,7 @@ def test_the_size_of_a_turn_changes_nothing_by_rules_of_kueue_either(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3_600)
 def test_it_holds_for_thousands_of_scenarios() -> None:
     wrong = [seed for seed in range(100, 2_100) if journal(seed, fast) != journal(seed, slow)]
     assert wrong == []

@@ -28,6 +28,7 @@ def test_copies_are_made_and_removed_and_jobs_preempted_for_others() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1_800)
 def test_it_holds_for_hundreds_of_scenarios() -> None:
     wrong = [seed for seed in range(2_000, 2_300) if journal(seed, fast) != journal(seed, slow)]
     assert wrong == []

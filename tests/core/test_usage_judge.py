@@ -23,6 +23,7 @@ def test_the_size_of_a_turn_and_a_new_leader_change_no_decision(seed: int, mode:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1_800)
 def test_it_holds_for_hundreds_of_scenarios() -> None:
     wrong = [seed for seed in range(2_000, 2_500) if journal(seed, fast) != journal(seed, slow)]
     assert wrong == []

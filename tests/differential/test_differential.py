@@ -38,6 +38,7 @@ def test_no_random_scenario_runs_in_circles() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3_600)
 def test_no_random_scenario_of_ten_thousand_runs_in_circles() -> None:
     outcome = try_seeds(0, 10_000, "tidegate")
     assert not outcome.failed, "\n".join(tell([outcome], verbose=False))

@@ -32,6 +32,7 @@ def test_how_many_shapes_of_requests_are_remembered_changes_no_placement(seed: i
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1_800)
 def test_it_holds_for_hundreds_of_scenarios() -> None:
     wrong = [seed for seed in range(300, 700) if journal(seed, fast) != journal(seed, slow)]
     assert wrong == []
