@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.cast import events_of, job_of, make_queues, submit, until
-from tests.e2e.living import Living, configured
+from tests.e2e.living import Living, clear, configured
 from tests.e2e.test_left_behind import is_reported, workload_of
 from tidegate.cli.doctor.left_workloads import left_behind
 from tidegate.cluster.running import run_services
@@ -25,6 +25,7 @@ NO_JOBS = BLOCKS + "integrations: {frameworks: [pod]}\n"
 async def test_a_framework_taken_out_lets_go_of_its_quota(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
+    await clear(api)  # a workload anywhere that holds quota and is not ready blocks all others
     await make_queues(api, {NAMESPACE: "2"})
     living = Living(api, NAMESPACE)
     async with run_services(configured(tmp_path, own_api, BLOCKS), print):
