@@ -64,13 +64,13 @@ def play(scenario: Scenario, mode: str) -> Verdict:
     return Verdict()
 
 
-def run_step(world: World, number: int, actions: list[Json]) -> Step:
-    """Act, then run cycles until nothing more follows."""
+def run_step(world: World, number: int, actions: list[Json], cycles_max: int = CYCLES_MAX) -> Step:
+    """Act, then run cycles until nothing more follows, or as many as are wanted."""
     acted = world.begin(number, actions)
     cycles: list[Json] = []
     idle = 0
     kueue = world.state.policy.compatibility == "kueue"
-    for _ in range(CYCLES_MAX):
+    for _ in range(cycles_max):
         resting = (kueue and idle == IDLE_CYCLES) or settled(world.state)
         if resting and not world.wait():
             return Step(acted, cycles, settled=True)

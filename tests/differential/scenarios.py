@@ -76,7 +76,12 @@ def beginning(scenario: Scenario, mode: str) -> list[FactEvent]:
     """Return the facts before step 0: the configuration and all objects but workloads."""
     given = scenario.input
     events = opening(_policy(scenario, mode))
-    events.append(facts.NamespaceDefined(at_us=T0_US, name=NAMESPACE))
+    for name, labels in {NAMESPACE: {}, **given.get("namespaces", {})}.items():
+        events.append(facts.NamespaceDefined(at_us=T0_US, name=name, labels=labels))
+    for obj in given.get("priorityClasses", ()):
+        events.append(facts.PriorityClassDefined(at_us=T0_US, **obj))
+    for name in given.get("checks", ()):
+        events.append(facts.CheckDefined(at_us=T0_US, name=name, controller="", active=True))
     for obj in given.get("topologies", ()):
         levels = tuple(obj["levels"])
         events.append(facts.TopologyDefined(at_us=T0_US, name=obj["name"], levels=levels))
@@ -91,12 +96,7 @@ def beginning(scenario: Scenario, mode: str) -> list[FactEvent]:
     ]
     for obj in given["clusterQueues"]:
         events.append(queue_defined(scenario, obj["name"], obj["spec"], T0_US))
-    for obj in given["localQueues"]:
-        leads = specs.local_queue(obj)
-        events.append(
-            facts.LocalQueueDefined(at_us=T0_US, name=obj["name"], namespace=NAMESPACE, spec=leads)
-        )
-    return events
+    return events + [local_queue_defined(obj, T0_US) for obj in given["localQueues"]]
 
 
 def consumed(scenario: Scenario) -> list[LocalQueueUsageSampled]:
@@ -121,12 +121,23 @@ def consumed(scenario: Scenario) -> list[LocalQueueUsageSampled]:
 def queue_defined(
     scenario: Scenario, name: str, spec: Json, at_us: int
 ) -> facts.ClusterQueueDefined:
-    """Return the fact of a ClusterQueue; it takes workloads of every namespace."""
+    """Return the fact of a ClusterQueue; without a selector it takes all namespaces."""
     read_spec: ClusterQueueSpec = specs.cluster_queue(spec, fair=scenario.fair)
+    selector = read_spec.namespace_selector or LabelSelector()
     return facts.ClusterQueueDefined(
         at_us=at_us,
         name=name,
-        spec=msgspec.structs.replace(read_spec, namespace_selector=LabelSelector()),
+        spec=msgspec.structs.replace(read_spec, namespace_selector=selector),
+    )
+
+
+def local_queue_defined(document: Json, at_us: int) -> facts.LocalQueueDefined:
+    """Return the fact of a LocalQueue; its fields are beside its name."""
+    return facts.LocalQueueDefined(
+        at_us=at_us,
+        name=document["name"],
+        namespace=document.get("namespace", NAMESPACE),
+        spec=specs.local_queue(document),
     )
 
 
@@ -152,6 +163,7 @@ def _policy(scenario: Scenario, mode: str) -> Policy:
         compatibility="kueue" if mode == "kueue" else "tidegate",
         fair_sharing=tuple(fair),
         admission_fair_sharing=_by_usage(scenario.config.get("admissionFairSharing")),
+        gates=scenario.config.get("gates", {}),
         repair_after_us=NEVER_US,
     )
 
@@ -166,16 +178,19 @@ def _by_usage(obj: Json | None) -> AdmissionFairSharing | None:
 
 
 def _submitted(document: Json) -> facts.WorkloadSubmitted:
-    name = document["name"]
+    name, namespace = document["name"], document.get("namespace", NAMESPACE)
     return facts.WorkloadSubmitted(
         at_us=T0_US,
-        workload=key(name),
+        workload=f"{namespace}/{name}",
         uid=name,
-        job=ObjectRef(kind="workload", namespace=NAMESPACE, name=name, uid=name),
+        job=ObjectRef(kind="workload", namespace=namespace, name=name, uid=name),
         queue=document["queue"],
         priority=document.get("priority", 0),
         created_us=T0_US + int(document["created"] * SECOND_US),
         podsets=tuple(_podset(podset) for podset in document["podSets"]),
+        elastic=document.get("elastic", False),
+        replaces=f"{namespace}/{document['replaces']}" if "replaces" in document else "",
+        pod_priority_class=document.get("podPriorityClass", ""),
     )
 
 

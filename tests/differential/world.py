@@ -12,13 +12,14 @@ import msgspec
 
 from tests.conformance.cases import Json
 from tests.differential.scenarios import (
+    NAMESPACE,
     SECOND_US,
     T0_US,
     Scenario,
     beginning,
     cohort_defined,
     consumed,
-    key,
+    local_queue_defined,
     queue_defined,
     submissions,
 )
@@ -110,12 +111,16 @@ class World:
     def finish(self, action: Json) -> list[FactEvent]:
         """Return the fact of a job that succeeded."""
         name = action["workload"]
-        return [facts.WorkloadFinished(at_us=self.now_us, workload=key(name), uid=name)]
+        return [
+            facts.WorkloadFinished(at_us=self.now_us, workload=self.asked[name].workload, uid=name)
+        ]
 
     def delete(self, action: Json) -> list[FactEvent]:
         """Return the fact of an object that is gone."""
         name = action["workload"]
-        return [facts.WorkloadRemoved(at_us=self.now_us, workload=key(name), uid=name)]
+        return [
+            facts.WorkloadRemoved(at_us=self.now_us, workload=self.asked[name].workload, uid=name)
+        ]
 
     def activate(self, action: Json) -> list[FactEvent]:
         """Return the fact of ``spec.active`` having become true, or false."""
@@ -132,7 +137,10 @@ class World:
         done[action["podSet"]] = action["count"]
         return [
             facts.PodsReclaimed(
-                at_us=self.now_us, workload=key(name), uid=name, reclaimable=dict(done)
+                at_us=self.now_us,
+                workload=self.asked[name].workload,
+                uid=name,
+                reclaimable=dict(done),
             )
         ]
 
@@ -145,15 +153,21 @@ class World:
         """Return the fact of a Cohort's new spec."""
         return [cohort_defined(action["cohort"], action["spec"], self.now_us)]
 
-    def _changed(
-        self, name: str, *, active: bool | None = None, priority: int | None = None
-    ) -> list[FactEvent]:
-        was = self.asked[name]
-        now = msgspec.structs.replace(
-            was,
-            active=was.active if active is None else active,
-            priority=was.priority if priority is None else priority,
-        )
+    def update_local_queue(self, action: Json) -> list[FactEvent]:
+        """Return the fact of a LocalQueue's new fields."""
+        return [local_queue_defined(action["localQueue"], self.now_us)]
+
+    def remove_local_queue(self, action: Json) -> list[FactEvent]:
+        """Return the fact that a LocalQueue is deleted."""
+        name = action["localQueue"]
+        return [facts.LocalQueueRemoved(at_us=self.now_us, name=name, namespace=NAMESPACE)]
+
+    def set_queue(self, action: Json) -> list[FactEvent]:
+        """Return the fact of another LocalQueue's name."""
+        return self._changed(action["workload"], queue=action["queue"])
+
+    def _changed(self, name: str, **fields: object) -> list[FactEvent]:
+        now = msgspec.structs.replace(self.asked[name], **fields)
         self.asked[name] = now
         return [
             facts.WorkloadChanged(
@@ -164,6 +178,8 @@ class World:
                 priority=now.priority,
                 podsets=now.podsets,
                 active=now.active,
+                elastic=now.elastic,
+                replaces=now.replaces,
             )
         ]
 
@@ -175,7 +191,10 @@ _ACTIONS: dict[str, Callable[[World, Json], list[FactEvent]]] = {
     "deactivate": World.activate,
     "activate": World.activate,
     "setPriority": World.set_priority,
+    "setQueue": World.set_queue,
     "reclaimablePods": World.reclaim,
     "updateClusterQueue": World.update_queue,
     "updateCohort": World.update_cohort,
+    "updateLocalQueue": World.update_local_queue,
+    "removeLocalQueue": World.remove_local_queue,
 }
