@@ -13,7 +13,7 @@ import msgspec
 from tidegate.core.flavors.eligibility import asks_for_topology, mismatch
 from tidegate.core.members.placing import flavor_refusal, takes
 from tidegate.core.members.standing import elsewhere
-from tidegate.core.quota.charging import moves, replaced
+from tidegate.core.quota.charging import PODS, moves, replaced
 from tidegate.core.quota.tree import Cell, free, level
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
@@ -274,17 +274,17 @@ def _elsewhere(question: Question, spec: FlavorSpec) -> str:
 def _off_topology(question: Question, podset: PodSet, slot: Slot) -> str:
     """Return why a podset may not use a flavor because of topologies; "": it may.
 
-    A flavor that has no quota of the pods' requests is not checked.
+    A flavor without a topology need have none if it has no quota of what the pods request.
     """
     cq, state = question.cq, question.state
     asks = asks_for_topology(podset)
     if not asks and not cq.has_topologies:
         return ""
-    if asks:
-        raw = pod_requests_of(state, question.workload, podset)
-        if not any(raw.get(name) for name in slot.cells):
-            return ""
     assert slot.spec is not None
+    if asks and not slot.spec.topology:
+        raw = pod_requests_of(state, question.workload, podset)
+        if not any(name in raw for name in slot.cells if name != PODS):
+            return ""
     return topology_mismatch(state, podset, slot.spec, only=cq.only_topologies)
 
 

@@ -175,6 +175,7 @@ def mismatch(state: State, podset: PodSet, spec: FlavorSpec, *, only: bool) -> s
     named = (
         topology_request.required or topology_request.preferred,
         topology_request.slice_required,
+        *(layer.level for layer in topology_request.layers),
     )
     missing = [level for level in named if level and level not in defined.levels]
     return f"its topology has no level {missing[0]}" if missing else ""
