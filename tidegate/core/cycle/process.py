@@ -97,7 +97,7 @@ def process(context: DecideContext, nominee: Nominee) -> None:
         return
     if not proposal.targets and not context.place_now(nominee.workload, proposal.assignment):
         return  # an earlier entry took its nodes, and there are no others
-    late = overlaps(context, proposal) or _came_too_late(context, nominee, proposal)
+    late = overlaps(context, nominee, proposal) or _came_too_late(context, nominee, proposal)
     if late or not fits_after(context, nominee, proposal):
         return
     yields = _yields_to_owners(nominee)
@@ -105,8 +105,13 @@ def process(context: DecideContext, nominee: Nominee) -> None:
         take(context, nominee, proposal)
 
 
-def overlaps(context: DecideContext, proposal: Proposal) -> bool:
-    """Tell whether one of an entry's targets was preempted earlier in this cycle."""
+def overlaps(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
+    """Tell whether one of an entry's targets was preempted earlier in this cycle.
+
+    The slice that it replaces is one, too: its job is ordered to stop.
+    """
+    if nominee.workload.replaces in context.victims:
+        return True
     return any(target.workload.key in context.victims for target in proposal.targets)
 
 

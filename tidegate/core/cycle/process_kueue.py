@@ -27,22 +27,22 @@ def process(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
     context: DecideContext, nominee: Nominee
 ) -> None:
     """Admit an entry, let it preempt, or set its reason: the steps of behaviour.md 3.4."""
-    proposal, policy = nominee.proposal, context.state.policy
+    proposal = nominee.proposal
     is_variant = nominee.workload.variant_of
     if proposal is None or (is_variant and attend_variant(context, nominee, proposal)):
         return
     if proposal.assignment.mode == "Fit" and waits_for_pods(context.state, nominee):
         return
-    overlap = overlaps(context, proposal)
+    overlap = overlaps(context, nominee, proposal)
     if not overlap and _lost_its_place(context, nominee, proposal):
         proposal = _recompute(context, nominee, proposal)
-        overlap = overlaps(context, proposal)
-    elif overlap and gate(policy, "RecomputeAssignmentUponPreemptionTargetsOverlap"):
+        overlap = overlaps(context, nominee, proposal)
+    elif overlap and _recomputes(context, nominee):
         proposal = _recompute(context, nominee, proposal)
         if proposal.assignment.mode == "Fit":
             _defer(context, nominee)
             return
-        overlap = overlaps(context, proposal)
+        overlap = overlaps(context, nominee, proposal)
     if not proposal.works:
         _fail(context, nominee, proposal)
     elif proposal.targets and is_gated(context, nominee):
@@ -53,6 +53,13 @@ def process(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
         _skip(nominee, "another workload took the quota in this cycle")
     else:
         take(context, nominee, proposal)
+
+
+def _recomputes(context: DecideContext, nominee: Nominee) -> bool:
+    """Tell whether an entry whose targets leave already is proposed again without them."""
+    if nominee.workload.replaces in context.victims:
+        return False  # what is left of its job is not known before the older slice has stopped
+    return gate(context.state.policy, "RecomputeAssignmentUponPreemptionTargetsOverlap")
 
 
 def _fail(context: DecideContext, nominee: Nominee, proposal: Proposal) -> None:
@@ -122,7 +129,7 @@ def _reserve(context: DecideContext, nominee: Nominee, proposal: Proposal) -> No
     Source: behaviour.md 3.4, step 5.
     """
     cells = nominee.cq.node.cells
-    borrows = nominee.borrows > 0
+    borrows = proposal.assignment.borrows > 0
     charges: list[tuple[FlavorResource, int]] = []
     for fr, units in proposal.assignment.usage.items():
         cell: Cell = cells[fr]
