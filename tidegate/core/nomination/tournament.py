@@ -30,6 +30,7 @@ class Rules(msgspec.Struct, frozen=True):
     preemptors_first: bool
     owners_first: bool
     by_priority: bool
+    exact_shares: bool
 
 
 class Champion(msgspec.Struct, kw_only=True, eq=False):
@@ -60,7 +61,7 @@ def in_turns(state: State, entries: Iterable[Nominee]) -> Iterator[Nominee]:
         if len(nominees) == 1 or not any(_acts(nominee) for nominee in nominees):
             yield from nominees  # at most one entry, or none that can act: order does not matter
         else:
-            yield from _tournament(state.policy, nominees)
+            yield from _tournament(state, nominees)
 
 
 def _acts(entry: Nominee) -> bool:
@@ -69,13 +70,14 @@ def _acts(entry: Nominee) -> bool:
     return proposal is not None and (proposal.assignment.mode == "Fit" or bool(proposal.targets))
 
 
-def _tournament(policy: Policy, entries: list[Nominee]) -> Iterator[Nominee]:
-    rules = rules_of(policy)
+def _tournament(state: State, entries: list[Nominee]) -> Iterator[Nominee]:
+    rules = rules_of(state)
     seats: dict[int, _Seat] = {}
     for entry in entries:
         seat = _seat(seats, entry.cq.node)
-        place = place_of(policy, rules, entry.workload)
-        seat.champion = champion_of(seat.node, entry, entry.usage, place)
+        place = place_of(state.policy, rules, entry.workload)
+        requested = {fr: amount for fr, amount in entry.usage.items() if amount > 0}
+        seat.champion = champion_of(rules, seat.node, entry, requested, place)
     root = seats[id(entries[0].cq.tree.root)]
     _fill(rules, root)
     while (best := root.champion) is not None:
@@ -84,12 +86,14 @@ def _tournament(policy: Policy, entries: list[Nominee]) -> Iterator[Nominee]:
         _leave(rules, seats[id(best.entry.cq.node)])
 
 
-def rules_of(policy: Policy) -> Rules:
-    """Return the settings of a policy that order the entries."""
+def rules_of(state: State) -> Rules:
+    """Return the settings of the policy that order the entries."""
+    policy = state.policy
     return Rules(
         preemptors_first=gate(policy, "PrioritizePreemptorWorkloads"),
         owners_first=gate(policy, "FairSharingPrioritizeNonBorrowing"),
         by_priority=gate(policy, "PrioritySortingWithinCohort"),
+        exact_shares=state.scan.exact_shares,
     )
 
 
@@ -138,13 +142,16 @@ def crowned(
             best, came_from = champion, child
     if best is None:
         return None
-    return champion_of(node, best.entry, passed_on(came_from, best.amounts), best.place)
+    return champion_of(rules, node, best.entry, passed_on(came_from, best.amounts), best.place)
 
 
 def champion_of(
-    node: Node, entry: Entry, amounts: Mapping[FlavorResource, int], place: Place
+    rules: Rules, node: Node, entry: Entry, amounts: Mapping[FlavorResource, int], place: Place
 ) -> Champion:
-    """Return an entry as a node's champion; ``amounts`` is its usage that reaches the node."""
+    """Return an entry as a node's champion.
+
+    ``amounts``: its usage that reaches the node, of each flavor-resource that it requests.
+    """
     borrows = False
     if node.parent is not None:
         for fr, amount in amounts.items():
@@ -155,7 +162,7 @@ def champion_of(
     return Champion(
         entry=entry,
         amounts=amounts,
-        share=share(node, amounts),
+        share=share(node, amounts, as_double=not rules.exact_shares),
         borrows=borrows,
         place=place,
     )

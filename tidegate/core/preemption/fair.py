@@ -146,12 +146,16 @@ def _greatest_queue(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
     return None, Share()
 
 
+def _share(state: _Fair, node: Node) -> Share:
+    return share(node, as_double=not state.trial.state.scan.exact_shares)
+
+
 def _rank_of(state: _Fair, queue: Node) -> _Rank | None:
     """Return a queue's rank among its siblings; None: it has no candidates."""
     workloads = state.queues.get(queue.name)
     if not workloads or not _may_give(state, queue):
         return None
-    return _Rank(queue=queue, share=share(queue), first=state.trial.key(workloads[0]))
+    return _Rank(queue=queue, share=_share(state, queue), first=state.trial.key(workloads[0]))
 
 
 def _may_give(state: _Fair, queue: Node) -> bool:
@@ -178,7 +182,7 @@ def _greatest_cohort(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
             if not borrows(child) and child not in state.path:
                 state.giving.discard(id(child))
                 continue
-            fair_share = state.shares[id(child)] = share(child)
+            fair_share = state.shares[id(child)] = _share(state, child)
         if best is None or not fair_share < best_share:
             best, best_share = child, fair_share
     return best, best_share
@@ -206,7 +210,7 @@ def _first_pass(state: _Fair, *, within: bool) -> bool:
 def _take_fairly(state: _Fair, queue: Node, *, final: bool) -> bool:
     """Take a queue's first candidate that the first strategy allows; keep others for the second."""
     own, other = _almost_common(state, queue)
-    preemptor, before = share(own), share(other)
+    preemptor, before = _share(state, own), _share(state, other)
     workloads = state.queues[queue.name]
     if preemptor.boundless and not before.boundless:
         state.retry.extend(workloads)
@@ -215,7 +219,7 @@ def _take_fairly(state: _Fair, queue: Node, *, final: bool) -> bool:
     while workloads:
         workload = workloads.popleft()
         state.trial.take_out(workload)
-        if preemptor <= share(other) if final else preemptor < before:
+        if preemptor <= _share(state, other) if final else preemptor < before:
             return _note(state, workload, "InCohortFairSharing")
         state.trial.put_back(workload)
         state.retry.append(workload)
@@ -255,7 +259,7 @@ def _second_pass(state: _Fair) -> bool:
         state.gave.add(id(queue))
         own, other = _almost_common(state, queue)
         workload = state.queues.pop(queue.name)[0]
-        if share(own) < share(other):
+        if _share(state, own) < _share(state, other):
             _take(state, workload, "InCohortFairSharing")
             if _fits(state):
                 return True

@@ -1,7 +1,7 @@
 """Fair sharing: the dominant resource share of a node, its borrowing over the lendable amount.
 
 A share is a fraction of integers, so two shares compare by cross-multiplication. Only reports round
-shares.
+shares; with ``compatibility: kueue`` two of them compare as Kueue's rounded ones do.
 
 Source: behaviour.md 6.4; conformance/dominant-share.
 """
@@ -13,6 +13,7 @@ from decimal import Context, Decimal
 
 import msgspec
 
+from tidegate.core.quota.doubles import nearest
 from tidegate.core.quota.tree import INFINITE, Node
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import UNLIMITED
@@ -34,11 +35,14 @@ class Share(msgspec.Struct, frozen=True, eq=False):
     resource: str = ""  # the dominant resource; empty: it borrows nothing that could be lent
     borrowing: bool = False
     rank: int = 0  # less or equal if the share is less; equal shares have equal ranks
+    as_double: bool = False  # the rank alone compares: it is the one of Kueue's double
 
     def __lt__(self, other: Share) -> bool:
         """Tell whether this share is less."""
         if self.rank != other.rank:
             return self.rank < other.rank
+        if self.as_double:
+            return False
         if self.boundless != other.boundless:
             return other.boundless
         return self.over * other.under < other.over * self.under
@@ -65,8 +69,13 @@ ZERO = Share()
 """The least share: nothing is borrowed."""
 
 
-def share(node: Node, extra: Mapping[FlavorResource, int] = _NOTHING) -> Share:
-    """Return a node's share, with ``extra`` counted as if it were used; ZERO at a root."""
+def share(
+    node: Node, extra: Mapping[FlavorResource, int] = _NOTHING, *, as_double: bool = False
+) -> Share:
+    """Return a node's share, with ``extra`` counted as if it were used; ZERO at a root.
+
+    ``as_double``: it compares with others as Kueue's double of it does.
+    """
     if node.parent is None:
         return ZERO
     borrowed: dict[str, int] = {}
@@ -76,7 +85,7 @@ def share(node: Node, extra: Mapping[FlavorResource, int] = _NOTHING) -> Share:
             above += extra[fr]
         if above > 0 and cell.known:
             borrowed[fr.resource] = borrowed.get(fr.resource, 0) + above
-    return _dominant(node, borrowed) if borrowed else ZERO
+    return _dominant(node, borrowed, as_double=as_double) if borrowed else ZERO
 
 
 def counted(node: Node) -> list[FlavorResource]:
@@ -110,7 +119,7 @@ def borrows(node: Node) -> bool:
     return node.parent is not None and any(c.usage > c.quota for c in node.cells.values())
 
 
-def _dominant(node: Node, borrowed: Mapping[str, int]) -> Share:
+def _dominant(node: Node, borrowed: Mapping[str, int], *, as_double: bool = False) -> Share:
     resource, over, under = "", 0, 1
     for name, above in borrowed.items():
         lent = node.lendable.get(name, 0)
@@ -118,13 +127,28 @@ def _dominant(node: Node, borrowed: Mapping[str, int]) -> Share:
         if lent > 0 and (more > 0 or (more == 0 and name < resource)):  # ties: the first name
             resource, over, under = name, above, lent
     boundless = node.weight == 0 and over > 0
+    weight = node.weight or WEIGHT_ONE
+    rank = _rank_of_double(over, under, weight) if as_double else _rank(over, under, weight)
     over *= WEIGHT_ONE
-    under *= node.weight or WEIGHT_ONE
+    under *= weight
     return Share(
         over=over,
         under=under,
         boundless=boundless,
         resource=resource,
         borrowing=True,
-        rank=(_BOUNDLESS if boundless else 0) + (over << _RANK_BITS) // under,
+        rank=(_BOUNDLESS if boundless else 0) + rank,
+        as_double=as_double,
     )
+
+
+def _rank(over: int, under: int, weight: int) -> int:
+    return (over * WEIGHT_ONE << _RANK_BITS) // (under * weight)
+
+
+def _rank_of_double(over: int, under: int, weight: int) -> int:
+    """Return the rank of Kueue's share of a ratio, in thousandths and divided by the weight."""
+    if not over:
+        return 0
+    ratio = nearest(over, 1).times(_SCALE).over(nearest(under, 1))
+    return ratio.over(nearest(weight, WEIGHT_ONE)).rank
