@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidegate.core.preemption.bounds import Preemptor, below, limit_of, may_suffice, upwards
-from tidegate.core.preemption.trial import takes_more
+from tidegate.core.preemption.trial import never_preempts, takes_more
 from tidegate.core.quota.tree import Cell, Node, free
 from tidegate.core.state.cluster_queues import Lack
 from tidegate.core.state.state import State
@@ -56,7 +56,7 @@ def _may_evict(asking: Preemptor) -> bool:
     """Tell whether a preemptor may have any candidate. Costs O(ClusterQueues of the tree)."""
     cq, rights = asking.cq, asking.rights
     rules = cq.spec.preemption
-    if rights.never and asking.state.policy.preemption_policy_never:
+    if never_preempts(asking.state, rights.never):
         return False
     if _has_below(cq.counted, limit_of(rights.priority, rules.within_cluster_queue)):
         return True

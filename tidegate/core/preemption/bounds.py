@@ -19,7 +19,12 @@ from tidegate.core.preemption.sums import (
     sums_of,
     usage_below,
 )
-from tidegate.core.preemption.trial import is_displaced, may_move_shares, within_quota
+from tidegate.core.preemption.trial import (
+    is_displaced,
+    may_move_shares,
+    never_preempts,
+    within_quota,
+)
 from tidegate.core.quota.shares import Share, share
 from tidegate.core.quota.tree import Cell, Node, free, unused_guarantee
 from tidegate.core.state.cluster_queues import ClusterQueueState, Span
@@ -52,7 +57,7 @@ def may_suffice(asking: Preemptor, cell: Cell, units: int) -> bool:
     unused = free(cell)
     if units <= unused:
         return True
-    if rights.never and asking.state.policy.preemption_policy_never:
+    if never_preempts(asking.state, rights.never):
         return False
     if tree.spans_at != tree.stamp:
         tree.spans, tree.spans_at = {}, tree.stamp

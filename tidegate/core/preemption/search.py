@@ -19,7 +19,7 @@ from tidegate.core.flavors.placing import seat
 from tidegate.core.preemption.bounds import may_suffice, preemptor_of
 from tidegate.core.preemption.classic import classic
 from tidegate.core.preemption.fair import fair
-from tidegate.core.preemption.trial import Target, Trial
+from tidegate.core.preemption.trial import Target, Trial, never_preempts
 from tidegate.core.quota.charging import flavor_resource
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.tree import Cell, add, level, remove
@@ -63,7 +63,6 @@ def needed(assignment: Assignment) -> tuple[FlavorResource, ...]:
     cells = {
         flavor_resource(choice.flavor, resource): None
         for podset in assignment.podsets
-        if not podset.fits
         for resource, choice in podset.choices.items()
         if choice.mode != FIT
     }
@@ -91,7 +90,7 @@ def find(  # noqa: PLR0913, PLR0917 - the preemptor and its requests
         amounts=amounts,
         placeable=placeable,
     )
-    if workload.never_preempts and state.policy.preemption_policy_never:
+    if never_preempts(state, workload.never_preempts):
         return []
     cells = cq.node.cells
     needed = ((cells[fr], amounts[fr]) for fr in trial.needs if fr in amounts)

@@ -109,6 +109,11 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
             self.put_back(target.workload)
 
 
+def never_preempts(state: State, never: bool) -> bool:  # noqa: FBT001 - as its class says
+    """Tell whether a workload preempts none; ``never``: its class has preemptionPolicy Never."""
+    return never and state.scan.honours_never and state.policy.preemption_policy_never
+
+
 def is_displaced(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
     """Tell whether a workload was preempted and therefore may not preempt in other ClusterQueues.
 

@@ -35,6 +35,10 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True):
     """Of equal victims, the one that loses the least work is preempted first: docs/adr/0014."""
     moves_for_good: bool
     """A displaced workload does not preempt its way back at once: docs/adr/0005 and 0013."""
+    honours_never: bool
+    """A PriorityClass's preemptionPolicy Never is honoured; else only its value counts."""
+    exact_shares: bool
+    """Shares compare as fractions; else as the doubles to which Kueue rounds them."""
 
 
 REQUEUE: dict[Literal["tidegate", "kueue"], Requeue] = {
@@ -43,9 +47,21 @@ REQUEUE: dict[Literal["tidegate", "kueue"], Requeue] = {
 }
 SCAN: dict[Literal["tidegate", "kueue"], Scan] = {
     "tidegate": Scan(
-        resumes=False, looks_back=True, counts_leaving=False, by_loss=True, moves_for_good=True
+        resumes=False,
+        looks_back=True,
+        counts_leaving=False,
+        by_loss=True,
+        moves_for_good=True,
+        honours_never=True,
+        exact_shares=True,
     ),
     "kueue": Scan(
-        resumes=True, looks_back=False, counts_leaving=True, by_loss=False, moves_for_good=False
+        resumes=True,
+        looks_back=False,
+        counts_leaving=True,
+        by_loss=False,
+        moves_for_good=False,
+        honours_never=False,
+        exact_shares=False,
     ),
 }
