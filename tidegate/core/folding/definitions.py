@@ -30,7 +30,7 @@ from tidegate.contracts.fact_kinds.definitions import (
 )
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.folding import timing
-from tidegate.core.queueing.heads import leave, place, wake
+from tidegate.core.queueing.heads import leave, place, unstick, wake
 from tidegate.core.queueing.quota_ops import resolve
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.definition_kinds import keep_namespace
@@ -216,7 +216,9 @@ def _lead(state: State, local_queue: str) -> None:
 def to_queue(state: State, workload: Workload, cluster_queue: str) -> None:
     """Queue a pending workload in a ClusterQueue, which need not exist."""
     leave(state, workload)
-    workload.cluster_queue = cluster_queue
+    if workload.cluster_queue != cluster_queue:
+        unstick(state, workload)
+        workload.cluster_queue, workload.inadmissible = cluster_queue, False
     place(state, workload)
 
 

@@ -23,7 +23,7 @@ from tidegate.core.multikueue.nomination import TOGETHER
 from tidegate.core.multikueue.nomination import leave as leave_object
 from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.queueing.admission_checks import check_of
-from tidegate.core.queueing.heads import leave, place, wake
+from tidegate.core.queueing.heads import leave, place, unstick, wake
 from tidegate.core.queueing.quota_ops import give, note_checkpoint, recharge, resolve, take
 from tidegate.core.queueing.siblings import find_place, leave_family, revived, take_place_of
 from tidegate.core.quota.forest import forest
@@ -147,14 +147,8 @@ def _reclaims(state: State) -> bool:
 def _forget(state: State, workload: Workload) -> None:
     leave(state, workload)
     deadlines.forget(state, workload.key)
-    _unstick(state, workload)
+    unstick(state, workload)
     admission_fair_sharing.drop_penalty(state, workload)
-
-
-def _unstick(state: State, workload: Workload) -> None:
-    """Remove a workload's right to sort first in its ClusterQueue as a preemptor."""
-    if state.sticky.get(workload.cluster_queue) == workload.key:
-        del state.sticky[workload.cluster_queue]
 
 
 def _remove(state: State, workload: Workload) -> None:
@@ -211,7 +205,7 @@ def _change(state: State, workload: Workload, event: WorkloadChanged) -> None:
     if moved:
         leave(state, workload)
         _leave_queue(state, workload)
-        _unstick(state, workload)
+        unstick(state, workload)
     workload.version = max(workload.version, event.version)
     workload.queue, workload.podsets = event.queue, event.podsets
     workload.priority_class = event.priority_class
@@ -223,7 +217,8 @@ def _change(state: State, workload: Workload, event: WorkloadChanged) -> None:
     take_place_of(state, workload, event.replaces, elastic=event.elastic)
     workload.held_quota, workload.held_places = event.held_quota, event.held_places
     if before != (workload.podsets, workload.allowed_flavors, workload.preemption_gates):
-        workload.requests, workload.inadmissible, workload.scan = None, False, None
+        workload.requests, workload.scan = None, None
+    workload.inadmissible = False
     if workload.key in state.intents:
         intent = state.intents[workload.key]
         state.intents[workload.key] = replace(intent, void="the workload changed")
@@ -245,7 +240,7 @@ def _follow(state: State, workload: Workload, *, activated: bool) -> None:
     if workload.phase != "pending":
         return
     if not workload.active:
-        _unstick(state, workload)
+        unstick(state, workload)
         _wake_all(state, workload)
     leave(state, workload)
     workload.cluster_queue = state.objects.queue_of(workload.local_queue)

@@ -73,6 +73,16 @@ def is_queued(state: State, workload: Workload) -> bool:
     return all(ask(state, workload) is None for ask in _QUEUED)
 
 
+def is_listed(state: State, workload: Workload) -> bool:
+    """Tell whether Kueue's queue has a pending workload at all, offered or not."""
+    return all(ask(state, workload) is None for ask in (_deactivated, _local_queue, _gated))
+
+
+def is_selected(state: State, workload: Workload) -> bool:
+    """Tell whether a workload's namespace exists and its ClusterQueue selects it."""
+    return _namespace(state, workload) is None
+
+
 def unoffered(state: State, workload: Workload) -> Barrier | None:
     """Return why a workload's ClusterQueue does not offer it to a scheduling cycle."""
     return _first(_UNOFFERED, state, workload)

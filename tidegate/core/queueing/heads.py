@@ -13,7 +13,7 @@ from decimal import Decimal
 from heapq import heapify, heappop, heappush
 
 from tidegate.core.queueing import admission_fair_sharing
-from tidegate.core.queueing.admissibility import is_queued
+from tidegate.core.queueing.admissibility import is_listed, is_queued, is_selected
 from tidegate.core.quota.charging import shape_key
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
@@ -21,6 +21,7 @@ from tidegate.core.state.offering import first_of, mark_dirty, unpark
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Rank, Shape
 from tidegate.model.gates import gate
+from tidegate.model.podset import LabelSelector
 from tidegate.model.policy import Policy
 
 _LATER_US = 1_000
@@ -108,8 +109,16 @@ def place(state: State, workload: Workload) -> None:
         return
     if offered(state, workload):
         _push(state, cq, workload)
-    else:
-        cq.waiting[workload.key] = workload
+        return
+    cq.waiting[workload.key] = workload
+    if state.sticky and not is_listed(state, workload):
+        unstick(state, workload)
+
+
+def unstick(state: State, workload: Workload) -> None:
+    """Remove a workload's right to sort first in its ClusterQueue as a preemptor."""
+    if state.sticky.get(workload.cluster_queue) == workload.key:
+        del state.sticky[workload.cluster_queue]
 
 
 def leave(state: State, workload: Workload) -> None:
@@ -150,13 +159,28 @@ def _backs_off(state: State, workload: Workload) -> bool:
 
 
 def wake(state: State, tree: Tree) -> None:
-    """Offer all parked workloads of a tree's ClusterQueues again."""
+    """Offer all parked workloads of a tree's ClusterQueues again.
+
+    Kueue leaves those aside whose namespace a ClusterQueue does not select.
+    """
     for cq in tree.cluster_queues:
         cq.blocked = None
+        if state.requeue.by_event and cq.spec.namespace_selector != LabelSelector():
+            _part_unselected(state, cq)
         for shape in list(cq.shapes.values()):
             unpark(cq, shape)
         for workload in [workload for workload in cq.waiting.values() if workload.inadmissible]:
-            workload.inadmissible = False
+            if not state.requeue.by_event or is_selected(state, workload):
+                workload.inadmissible = False
+                place(state, workload)
+
+
+def _part_unselected(state: State, cq: ClusterQueueState) -> None:
+    """Park workloads whose namespace a ClusterQueue does not select without their shape."""
+    parked = [shape for shape in cq.shapes.values() if shape.inadmissible]
+    for workload in [workload for shape in parked for workload in _in(shape)]:
+        if not is_selected(state, workload):
+            workload.inadmissible = True
             place(state, workload)
 
 

@@ -185,7 +185,7 @@ def resolve(state: State, workload: Workload) -> None:
         _revalue(state, workload, priority)
     workload.priority, workload.never_preempts = priority, never
     if workload.phase == "pending":
-        workload.scan = None  # of another shape
+        workload.scan, workload.inadmissible = None, False  # of another shape
         place(state, workload)
 
 
