@@ -32,7 +32,15 @@ from tidegate.core.members.placing import OF_COPY
 from tidegate.core.members.standing import drained
 from tidegate.core.multikueue.dispatch import dispatch
 from tidegate.core.multikueue.leaving import is_withdrawn
-from tidegate.core.queueing.admissibility import CHECK_FAILED, INACTIVE, barrier
+from tidegate.core.queueing.admissibility import (
+    CHECK_FAILED,
+    INACTIVE,
+    LOCAL_QUEUE_STOPPED,
+    NO_CLUSTER_QUEUE,
+    NO_LOCAL_QUEUE,
+    TERMINATING,
+    barrier,
+)
 from tidegate.core.queueing.admission_checks import check_state, required_checks
 from tidegate.core.queueing.siblings import may_be_parent
 from tidegate.core.reconcile.inadmissible import reconcile_pending
@@ -55,6 +63,7 @@ _OF_CHECK = "AdmissionCheck"
 """Eviction reason of a workload whose admission check failed."""
 _STOPS_QUEUE = "ClusterQueueStopped"
 _STOPS_LOCAL = "LocalQueueStopped"
+_QUEUE_DELETED = (NO_LOCAL_QUEUE, LOCAL_QUEUE_STOPPED, NO_CLUSTER_QUEUE, TERMINATING)
 _BACKS_OFF = ("PodsReadyTimeout", _OF_CHECK)
 
 
@@ -126,13 +135,17 @@ def _differs(state: State, workload: Workload) -> list[DecisionEvent]:
 
 
 def _lost_its_right(state: State, workload: Workload) -> list[DecisionEvent]:
-    """Release a reservation whose workload may not be admitted any more; kueue mode admits it.
+    """Release a reservation whose workload may not be admitted any more.
+
+    Kueue admits it, unless one of its queues is deleted.
 
     An inactive ClusterQueue is no reason, since that ends when its check's controller is back; nor
     is a failed check, which evicts the workload.
     """
-    blocked_by = barrier(state, workload) if state.requeue.reconsiders else None
+    blocked_by = barrier(state, workload)
     if blocked_by is None or blocked_by.code in (INACTIVE, CHECK_FAILED):
+        return []
+    if not state.requeue.reconsiders and blocked_by.code not in _QUEUE_DELETED:
         return []
     released = QuotaReleased(**about(state, workload), reason=INADMISSIBLE)
     return [released, _requeued(state, workload, "")]
