@@ -32,6 +32,7 @@ from tidegate.core.state.state import Intent, State, Workload
 from tidegate.core.state.workload import Part, Slot
 from tidegate.model.gates import gate
 from tidegate.model.ids import FlavorResource
+from tidegate.model.podset import PodSet
 
 Outcome = Literal[
     "admitted",
@@ -178,7 +179,7 @@ def _fewer(
     only: Mapping[tuple[str, str], str] | None = None,
 ) -> Proposal | None:
     """Search the smallest reduction of pod counts that works, down to the podsets' minimums."""
-    full = [count(workload, podset) for podset in workload.podsets]
+    full = [_most(state, workload, podset) for podset in workload.podsets]
     spare = [
         max(0, pods - podset.min_count) if podset.min_count is not None else 0
         for pods, podset in zip(full, workload.podsets, strict=True)
@@ -197,6 +198,15 @@ def _fewer(
         else:
             low = step + 1
     return proposals.get(low)
+
+
+def _most(state: State, workload: Workload, podset: PodSet) -> int:
+    """Return the pods with which the search for fewer begins.
+
+    Kueue's begins with finished pods, too, unless all have: once admitted, these are not charged.
+    """
+    pods = count(workload, podset)
+    return podset.count if pods and not state.scan.looks_back else pods
 
 
 def direct_fit(context: DecideContext, cq: ClusterQueueState, workload: Workload) -> Nominee | None:
