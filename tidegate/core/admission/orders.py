@@ -10,7 +10,6 @@ Source: behaviour.md 9.2, 12.5, 15.4.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from msgspec.structs import replace
 
@@ -158,7 +157,8 @@ def contradiction(state: State, workload: Workload) -> str:
             labels=base.labels,
             node_selector={**selectors, **base.node_selector},
         )
-        message = _contradicting([("its flavor", start), *_updates(workload, assignment.name)])
+        wanted = [(f"check {name}", each) for name, each in workload.ready_updates(assignment.name)]
+        message = _contradicting([("its flavor", start), *wanted])
         if message:
             return f"Podset {assignment.name}: {message}."
     return ""
@@ -182,7 +182,7 @@ def _podset(state: State, workload: Workload, assignment: PodSetAssignment) -> P
     wishing = {podset.name for podset in workload.podsets if asks_for_topology(podset)}
     labels, annotations = dict(base.labels), dict(base.annotations)
     selector, tolerations = dict(base.node_selector), dict.fromkeys(base.tolerations)
-    for _, update in _updates(workload, assignment.name):
+    for _, update in workload.ready_updates(assignment.name):
         labels |= update.labels
         annotations |= update.annotations
         selector |= update.node_selector
@@ -222,18 +222,6 @@ def _of_flavors(state: State, workload: Workload, assignment: PodSetAssignment) 
         tolerations=tuple(tolerations),
         labels={PODSET_LABEL: assignment.name} | _queue_labels(state, workload),
     )
-
-
-def _updates(workload: Workload, podset: str) -> Iterator[tuple[str, PodSetUpdate]]:
-    """Yield each ready check's name and its update of a podset."""
-    for name in sorted(workload.checks):
-        state_of_check = workload.checks[name]
-        if state_of_check.state == "Ready":
-            yield from (
-                (f"check {name}", update)
-                for update in state_of_check.updates
-                if update.name == podset
-            )
 
 
 def _queue_labels(state: State, workload: Workload) -> dict[str, str]:

@@ -24,7 +24,7 @@ from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.admission.admit import start
 from tidegate.core.admission.orders import evicted
 from tidegate.core.flavors.choices import Assignment, PodSetChoice
-from tidegate.core.flavors.placing import request_of, seat
+from tidegate.core.flavors.placing import as_started, request_of, seat
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.queueing.admission_checks import are_ready
 from tidegate.core.state.state import State, Workload, about
@@ -55,12 +55,13 @@ def second_pass(context: DecideContext) -> None:
         tried, workload = topology_state.waiting[key], state.workloads.get(key)
         if workload is None or tried == topology_state.stamp:
             continue
-        topology_state.waiting[key] = topology_state.stamp
         if workload.failed_nodes and workload.phase == "admitted":
+            topology_state.waiting[key] = topology_state.stamp
             _replace(context, workload)
         elif workload.phase == "reserved" and are_ready(
             state, workload, workload.cluster_queue, workload.assignment
         ):
+            topology_state.waiting[key] = topology_state.stamp
             _place_late(context, workload)
 
 
@@ -288,9 +289,10 @@ def _repels(state: State, workload: Workload, flavor: str, nodes: list[Node]) ->
     """Tell whether a taint of a node repels some pods of a workload."""
     defined = state.objects.flavors.get(flavor)
     of_flavor: tuple[Toleration, ...] = () if defined is None else defined.spec.tolerations
+    podsets = [as_started(workload, podset) for podset in workload.podsets]
     return any(
         repels(taint, (*podset.tolerations, *of_flavor))
-        for podset in workload.podsets
+        for podset in podsets
         for node in nodes
         for taint in node.spec.taints
     )

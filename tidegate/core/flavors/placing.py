@@ -159,7 +159,7 @@ def request_of(state: State, workload: Workload, podset: PodSet, flavor: str, co
     """Return a podset's placement request to its flavor's topology."""
     defined = state.objects.flavors.get(flavor)
     return Ask(
-        podset=podset,
+        podset=as_started(workload, podset),
         count=count,
         each=pod_requests_of(state, workload, podset),
         group="" if podset.topology is None else podset.topology.group,
@@ -167,6 +167,19 @@ def request_of(state: State, workload: Workload, podset: PodSet, flavor: str, co
         tolerations=() if defined is None else defined.spec.tolerations,
         short=bool(workload.reclaimable.get(podset.name)),
     )
+
+
+def as_started(workload: Workload, podset: PodSet) -> PodSet:
+    """Return a podset with the node selectors and tolerations that ready checks add to its pods."""
+    if not workload.checks:
+        return podset
+    for _, update in workload.ready_updates(podset.name):
+        podset = replace(
+            podset,
+            node_selector={**podset.node_selector, **update.node_selector},
+            tolerations=(*podset.tolerations, *update.tolerations),
+        )
+    return podset
 
 
 def _request(

@@ -5,6 +5,7 @@ A shape's heap holds its workloads, and each names its shape, so one module defi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -181,6 +182,14 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     def local_queue(self) -> str:
         """Return ``<namespace>/<name>`` of the LocalQueue that it names."""
         return self.key.partition("/")[0] + "/" + self.queue
+
+    def ready_updates(self, podset: str) -> Iterator[tuple[str, PodSetUpdate]]:
+        """Yield each ready check's name and its update of a podset."""
+        for name in sorted(self.checks):
+            if self.checks[name].state == "Ready":
+                for update in self.checks[name].updates:
+                    if update.name == podset:
+                        yield name, update
 
     def __lt__(self, other: Workload) -> bool:
         """Order heap entries of equal rank: a workload that is queued again leaves an old one."""
