@@ -20,6 +20,7 @@ from tidegate.core.topology.place import Ask, Placed, Placer, place, request_by,
 from tidegate.core.topology.previous import leaves_of
 from tidegate.core.topology.shrunk import requested
 from tidegate.core.topology.usage import PlacedPods, Seat
+from tidegate.model.gates import gate
 from tidegate.model.multikueue import CONTROLLER
 from tidegate.model.podset import PodSet
 from tidegate.model.quota import CheckRule
@@ -221,14 +222,23 @@ def _topology_flavor_each(question: Question, assignment: Assignment) -> bool:
         podset = workload.podsets[at]
         asks = asks_for_topology(podset)
         choice.topology_flavor = _flavor(state, choice)
-        several = len(_flavors(state, choice)) > 1
-        if assignment.mode != "NoFit" and asks and (several or not choice.topology_flavor):
+        wrong = len(_flavors(state, choice)) > 1 or not choice.topology_flavor
+        wrong = wrong or _grows_together(state, workload, podset)
+        if assignment.mode != "NoFit" and asks and wrong:
             choice.fits, choice.topology_flavor, choice.wrong = False, "", True
             right = False
     if not right:
         untried = any(podset.wrong and not podset.attempts for podset in assignment.podsets)
         assignment.mode, assignment.reason = "NoFit", "NoMatchingFlavor" if untried else None
     return right
+
+
+def _grows_together(state: State, workload: Workload, podset: PodSet) -> bool:
+    """Tell whether Kueue refuses an elastic job's podset since its pods are to be together."""
+    if state.scan.looks_back or not workload.elastic or podset.topology is None:
+        return False
+    together = podset.topology.required or podset.topology.preferred
+    return bool(together) and gate(state.policy, "ElasticJobsViaWorkloadSlicesWithTAS")
 
 
 def _flavors(state: State, member_choice: PodSetChoice) -> list[str]:
