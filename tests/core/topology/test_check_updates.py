@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from tests.core.topology.cluster import Cluster, names
 from tidegate.contracts import facts
+from tidegate.core.admission.orders import FAILED_TO_START, PODSET_LABEL
 from tidegate.core.decide import decide
 from tidegate.core.quota.readiness import PROVISIONING
 from tidegate.core.state.state import State
@@ -85,3 +86,20 @@ def test_no_pods_are_placed_where_they_could_not_run(mode: Mode) -> None:
     assert "WorkloadAdmitted" not in answer(cluster, only_selected)
     state: State = cluster.state
     assert state.workloads["n/job"].phase == "reserved"
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_pods_that_contradict_their_check_are_not_placed(mode: Mode) -> None:
+    cluster = asked(mode)
+    decisions = answer(cluster, PodSetUpdate(name="main", labels={PODSET_LABEL: "other"}))
+    assert decisions[:1] == ["WorkloadEvicted"]
+    assert cluster.state.workloads["n/job"].deactivated_cause == FAILED_TO_START
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_pods_are_placed_once_their_queue_is_open_again(mode: Mode) -> None:
+    cluster = asked(mode)
+    cluster.fold(facts.CheckDefined(at_us=0, name="nodes", controller=PROVISIONING, active=False))
+    assert "WorkloadAdmitted" not in answer(cluster)
+    cluster.fold(facts.CheckDefined(at_us=0, name="nodes", controller=PROVISIONING, active=True))
+    assert "WorkloadAdmitted" in names(decide(cluster.state))

@@ -39,6 +39,8 @@ CLUSTER_QUEUE_LABEL = "kueue.x-k8s.io/cluster-queue-name"
 WORKLOAD_ANNOTATION = "kueue.x-k8s.io/workload"
 UNCONSTRAINED_ANNOTATION = "kueue.x-k8s.io/podset-unconstrained-topology"
 TOPOLOGY_GATE = "kueue.x-k8s.io/topology"
+FAILED_TO_START = "FailedToStart"
+"""Cause of the deactivation of a workload whose job cannot start as it is assigned."""
 _LABEL_VALUE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _MAPS = ("labels", "annotations", "node_selector")
 
@@ -144,6 +146,13 @@ def evicted(
 def _injected(state: State, workload: Workload) -> tuple[PodSetStart, ...]:
     """Return what a start adds to the podsets; where these conflict, the check's value wins."""
     return tuple(_podset(state, workload, assignment) for assignment in workload.assignment)
+
+
+def failed_to_start(state: State, workload: Workload) -> list[DecisionEvent]:
+    """Return the eviction of a workload that cannot start as it is assigned; empty: it can."""
+    if message := contradiction(state, workload):
+        return evicted(state, workload, "Deactivated", cause=FAILED_TO_START, message=message)
+    return []
 
 
 def contradiction(state: State, workload: Workload) -> str:

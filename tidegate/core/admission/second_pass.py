@@ -22,10 +22,11 @@ from tidegate.contracts.decision_kinds.placements import (
 )
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.admission.admit import start
-from tidegate.core.admission.orders import evicted
+from tidegate.core.admission.orders import evicted, failed_to_start
 from tidegate.core.flavors.choices import Assignment, PodSetChoice
 from tidegate.core.flavors.placing import as_started, request_of, seat
 from tidegate.core.nomination.decide_context import DecideContext
+from tidegate.core.queueing.admissibility import barrier
 from tidegate.core.queueing.admission_checks import are_ready
 from tidegate.core.state.state import State, Workload, about
 from tidegate.core.topology.cluster import flavor_of, topologies
@@ -58,16 +59,25 @@ def second_pass(context: DecideContext) -> None:
         if workload.failed_nodes and workload.phase == "admitted":
             topology_state.waiting[key] = topology_state.stamp
             _replace(context, workload)
-        elif workload.phase == "reserved" and are_ready(
-            state, workload, workload.cluster_queue, workload.assignment
-        ):
+        elif workload.phase == "reserved" and _is_due(state, workload):
             topology_state.waiting[key] = topology_state.stamp
             _place_late(context, workload)
+
+
+def _is_due(state: State, workload: Workload) -> bool:
+    """Tell whether a reservation may become an admission once its pods have nodes."""
+    ready = are_ready(state, workload, workload.cluster_queue, workload.assignment)
+    if ready and state.requeue.reconsiders:
+        return barrier(state, workload) is None
+    return ready and state.forest.cluster_queues[workload.cluster_queue].active
 
 
 def _place_late(context: DecideContext, workload: Workload) -> None:
     """Place a workload whose checks are ready, and start it."""
     state = context.state
+    if failed := failed_to_start(state, workload):
+        context.record_all(failed)
+        return
     late = Assignment(
         podsets=[
             PodSetChoice(
@@ -145,12 +155,8 @@ def _podset(workload: Workload, assignment: PodSetAssignment) -> PodSet:
 
 
 def _group(workload: Workload, at: int) -> str:
-    topology_request = _podset(workload, workload.assignment[at]).topology
-    return (
-        f"group {topology_request.group}"
-        if topology_request is not None and topology_request.group
-        else f"podset {at}"
-    )
+    asked = _podset(workload, workload.assignment[at]).topology
+    return f"group {asked.group}" if asked is not None and asked.group else f"podset {at}"
 
 
 def _in_groups(workload: Workload) -> list[int]:
@@ -225,8 +231,7 @@ def _fail(context: DecideContext, workload: Workload, failure: Failure) -> None:
 def _evict(context: DecideContext, workload: Workload, text: str) -> None:
     nodes = ", ".join(workload.failed_nodes)
     message = f"No other place for the pods of node {nodes}: {text}."
-    for decision in evicted(context.state, workload, NODE_FAILURES, message=message):
-        context.record(decision)
+    context.record_all(evicted(context.state, workload, NODE_FAILURES, message=message))
 
 
 def fail_nodes(state: State) -> Iterator[list[DecisionEvent]]:
@@ -289,10 +294,6 @@ def _repels(state: State, workload: Workload, flavor: str, nodes: list[Node]) ->
     """Tell whether a taint of a node repels some pods of a workload."""
     defined = state.objects.flavors.get(flavor)
     of_flavor: tuple[Toleration, ...] = () if defined is None else defined.spec.tolerations
-    podsets = [as_started(workload, podset) for podset in workload.podsets]
-    return any(
-        repels(taint, (*podset.tolerations, *of_flavor))
-        for podset in podsets
-        for node in nodes
-        for taint in node.spec.taints
-    )
+    by_podset = [as_started(workload, podset).tolerations for podset in workload.podsets]
+    taints = {taint for node in nodes for taint in node.spec.taints}
+    return any(repels(taint, (*own, *of_flavor)) for taint in taints for own in by_podset)

@@ -62,6 +62,11 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
         apply(self.state, decision)
         self.decisions.append(decision)
 
+    def record_all(self, decisions: Iterable[DecisionEvent]) -> None:
+        """Take decisions in their order."""
+        for decision in decisions:
+            self.record(decision)
+
     def reserve(self, tree: Tree, node: Node, charges: Charges) -> None:
         """Add usage that is not charged, for later entries of this cycle."""
         remaining = [(fr, units) for fr, units in charges if units]

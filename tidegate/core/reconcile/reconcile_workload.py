@@ -21,9 +21,9 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.core.admission.orders import (
-    contradiction,
     evicted,
     eviction,
+    failed_to_start,
     requeued,
     started,
     stop_orders,
@@ -58,7 +58,6 @@ CLUSTER_DRAINED = "ClusterDrained"
 HOME_GONE = "JobGone"
 """Eviction reason of a placed job that was deleted at home: its copy is removed."""
 BACKOFF_FINISHED = "BackoffFinished"
-FAILED_TO_START = "FailedToStart"
 _OF_CHECK = "AdmissionCheck"
 """Eviction reason of a workload whose admission check failed."""
 _STOPS_QUEUE = "ClusterQueueStopped"
@@ -230,8 +229,8 @@ def _attend_waiting_checks(state: State, workload: Workload) -> list[DecisionEve
 
 
 def _admitted(state: State, workload: Workload) -> list[DecisionEvent]:
-    if message := contradiction(state, workload):
-        return evicted(state, workload, "Deactivated", cause=FAILED_TO_START, message=message)
+    if failed := failed_to_start(state, workload):
+        return failed
     unordered = stays_gated(workload) and not is_marked(workload)
     decisions = started(state, workload)
     return decisions[:1] if unordered else decisions

@@ -28,13 +28,18 @@ from tidegate.contracts.decisions import (
     ReservationRepeated,
     WorkloadEvicted,
 )
-from tidegate.core.admission.orders import evicted, start_order, stop_orders
+from tidegate.core.admission.orders import (
+    FAILED_TO_START,
+    evicted,
+    start_order,
+    stop_orders,
+)
 from tidegate.core.members.placing import is_name_in_use, startable
 from tidegate.core.members.standing import is_silent
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.tree import add, cell_of, free, remove
-from tidegate.core.reconcile.reconcile_workload import DEACTIVATED, FAILED_TO_START
+from tidegate.core.reconcile.reconcile_workload import DEACTIVATED
 from tidegate.core.state.desired_state import agrees, failed, wanted
 from tidegate.core.state.state import State, Workload, about
 
