@@ -166,8 +166,9 @@ def contradiction(state: State, workload: Workload) -> str:
             labels=base.labels,
             node_selector={**selectors, **base.node_selector},
         )
-        wanted = [(f"check {name}", each) for name, each in workload.ready_updates(assignment.name)]
-        message = _contradicting([("its flavor", start), *wanted])
+        of_checks = workload.ready_updates(assignment.name)
+        updates = [("its flavor", start), *((f"check {name}", each) for name, each in of_checks)]
+        message = _contradicting(updates)
         if message:
             return f"Podset {assignment.name}: {message}."
     return ""

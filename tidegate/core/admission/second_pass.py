@@ -155,8 +155,8 @@ def _podset(workload: Workload, assignment: PodSetAssignment) -> PodSet:
 
 
 def _group(workload: Workload, at: int) -> str:
-    asked = _podset(workload, workload.assignment[at]).topology
-    return f"group {asked.group}" if asked is not None and asked.group else f"podset {at}"
+    topology = _podset(workload, workload.assignment[at]).topology
+    return f"group {topology.group}" if topology and topology.group else f"podset {at}"
 
 
 def _in_groups(workload: Workload) -> list[int]:
