@@ -32,6 +32,7 @@ async def _refused(cluster: Cluster, job: Manifest) -> str:
 
 def mpi_job(namespace: str, *, first: bool = True, group: str = "", queue: str = "q") -> Manifest:
     """Return an MPIJob of two workers; ``first``: its launcher is a worker too."""
+    labels = {QUEUE_NAME: queue} if queue else {}
     template = pods_template()
     del template["metadata"]
     if group:
@@ -39,7 +40,7 @@ def mpi_job(namespace: str, *, first: bool = True, group: str = "", queue: str =
     return {
         "apiVersion": "kubeflow.org/v2beta1",
         "kind": "MPIJob",
-        "metadata": {"name": "m", "namespace": namespace, "labels": {QUEUE_NAME: queue}},
+        "metadata": {"name": "m", "namespace": namespace, "labels": labels},
         "spec": {
             "runLauncherAsWorker": first,
             "mpiReplicaSpecs": {

@@ -1,7 +1,8 @@
 """What is refused on a real API server, and that the sentence names the field.
 
 A data file says in its first line what the refusal must hold. Its documents are one object: what is
-made first, then the change that is refused; with one document it is the making.
+made first, then the change that is refused; with one document it is the making. Of a Pod a change
+may stand between them.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ REFUSING = [path for path in files("samples/v1beta1") if path.stem != "workloads
 
 def test_of_every_kind_something_is_refused() -> None:
     kinds = {documents(path)[-1]["kind"] for path in files("refused")}
-    assert kinds == {kind.name for kind in KINDS} | {"Job"}
+    assert kinds == {kind.name for kind in KINDS} | {"Job", "Pod"}
 
 
 @pytest.mark.real
@@ -55,7 +56,7 @@ async def test_it_is_refused_with_a_sentence_that_names_the_field(
     if not before:
         answer = await cluster.create(refused, dry=True)
     else:
-        answer = await changed(cluster, before[0], refused)
+        answer = await changed(cluster, *before, refused)
     assert expected(path) in answer.message
 
 
@@ -67,7 +68,8 @@ async def test_v1alpha1_is_answered_with_what_to_write(cluster: Cluster, path: P
         assert "write kueue.x-k8s.io/v1beta2" in answer.message, answer.body
 
 
-async def changed(cluster: Cluster, before: Manifest, refused: Manifest) -> Answer:
+async def changed(cluster: Cluster, before: Manifest, *changes: Manifest) -> Answer:
+    *between, refused = changes
     made = await cluster.create({key: before[key] for key in before if key != "status"})
     assert made.status == 201, made.message
     try:
@@ -76,7 +78,9 @@ async def changed(cluster: Cluster, before: Manifest, refused: Manifest) -> Answ
             assert stood.status == 200, stood.message
         if "status" in refused:
             return await cluster.merge(refused, {"status": refused["status"]}, "/status")
-        if refused["kind"] == "Job":
+        for change in between:
+            assert (await cluster.merge(change, change)).status == 200
+        if refused["kind"] in ("Job", "Pod"):
             return await cluster.merge(refused, refused)
         return await cluster.replace(refused)
     finally:

@@ -19,6 +19,7 @@ from tidegate.kinds.policies.frameworks import (
     not_a_child,
 )
 from tidegate.kinds.policies.guards.jobs import job_guards
+from tidegate.kinds.policies.guards.pods import pod_guards
 from tidegate.kinds.policies.guards.quotas import quota_guards
 from tidegate.kinds.policies.guards.workloads import workload_guards
 from tidegate.kinds.policies.jobs import (
@@ -83,6 +84,7 @@ def files(
     if pods:
         parents = tuple(kind.name for kind in serving if kind.stands_for_pods)
         documents["policies/gate-pods.yaml"] = gate_pods(managed, parents)
+        documents["policies/check-pods.yaml"] = pod_guards()
     documents["policies/keep-children.yaml"] = keep_children(changed, others)
     documents["policies/keep-marks.yaml"] = keep_marks(changed, pods=pods)
     documents["policies/keep-gates.yaml"] = keep_gates()

@@ -24,6 +24,14 @@ ACCOUNTS = tuple(
 NAMESPACES_LEFT_ALONE = ("kube-system", "tidegate-system")
 
 
+_KEY_PATTERN = (
+    "'^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+    "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$'"
+)
+_KEY_LENGTHS = "'^([^/]{1,253}/)?[^/]{1,63}$'"
+_VALUE_PATTERN = "'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$'"
+
+
 class Target(msgspec.Struct, frozen=True, kw_only=True):
     """Requests that a policy is about."""
 
@@ -91,6 +99,16 @@ def label(key: str, of: str = "object") -> str:
 def annotation(key: str, of: str = "object") -> str:
     """Return the expression of an annotation's value, empty where there is none."""
     return f"{of}.metadata.?annotations[?'{key}'].orValue('')"
+
+
+def is_label_key(text: str) -> str:
+    """Return the condition that a text has the form of a label's key, as resources have, too."""
+    return f"{text}.matches({_KEY_PATTERN}) && {text}.matches({_KEY_LENGTHS})"
+
+
+def is_label_value(text: str) -> str:
+    """Return the condition that a text has the form of a label's value."""
+    return f"size({text}) <= 63 && {text}.matches({_VALUE_PATTERN})"
 
 
 def only_removed(key: str, unless: str = "") -> Check:

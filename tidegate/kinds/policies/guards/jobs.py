@@ -24,6 +24,10 @@ from tidegate.kinds.policies.frameworks import TOPMOST, Framework
 
 _LABELS = (
     Check(
+        f"{label(QUEUE_NAME)} != '' || !('{QUEUE_NAME}' in object.metadata.?labels.orValue({{}}))",
+        f"metadata.labels[{QUEUE_NAME}] is empty: name a LocalQueue, or leave the label out",
+    ),
+    Check(
         f"{label(QUEUE_NAME)} != '' || {annotation(QUEUE_NAME)} == ''",
         f"metadata.annotations[{QUEUE_NAME}] is not read any more:"
         f" write metadata.labels[{QUEUE_NAME}] instead",
@@ -59,9 +63,17 @@ def _fixed(key: str) -> Check:
     )
 
 
+def _fixed_annotation(key: str) -> Check:
+    return Check(
+        f"!variables.running || {annotation(key)} == {annotation(key, 'oldObject')}",
+        f"metadata.annotations[{key}] is immutable while the job is not suspended",
+    )
+
+
 _CHANGES = (
     _fixed(QUEUE_NAME),
     _fixed(PREBUILT_WORKLOAD),
+    _fixed_annotation(PREBUILT_WORKLOAD),
     _fixed(MAX_EXECUTION_S),
     Check(
         f"!variables.running || ({label(PRIORITY_CLASS)} == '')"
@@ -73,11 +85,7 @@ _CHANGES = (
         f"{label(PRIORITY_CLASS)} != '' || {label(PRIORITY_CLASS, 'oldObject')} == ''",
         f"metadata.labels[{PRIORITY_CLASS}] may change, but not be removed",
     ),
-    Check(
-        f"!variables.running || {annotation(ELASTIC_JOB)}"
-        f" == {annotation(ELASTIC_JOB, 'oldObject')}",
-        f"metadata.annotations[{ELASTIC_JOB}] is immutable while the job is not suspended",
-    ),
+    _fixed_annotation(ELASTIC_JOB),
     only_removed(ADMISSION_GATED_BY),
 )
 _KEPT = Check(

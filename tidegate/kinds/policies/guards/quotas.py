@@ -5,19 +5,22 @@ from __future__ import annotations
 from tidegate.kinds.kueue_api.prices import PRICE_PATTERN, PRICE_TEXT_MAX
 from tidegate.kinds.kueue_api.queues.own_annotations import BUDGET_PATTERN, BUDGET_TEXT_MAX
 from tidegate.kinds.names import BUDGET, MIN_RUNTIME, MOVE_TO, PARTITION, PRICE, STATEMENT
-from tidegate.kinds.policies.forms import Check, Manifest, Scope, annotation, kueue, validating
+from tidegate.kinds.policies.forms import (
+    Check,
+    Manifest,
+    Scope,
+    annotation,
+    is_label_key,
+    is_label_value,
+    kueue,
+    validating,
+)
 from tidegate.model.ids import PARTITION_MAX, PARTITION_NUMBER
 
 _GROUPS = {"groups": "object.?spec.?resourceGroups.orValue([])"}
 _PATH = "spec.resourceGroups[].flavors[].resources[]"
-_LABEL_KEY = (
-    "'^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
-    "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$'"
-)
-_SHORT = "{0}.matches('^([^/]{{1,253}}/)?[^/]{{1,63}}$')"
 _KEY_SAID = "a label key such as team or example.com/team"
 _VALUE_SAID = "a label value: at most 63 letters, digits, -, _ and ."
-_LABEL_VALUE = "'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$'"
 
 
 def quota_guards() -> list[Manifest]:
@@ -81,8 +84,7 @@ def _is_list(text: str, text_max: int, item: str, pattern: str) -> str:
 
 def _of_labels(labels: str, path: str) -> tuple[Check, Check]:
     """Return the checks of a map's keys and values, which are those of labels."""
-    value = f"size({labels}[k]) <= 63 && {labels}[k].matches({_LABEL_VALUE})"
-    key = f"k.matches({_LABEL_KEY}) && {_SHORT.format('k')}"
+    value, key = is_label_value(f"{labels}[k]"), is_label_key("k")
     return (
         Check(
             f"{labels}.all(k, {key})",
@@ -104,8 +106,7 @@ def _at_least_zero(field: str) -> Check:
 
 
 def _key_of(items: str, path: str) -> Check:
-    condition = f"i.key.matches({_LABEL_KEY}) && {_SHORT.format('i.key')}"
-    return _of_list(items, path, ".key", condition, _KEY_SAID)
+    return _of_list(items, path, ".key", is_label_key("i.key"), _KEY_SAID)
 
 
 _GROUP_CHECKS = (
@@ -119,9 +120,10 @@ _GROUP_CHECKS = (
         " in the same order",
     ),
     Check(
-        f"variables.groups.all(g, g.coveredResources.all(r, r.matches({_LABEL_KEY})))",
+        f"variables.groups.all(g, g.coveredResources.all(r, {is_label_key('r')}))",
         "spec.resourceGroups[].coveredResources are resource names such as cpu or nvidia.com/gpu",
-        f"variables.groups.map(g, g.coveredResources.filter(r, !r.matches({_LABEL_KEY})).map(r,"
+        f"variables.groups.map(g, g.coveredResources.filter(r, !({is_label_key('r')}))"
+        ".map(r,"
         " 'spec.resourceGroups[' + string(variables.groups.indexOf(g)) + '].coveredResources['"
         " + string(g.coveredResources.indexOf(r)) + ']: ' + r"
         " + ' is not a resource name such as cpu or nvidia.com/gpu'))"
@@ -194,6 +196,10 @@ _CLUSTER_QUEUE_CHECKS = (
         "spec.namespaceSelector.matchExpressions[]: operator is In or NotIn with values,"
         " or Exists or DoesNotExist without",
     ),
+    Check(
+        f"{_SELECTOR}.all(e, e.?values.orValue([]).all(v, {is_label_value('v')}))",
+        f"spec.namespaceSelector.matchExpressions[].values: each is {_VALUE_SAID}",
+    ),
     _key_of(_SELECTOR, "spec.namespaceSelector.matchExpressions"),
     *_of_labels(
         "object.?spec.?namespaceSelector.?matchLabels.orValue({})",
@@ -227,7 +233,7 @@ _FLAVOR_CHECKS = (
         _TAINTS,
         "spec.nodeTaints",
         ".value",
-        f"i.?value.orValue('').matches({_LABEL_VALUE})",
+        is_label_value("i.?value.orValue('')"),
         _VALUE_SAID,
     ),
     *_of_labels(_LABELS, "spec.nodeLabels"),

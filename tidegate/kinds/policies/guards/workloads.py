@@ -8,6 +8,8 @@ from tidegate.kinds.policies.forms import (
     Manifest,
     Scope,
     annotation,
+    is_label_key,
+    is_label_value,
     kueue,
     only_removed,
     validating,
@@ -44,6 +46,18 @@ def _containers(field: str, condition: str) -> str:
     return f"variables.containers.all(cs, cs.all(c, {condition.format(found=resource)}))"
 
 
+def _whole_pods(field: str, condition: str) -> str:
+    amounts = f"p.template.?spec.?{field}.orValue({{}})"
+    return f"variables.podSets.all(p, {condition.format(found=amounts)})"
+
+
+def _template(field: str, condition: str) -> str:
+    return f"variables.podSets.all(p, {_MARKS.format(field)}.all(k, {condition}))"
+
+
+_MARKS = "p.template.?metadata.?{}.orValue({{}})"
+
+
 _NO_PODS = "!('pods' in {found})"
 _POSITIVE = "{found}.all(k, quantity(string({found}[k])).compareTo(quantity('0')) >= 0)"
 _WISH = "p.?topologyRequest.?"
@@ -62,6 +76,31 @@ _SPEC = (
             f"spec.podSets[].template.spec.containers[].resources.{field} is 0 or more",
         )
         for field in ("requests", "limits")
+    ),
+    *(
+        Check(
+            _whole_pods(f"resources.?{field}", _NO_PODS),
+            f"spec.podSets[].template.spec.resources.{field} must not name pods:"
+            " the number of pods is counted by itself",
+        )
+        for field in ("requests", "limits")
+    ),
+    *(
+        Check(
+            _whole_pods(field, _POSITIVE),
+            f"spec.podSets[].template.spec.{field.replace('?', '')} is 0 or more",
+        )
+        for field in ("resources.?requests", "resources.?limits", "overhead")
+    ),
+    Check(
+        _template(
+            "labels", f"{is_label_key('k')} && {is_label_value(_MARKS.format('labels') + '[k]')}"
+        ),
+        "spec.podSets[].template.metadata.labels have the form of labels",
+    ),
+    Check(
+        _template("annotations", is_label_key("k.lowerAscii()")),
+        "spec.podSets[].template.metadata.annotations: keys have the form of a label's",
     ),
     Check(
         "variables.podSets.all(p,"
