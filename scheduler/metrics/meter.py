@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from scheduler.metrics.series import LONG, ROLE, Labels, Maker, shared
+from scheduler.metrics.series import GO_CLIENT, LONG, ROLE, Labels, Maker, shared
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.facts import Event
 from tidegate.core.state.state import State
@@ -123,6 +123,7 @@ class Meter:
             "kueue_admission_attempt_duration_seconds",
             "How long such a turn decided.",
             labels,
+            buckets=GO_CLIENT,
             registry=registry,
         )
 

@@ -13,6 +13,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 LONG = (1.0, 2.5, *(5.0 * 2**n for n in range(14)))  # up to 40960 s
 SHORT = LONG[:-2]  # up to 10240 s
+GO_CLIENT = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Kueue's where it names none: prometheus_client's own default has others between them."""
 ROLE = "leader"
 """Only the leader has a state, so a standby has no series of queues."""
 _Add: TypeAlias = Callable[[float], None]

@@ -173,6 +173,15 @@ def test_what_the_configuration_leaves_out_is_left_out() -> None:
     assert world.value("reserving_active_workloads", **CQ) == 1
 
 
+def test_a_turns_duration_has_the_buckets_of_kueues_client(world: World) -> None:
+    world.status.meter.attempted([reserved(TWO, 12)], 0.07)
+    lines = [
+        line for line in world.page().splitlines() if "attempt_duration_seconds_bucket" in line
+    ]
+    bounds = [line.partition('le="')[2].partition('"')[0] for line in lines]
+    assert " ".join(bounds) == "0.005 0.01 0.025 0.05 0.1 0.25 0.5 1.0 2.5 5.0 10.0 +Inf"
+
+
 def test_a_turn_is_an_attempt_if_it_tried_a_workload(world: World) -> None:
     held = about(decisions.WorkloadPending, TWO, 11, reason="WaitingForQuota")
     world.status.meter.attempted([held], 0.25)
