@@ -30,13 +30,10 @@ from tidegate.contracts.decisions import (
     WorkloadPreempted,
     WorkloadRequeued,
 )
-from tidegate.contracts.fact_kinds.reception import ObservationRefused
-from tidegate.contracts.fact_kinds.strays import StrayReported
 from tidegate.contracts.facts import ActuationFailed, FactEvent, WorkloadFinished, WorkloadSubmitted
-from tidegate.contracts.subjects import name_of
 from tidegate.core.admission.second_pass import NODE_FAILURES
-from tidegate.core.folding.strays import MESSAGES
 from tidegate.core.queueing import siblings
+from tidegate.core.queueing.admissibility import GATED, NO_PRIORITY_CLASS
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.names import API_VERSION
@@ -52,11 +49,6 @@ _WARNED = {
     "FailedToStart": "FailedToStart",
 }
 """What is warned of before an eviction, by its cause."""
-_TOKENS = 6
-NOT_ADMITTED = "NotAdmitted"
-"""Of an object that runs without a workload."""
-SUSPENDED = "Suspended"
-"""Of a job that is stopped because the job that owns it waits; the reason is Kueue's."""
 
 
 class EventText(msgspec.Struct, frozen=True, kw_only=True):
@@ -151,7 +143,15 @@ def _admitted(event: WorkloadAdmitted) -> tuple[EventText, ...]:
 
 
 def _pending_texts(event: WorkloadPending) -> tuple[EventText, ...]:
-    """Kueue records Events of heads that a cycle tried, not of workloads that it skipped."""
+    """Kueue records Events of heads that a cycle tried, not of workloads that it skipped.
+
+    One whose priority class is missing has no Workload there, so the job gets the Event.
+    """
+    if NO_PRIORITY_CLASS in event.others:
+        warning = _of_job("WorkloadPriorityClassNotFound", event.message)
+        return (replace(warning, kind="Warning"),)
+    if GATED in event.others:
+        return (_of_workload("AdmissionGated", event.message),)
     if event.others:
         return ()
     return (_of_workload(event.reason, event.message or event.reason, kind="Warning"),)
@@ -257,42 +257,3 @@ def workload_of(view: WorkloadView) -> Object:
         "name": view.name,
         "uid": view.object_uid,
     }
-
-
-def refusal(event: ObservationRefused | StrayReported, seq: int) -> Object | None:
-    """Return the Event about a job that was refused or must not run; None: no Event."""
-    if isinstance(event, StrayReported):
-        return _stopped(event, seq)
-    tokens = event.subject.split(".")
-    if len(tokens) != _TOKENS or not event.uid:
-        return None
-    resource, namespace, name = map(name_of, tokens[3:])
-    kind = next(
-        (job_kind for job_kind in JOB_KINDS.values() if job_kind.resource == resource), None
-    )
-    if kind is None or not namespace or not name:
-        return None
-    regarding = {
-        "apiVersion": kind.api_version,
-        "kind": kind.kind,
-        "namespace": namespace,
-        "name": name,
-        "uid": event.uid,
-    }
-    return event_about(regarding, f"{seq:x}.r", event.at_us, ("Warning", event.reason, event.error))
-
-
-def _stopped(event: StrayReported, seq: int) -> Object | None:
-    kind = JOB_KINDS.get(event.job.kind)
-    if kind is None or event.state.suspended:
-        return None
-    regarding = {
-        "apiVersion": kind.api_version,
-        "kind": kind.kind,
-        "namespace": event.job.namespace,
-        "name": event.job.name,
-        "uid": event.uid,
-    }
-    message = f"The job must not run: {MESSAGES[event.reason]}"
-    reason = NOT_ADMITTED if event.reason == "Unreadable" else SUSPENDED
-    return event_about(regarding, f"{seq:x}.s", event.at_us, ("Warning", reason, message))

@@ -16,8 +16,9 @@ from typing import TypeAlias
 
 from actuator.calls import is_temporary
 from actuator.metrics import Metrics
-from actuator.projection.k8s_events import event_about, refusal, unwritten, workload_of
+from actuator.projection.k8s_events import event_about, unwritten, workload_of
 from actuator.projection.read_model import ReadModel
+from actuator.projection.stray_events import refusal
 from actuator.workqueue import Pace, Place
 from actuator.writing.write import Writer
 from tidegate.contracts.decisions import DecisionEvent, WorkloadEvicted

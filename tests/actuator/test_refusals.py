@@ -7,7 +7,7 @@ import asyncio
 import msgspec
 import pytest
 
-from actuator.projection.k8s_events import refusal
+from actuator.projection.stray_events import refusal
 from actuator.writing.event_recorder import LASTS_US
 from tests.actuator.story import AT_US, Story
 from tests.parts.stage import alongside, eventually

@@ -43,6 +43,7 @@ def queues() -> list[Told]:
     spec = ClusterQueueSpec(cohort="unit", groups=(group,), namespace_selector=LabelSelector())
     events: list[Told] = [
         facts.FlavorDefined(at_us=at(0), name="any", spec=FlavorSpec()),
+        facts.WorkloadPriorityClassDefined(at_us=at(0), name="high", value=1),
         facts.CohortDefined(at_us=at(0), name="unit", spec=CohortSpec(parent="all")),
         facts.CohortDefined(at_us=at(0), name="all", spec=CohortSpec()),
     ]

@@ -153,6 +153,7 @@ def _said(state: State, workload: Workload) -> str:
         and (local.spec.stop_policy != "None" or local.deleting),
         "ClusterQueueNotFound": workload.cluster_queue not in state.objects.cluster_queues,
         "ClusterQueueInactive": cq is not None and not cq.active,
+        "PriorityClassNotFound": not workload.class_known,
         "AdmissionGatedBy": bool(workload.gates),
         "ReplacedSliceLeaves": replaced_leaves(state, workload),
         "VariantLeaves": sibling_leaves(state, workload),

@@ -94,7 +94,7 @@ def _submit(state: State, event: WorkloadSubmitted) -> None:
     queue = workload.local_queue
     state.by_queue.setdefault(queue, {})[event.workload] = None
     workload.cluster_queue = state.objects.queue_of(queue)
-    resolve(state, workload)
+    resolve(state, workload, needs_class=not event.held_quota)
     if workload.shape is None:
         place(state, workload)
     cq = state.forest.cluster_queues.get(workload.cluster_queue)

@@ -32,6 +32,7 @@ LOCAL_QUEUE_STOPPED = "LocalQueueStopped"
 LEADS_ELSEWHERE = "LocalQueueLeadsElsewhere"
 CLUSTER_CLOSED = "ClusterSilent"
 NO_CLUSTER_QUEUE = "ClusterQueueNotFound"
+NO_PRIORITY_CLASS = "PriorityClassNotFound"
 TERMINATING = "ClusterQueueTerminating"
 INACTIVE = "ClusterQueueInactive"
 BUDGET = "BudgetExhausted"
@@ -144,6 +145,19 @@ def _cluster_queue(state: State, workload: Workload) -> Barrier | None:
         return Barrier(code=BUDGET, reason="BudgetExhausted", details=details)
     details = f"ClusterQueue {cq.name} is inactive"
     return Barrier(code=INACTIVE, reason="Suspended", details=details)
+
+
+def _priority_class(state: State, workload: Workload) -> Barrier | None:
+    """Return that the class it names is not there; one that was keeps its last value.
+
+    Source: behaviour.md 15.3.
+    """
+    del state
+    if workload.class_known:
+        return None
+    own, pods = workload.priority_class, workload.pod_priority_class
+    details = f"there is no {f'WorkloadPriorityClass {own}' if own else f'PriorityClass {pods}'}"
+    return Barrier(code=NO_PRIORITY_CLASS, reason="Misconfigured", details=details)
 
 
 def _gated(state: State, workload: Workload) -> Barrier | None:
@@ -263,7 +277,15 @@ def _topology(state: State, workload: Workload) -> Barrier | None:
     return Barrier(code=TOPOLOGY, reason="NoMatchingFlavor", details=details)
 
 
-_QUEUED: tuple[_Question, ...] = (_deactivated, _member, _local_queue, _gated, _replaced, _sibling)
+_QUEUED: tuple[_Question, ...] = (
+    _deactivated,
+    _member,
+    _local_queue,
+    _priority_class,
+    _gated,
+    _replaced,
+    _sibling,
+)
 _UNOFFERED: tuple[_Question, ...] = (*_QUEUED[:3], _cluster_queue, *_QUEUED[3:])
 _REFUSED: tuple[_Question, ...] = (
     _checks,

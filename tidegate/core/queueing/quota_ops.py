@@ -176,17 +176,34 @@ def deactivate(state: State, workload: Workload, reason: str) -> None:
         workload.requeue_after_us = workload.requeue_count = workload.executed_us = 0
 
 
-def resolve(state: State, workload: Workload) -> None:
-    """Compute a workload's priority; if it changed, queue it again or update it as a candidate."""
+def resolve(state: State, workload: Workload, *, needs_class: bool = False) -> None:
+    """Compute a workload's priority; if it changed, queue it again or update it as a candidate.
+
+    One that ``needs_class`` waits until the class that it names is there.
+    """
+    if needs_class:
+        workload.class_known = _has_class(state, workload)
     priority, never = _priority(state, workload)
-    if (priority, never) == (workload.priority, workload.never_preempts):
+    came = not workload.class_known and _has_class(state, workload)
+    if (priority, never) == (workload.priority, workload.never_preempts) and not came:
         return
+    if came:
+        workload.class_known, state.forest.to_reconcile[workload.key] = True, None
     if workload.phase in HOLDING:
         _revalue(state, workload, priority)
     workload.priority, workload.never_preempts = priority, never
     if workload.phase == "pending":
         workload.scan, workload.inadmissible = None, False  # of another shape
         place(state, workload)
+
+
+def _has_class(state: State, workload: Workload) -> bool:
+    """Return whether the class that gives a workload its priority is there, or it needs none."""
+    own, pods = workload.priority_class, workload.pod_priority_class
+    if workload.own_priority is not None or not (own or pods):
+        return True
+    objects = state.objects
+    return own in objects.workload_priority_classes if own else pods in objects.priority_classes
 
 
 def _revalue(state: State, workload: Workload, priority: int) -> None:

@@ -27,6 +27,7 @@ _CODES = frozenset(
         admissibility.LOCAL_QUEUE_STOPPED,
         admissibility.CLUSTER_CLOSED,
         admissibility.NO_CLUSTER_QUEUE,
+        admissibility.NO_PRIORITY_CLASS,
         admissibility.TERMINATING,
         admissibility.INACTIVE,
         admissibility.BUDGET,
