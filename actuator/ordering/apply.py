@@ -30,7 +30,7 @@ from actuator.ordering.job_objects import (
     report_stopped,
     with_beside,
 )
-from actuator.ordering.orders import Expire, JobOrder, Order, among_clusters, job_of
+from actuator.ordering.orders import Expire, JobOrder, Order, job_of, with_pod_marks
 from actuator.ordering.reports import Reporter, Traces
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
 from tidegate.jobs import workload
@@ -218,9 +218,9 @@ class Applier:
             job = await with_beside(self.calls, kind, job)
             match order:
                 case Start():
-                    return kind.start(among_clusters(order, job), job)
+                    return kind.start(with_pod_marks(order, job), job)
                 case Stop():
-                    return kind.stop(among_clusters(order, job), job, self._waiting_s(tried))
+                    return kind.stop(with_pod_marks(order, job), job, self._waiting_s(tried))
         except UndecodableError as error:
             return Refused(reason="invalid", message=str(error))
 

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from actuator.calls import Calls, pinned
-from actuator.ordering.orders import Order, among_clusters
+from actuator.ordering.orders import Order, with_pod_marks
 from actuator.projection.k8s_events import event_about
 from actuator.projection.objects import owner_references
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
@@ -129,7 +129,7 @@ def mustered(
     try:
         match order:
             case Start():
-                steps = kind.members.start(among_clusters(order, objects[0]), objects)
+                steps = kind.members.start(with_pod_marks(order, objects[0]), objects)
             case Stop():
                 stop = msgspec.structs.replace(order, keeps=keeps(order))
                 steps = kind.members.stop(stop, objects)

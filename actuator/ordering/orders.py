@@ -30,6 +30,7 @@ from tidegate.contracts.facts import (
 from tidegate.contracts.observations import JobState
 from tidegate.jobs.kind import LedgerOrder, Object, Start, Stop, decided
 from tidegate.kinds import names
+from tidegate.model.clusters import local
 from tidegate.model.ids import ObjectRef
 
 Placed = TypeVar("Placed", Start, Stop)
@@ -109,16 +110,21 @@ def removing(copy: str) -> str:
     return f"remove {copy}"
 
 
-def among_clusters(order: Placed, obj: Object) -> Placed:
-    """Return an order with the label that pods get of a job that a manager of MultiKueue sent.
+def with_pod_marks(order: Placed, obj: Object) -> Placed:
+    """Return an order with what every pod gets: its Workload's name, and whether it was sent.
 
-    Source: multikueue.md 2.2.
+    An elastic job's pods may outlive their slice's Workload: only placed ones name it.
+    Source: behaviour.md 15.4, multikueue.md 2.2.
     """
-    if names.MANAGER not in obj["metadata"].get("labels", {}):
-        return order
-    label = {names.WORKER_POD: "true"}
+    meta = obj["metadata"]
+    labels = {names.WORKER_POD: "true"} if names.MANAGER in meta.get("labels", {}) else {}
+    name = local(order.order.workload.rpartition("/")[2])
+    elastic = names.ELASTIC_JOB in meta.get("annotations", {})
+    annotations = {} if elastic else {names.WORKLOAD: name}
     podsets = tuple(
-        msgspec.structs.replace(podset, labels=podset.labels | label)
+        msgspec.structs.replace(
+            podset, labels=podset.labels | labels, annotations=podset.annotations | annotations
+        )
         for podset in order.order.podsets
     )
     event = msgspec.structs.replace(order.order, podsets=podsets)

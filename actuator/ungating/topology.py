@@ -52,7 +52,7 @@ class TopologyPods:
         return self._read_model().places
 
     def job_of(self, pod: Pod) -> str:
-        """Return the key of the workload that a pod is of; empty: no topology placed it."""
+        """Return the key of the workload that a pod is of; empty: it was not started."""
         name = pod.metadata.annotations.get(names.WORKLOAD, "")
         return f"{pod.metadata.namespace}/{name}" if name else ""
 

@@ -175,7 +175,7 @@ class PlacedAnnotations(
         """Return whether a topology placed the pod, for a Workload that is charged for it.
 
         Such a pod bears a wish: its owner's, or that of the start which placed it without one. What
-        Kueue started names its Workload even if no topology placed it.
+        was started names its Workload even if no topology placed it.
         """
         wishes = (
             self.required,

@@ -96,7 +96,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     queue: str = ""  # LocalQueue's name, in the workload's namespace
     priority_class: str = ""
     pod_priority_class: str = ""
-    class_known: bool = True  # the class that it names was there at some time since it was submitted
+    class_known: bool = True  # the class that it names was there, or came since
     own_priority: int | None = None
     priority_boost: int = 0
     created_us: int = 0
