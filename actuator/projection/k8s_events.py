@@ -36,6 +36,7 @@ from tidegate.core.queueing import siblings
 from tidegate.core.queueing.admissibility import GATED, NO_PRIORITY_CLASS
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import JOB_KINDS
+from tidegate.jobs.serving.members import parent_name, parent_uid
 from tidegate.kinds.names import API_VERSION
 from tidegate.kinds.times import stamp
 
@@ -237,14 +238,16 @@ def _of_job(reason: str, message: str) -> EventText:
 
 def _job(view: WorkloadView) -> Object:
     kind = JOB_KINDS[view.job.kind]
-    if kind.members is not None:
+    if kind.is_group:
         return workload_of(view)  # a group has no object of its own
+    own = (view.job.name, view.uid) if kind.members is None else None
+    name, uid = own or (parent_name(view.job), parent_uid(view.job))
     return {
         "apiVersion": kind.api_version,
         "kind": kind.kind,
         "namespace": view.namespace,
-        "name": view.job.name,
-        "uid": view.uid,
+        "name": name,
+        "uid": uid,
     }
 
 

@@ -13,7 +13,7 @@ from actuator.projection.workload_view import WorkloadView
 from tidegate.contracts.phases import SLICE_REPLACED
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.registry import JOB_KINDS
-from tidegate.jobs.serving.members import parent_name, parent_uid
+from tidegate.jobs.serving.members import owner_marks, parent_name, parent_uid
 from tidegate.jobs.workload import OWNER_NOT_FOUND, ordered
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.conversion import written_assignment
@@ -80,10 +80,11 @@ def _parameters(job: Object) -> dict[str, str]:
 
 
 def _component(view: WorkloadView, kind: JobKind[Any]) -> dict[str, str]:
-    """Return which of an object's several jobs a Workload belongs to."""
-    parent = None if kind.members is None else kind.members.parent
-    index = None if parent is None else parent.index(view.job)
-    return {} if index is None else {names.COMPONENT_INDEX: str(index)}
+    """Return whose job a Workload belongs to, and which of its several; of a group of pods none."""
+    if kind.members is None or kind.members.parent is None:
+        return {}
+    index = kind.members.parent.index(view.job)
+    return owner_marks(view.job, index, f"{kind.api_version}, Kind={kind.kind}")
 
 
 def owner_references(job: Object, kind: JobKind[Any]) -> list[Object]:

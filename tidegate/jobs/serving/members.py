@@ -12,7 +12,13 @@ import msgspec
 from tidegate.jobs.job_status import Place
 from tidegate.jobs.kind import Object
 from tidegate.kinds.meta import ObjectMeta
-from tidegate.kinds.names import MANAGER, MANAGER_UID
+from tidegate.kinds.names import (
+    COMPONENT_INDEX,
+    JOB_OWNER_GVK,
+    JOB_OWNER_NAME,
+    MANAGER,
+    MANAGER_UID,
+)
 from tidegate.model.ids import ObjectRef
 from tidegate.model.texts import whole
 
@@ -72,6 +78,12 @@ def group_index(job: ObjectRef) -> int | None:
     """Return which group of its object a job is; None: its object is one job."""
     _, dot, index = job.uid.partition(".")
     return whole(index) if dot else None
+
+
+def owner_marks(job: ObjectRef, index: int | None, gvk: str) -> dict[str, str]:
+    """Return the annotations by which a Workload names the object of its job, and its group."""
+    marks = {JOB_OWNER_GVK: gvk, JOB_OWNER_NAME: parent_name(job)}
+    return marks if index is None else {**marks, COMPONENT_INDEX: str(index)}
 
 
 def parent_name(job: ObjectRef) -> str:
