@@ -201,10 +201,10 @@ def _change(view: WorkloadView, event: WorkloadChanged) -> None:
         view.phase = "parent" if view.has_variants else "pending"
         _reactivate(view, event.at_us)
     view.counts = siblings.counts(event) if view.elastic else {}
+    siblings.ask(view, event)
     view.queue, view.active = event.queue, event.active
     view.priority_class, view.own_priority = event.priority_class, event.priority
-    view.pod_priority_class = event.pod_priority_class
-    view.max_execution_s = event.max_execution_s
+    view.pod_priority_class, view.max_execution_s = event.pod_priority_class, event.max_execution_s
     _replace(view, event)
 
 
@@ -250,7 +250,7 @@ def _admit(view: WorkloadView, at_us: int) -> None:
 
 def _release(view: WorkloadView, event: QuotaReleased) -> None:
     at_us = event.at_us
-    view.phase, view.cluster_queue = "pending", ""
+    view.phase, view.cluster_queue, view.renews = "pending", "", view.stale
     view.assignment = view.failed_nodes = ()
     if view.admitted_us:
         view.executed_us += at_us - view.admitted_us

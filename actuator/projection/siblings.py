@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from zlib import crc32
+
+import msgspec
 
 from actuator.projection.workload_view import WorkloadView
 from tidegate.contracts.decisions import (
@@ -37,6 +40,17 @@ _BY_HAND = "Deactivated"
 def counts(event: WorkloadSubmitted | WorkloadChanged) -> dict[str, int]:
     """Return how many pods are asked for of each podset."""
     return {podset.name: podset.count for podset in event.podsets}
+
+
+def ask(view: WorkloadView, event: WorkloadChanged) -> None:
+    """Note whether a job asks for other podsets than before; they are written without quota.
+
+    An elastic job's podsets are as many as its counts say. The first change may be of other fields.
+    """
+    checksum = crc32(msgspec.msgpack.encode(event.podsets))
+    changed, view.asked = view.asked != checksum, checksum
+    view.stale = view.stale or (changed and view.made and not view.elastic and not view.parent)
+    view.renews = view.renews or (view.stale and view.phase == "pending")
 
 
 def end_slice(view: WorkloadView, at_us: int) -> None:
@@ -96,15 +110,21 @@ def counted(podsets: list[Object], view: WorkloadView) -> list[Object]:
     ]
 
 
+def is_reserved(obj: Object) -> bool:
+    """Return whether a Workload object shows a reservation."""
+    conditions = obj.get("status", {}).get("conditions", ())
+    return any(
+        (condition["type"], condition["status"]) == ("QuotaReserved", "True")
+        for condition in conditions
+    )
+
+
 def outgrows(view: WorkloadView, obj: Object) -> bool:
     """Return whether a job requests more pods than its Workload with quota has.
 
     It left and came back, both unseen: while it holds quota its podsets only become smaller.
     """
-    conditions = obj.get("status", {}).get("conditions", ())
-    if not any(
-        (sizes["type"], sizes["status"]) == ("QuotaReserved", "True") for sizes in conditions
-    ):
+    if not is_reserved(obj):
         return False
     required = view.counts if view.phase != "finished" else {}
     return any(

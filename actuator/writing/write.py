@@ -80,6 +80,8 @@ class Writer:
         if not objects.may_be_shown(view, obj):
             return False
         before, view.object_uid = obj, obj["metadata"]["uid"]
+        if view.renews:
+            obj = await self._renew(view, path, obj)
         if siblings.outgrows(view, obj):
             obj = await self.calls.patch(f"{path}/status", pinned(siblings.unreserved(obj), obj))
         if checks.moves(view, obj):
@@ -181,14 +183,24 @@ class Writer:
 
     def is_shown(self, view: WorkloadView, obj: Object) -> bool:
         """Return whether a Workload object has its whole desired status."""
-        return not (self.about_patch(view, obj) or self.status_patch(view, obj))
+        unwritten = self.about_patch(view, obj) or self.status_patch(view, obj)
+        return not (view.renews or unwritten)
 
-    async def _make(self, view: WorkloadView) -> Object | None:
+    async def _renew(self, view: WorkloadView, path: str, obj: Object) -> Object:
+        """Bring a Workload's podsets to what its job asks for now; it holds no quota for others."""
+        job, kind = await self._present(view), job_kind(view.job.kind)
+        podsets = obj["spec"]["podSets"] if job is None else kind.podsets(job)
+        patch = difference({"podSets": obj["spec"]["podSets"]}, {"podSets": podsets})
+        if patch and siblings.is_reserved(obj):
+            obj = await self.calls.patch(f"{path}/status", pinned(siblings.unreserved(obj), obj))
+        if patch:
+            obj = await self.calls.patch(path, pinned({"spec": patch}, obj))
+        view.renews = view.stale = False
+        return obj
+
+    async def _present(self, view: WorkloadView) -> Object | None:
+        """Return a workload's job as it is, or its pods; None: it is gone, or cannot be read."""
         kind = job_kind(view.job.kind)
-        if view.prebuilt and kind.is_group:
-            await self._bereft(view)
-        if not view.made or view.phase == "finished":
-            return None
         try:
             present = [
                 await with_beside(self.calls, kind, obj)
@@ -200,7 +212,14 @@ class Writer:
         if not any(not is_leaving(obj) for obj in present):
             await self._bereft(view)
             return None
-        job = {"items": present} if kind.is_group else present[0]
+        return {"items": present} if kind.is_group else present[0]
+
+    async def _make(self, view: WorkloadView) -> Object | None:
+        kind = job_kind(view.job.kind)
+        if view.prebuilt and kind.is_group:
+            await self._bereft(view)
+        if not view.made or view.phase == "finished" or not (job := await self._present(view)):
+            return None
         if view.parent:
             variant = await self._variant(view)
         else:

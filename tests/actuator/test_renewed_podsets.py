@@ -1,0 +1,92 @@
+"""A job that asks for other pods than its Workload was made with: the Workload follows."""
+
+from __future__ import annotations
+
+import asyncio
+
+from msgspec.structs import replace
+
+from tests.actuator.story import AT_US, QUEUES, Story
+from tests.parts.stage import JOBS, Object, alongside, eventually, job
+from tests.parts.virtual import run_virtually
+from tidegate.contracts.decisions import QuotaReleased, WorkloadEvicted
+from tidegate.contracts.facts import Event, WorkloadChanged
+from tidegate.jobs.job_metadata import workload_key
+from tidegate.model.podset import PodSet
+
+JOB = f"{JOBS}/train"
+
+
+class Growing(Story):
+    """A story of a Job with work for nine pods, of which one runs at a time."""
+
+    def submit(self) -> None:
+        """See ``Story.submit``."""
+        self.made = self.make(JOBS, job(parallelism=1, completions=9))
+        self.uid = str(self.made["metadata"]["uid"])
+        self.key = workload_key("Job", "batch", "default", "train", self.uid)
+
+
+def changed(story: Story, count: int) -> WorkloadChanged:
+    """Let the Job have so many pods, and return what ingest and core say of that."""
+    story.change(JOB, {"spec": {"parallelism": count}})
+    podset = PodSet(name="main", count=count)
+    return WorkloadChanged(at_us=AT_US, workload=story.key, queue="main", podsets=(podset,))
+
+
+def podsets(story: Story) -> list[Object]:
+    written: list[Object] = (story.shows() or {}).get("spec", {}).get("podSets", [])
+    return written
+
+
+def counts(story: Story) -> list[int]:
+    return [podset["count"] for podset in podsets(story)]
+
+
+def test_a_workload_that_waits_gets_its_jobs_podsets_and_no_other_change_costs_a_read() -> None:
+    async def run() -> None:
+        story = Growing()
+        async with alongside(story.actuator(projects=True).run()):
+            await story.write(*QUEUES, story.submitted())
+            await eventually(lambda: counts(story) == [1])
+            event = changed(story, 3)
+            await story.write(event)
+            await eventually(lambda: counts(story) == [3])
+            read = len(story.api.requests)
+            await story.write(replace(event, max_execution_s=60))
+            await eventually(lambda: limit(story) == 60)
+            since = story.api.requests[read:]
+        assert ("GET", JOB) not in since
+
+    run_virtually(run())
+
+
+def test_one_with_quota_keeps_its_podsets_until_that_is_released() -> None:
+    async def run() -> None:
+        story = Growing()
+        async with alongside(story.actuator(projects=True).run()):
+            await story.write(*QUEUES, story.submitted(), story.reserved(), story.admitted())
+            await eventually(lambda: story.condition("Admitted")[0] == "True")
+            await story.write(changed(story, 3))
+            await asyncio.sleep(10)
+            before = counts(story)
+            await story.write(*left(story), story.reserved(), story.admitted())
+            await eventually(lambda: counts(story) == [3])
+            await eventually(lambda: story.condition("Admitted")[0] == "True")
+        assert before == [1]
+
+    run_virtually(run())
+
+
+def limit(story: Story) -> int | None:
+    seconds: int | None = (story.shows() or {})["spec"].get("maximumExecutionTimeSeconds")
+    return seconds
+
+
+def left(story: Story) -> tuple[Event, ...]:
+    """Return that the job was stopped for asking for others, and that its quota is free."""
+    reason = "NoMatchingWorkload"
+    return (
+        WorkloadEvicted(at_us=AT_US, workload=story.key, cluster_queue="cq", reason=reason),
+        QuotaReleased(at_us=AT_US, workload=story.key, cluster_queue="cq", reason=reason),
+    )
