@@ -9,7 +9,11 @@ import pytest
 from tidegate.errors import SettingsError
 from tidegate.model.podset import LabelSelector, Requirement
 from tidegate.model.policy import DEFAULT_STRATEGIES, AdmissionFairSharing, PodsReady, Policy
-from tidegate.service.config.configuration import parse_configuration, read_configuration
+from tidegate.service.config.configuration import (
+    THROUGH_PODS,
+    parse_configuration,
+    read_configuration,
+)
 from tidegate.service.config.durations import duration_us
 
 V1BETA2 = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
@@ -104,6 +108,17 @@ def test_the_namespaces_that_are_managed_are_a_selector() -> None:
     assert configuration.namespaces == LabelSelector(labels={"a": "b"}, expressions=(not_d,))
 
 
+@pytest.mark.parametrize("kind", THROUGH_PODS)
+def test_a_kind_that_is_queued_through_pods_implies_pods(kind: str) -> None:
+    configuration = parse_configuration(V1BETA2 + f"integrations: {{frameworks: [{kind}]}}")
+    assert configuration.frameworks == (kind, "pod")
+
+
+def test_a_section_with_nothing_in_it_is_as_one_that_is_absent() -> None:
+    empty = parse_configuration(V1BETA2 + "fairSharing:\nwaitForPodsReady: {timeout: }\nresources:")
+    assert empty.policy == parse_configuration(V1BETA2).policy
+
+
 def test_what_has_no_use_here_is_reported_with_what_stands_in_its_place() -> None:
     configuration = parse_configuration(
         V1BETA2 + "leaderElection: {leaderElect: true}\nwebhook: {port: 1}"
@@ -122,7 +137,10 @@ def test_what_has_no_use_here_is_reported_with_what_stands_in_its_place() -> Non
         ("waitForPodsReady: {timeout: -5m}", "not a duration"),
         ("fairSharing: {preemptionStrategies: [LessThanInitialShare, LessThanInitialShare]}", "or"),
         ("featureGates: {Foo: true}", "no gate Foo"),
-        ("integrations: {frameworks: [statefulset]}", "statefulset needs pod"),
+        (
+            "admissionFairSharing: {usageHalfLifeTime: 1m, resourceWeights: {cpu: -1}}",
+            "at `admissionFairSharing.resourceWeights",
+        ),
         (
             "integrations: {frameworks: [sparkoperator.k8s.io/sparkapplication]}",
             "needs featureGates: {SparkApplicationIntegration: true}",

@@ -2,7 +2,7 @@
 
 Its pods are made by StatefulSets: one of all leaders, and one of the workers behind each leader.
 
-Called: LeaderWorkerSet v1; needs ``pod``
+Called: LeaderWorkerSet v1; implies ``pod``
 Podsets: a Workload for each group: ``leader``: 1 pod and ``worker``: size - 1, or ``main``: size
 Put in: as for a Pod, in each pod as it is let go; the template stays as it is
 Restored: its pods are deleted, and those made again wait

@@ -1,6 +1,6 @@
 """StatefulSet: one podset of all its replicas, let go as they are made.
 
-Called: apps/v1 StatefulSet; needs ``pod``
+Called: apps/v1 StatefulSet; implies ``pod``
 Podsets: ``main``: ``spec.replicas``
 Put in: as for a Pod, in each pod as it is let go; the template stays as it is
 Restored: its pods are deleted, and those made again wait

@@ -104,7 +104,7 @@ def parse_configuration(text: str) -> Configuration:
     """Read a Configuration from YAML; see ``read_configuration``."""
     try:
         _check_form(text)
-        document = msgspec.yaml.decode(text, type=dict[str, Any])
+        document = _without_nulls(msgspec.yaml.decode(text, type=dict[str, Any]))
         file = msgspec.convert(document, ConfigurationFile)
     except (msgspec.DecodeError, yaml.YAMLError, ValueError) as error:
         raise SettingsError(str(error).replace("`$.", "`")) from error
@@ -128,6 +128,15 @@ def parse_configuration(text: str) -> Configuration:
     )
 
 
+def _without_nulls(document: dict[str, Any]) -> dict[str, Any]:
+    """Leave out fields with nothing behind them, in sections too: Kueue takes them for absent."""
+    return {
+        key: _without_nulls(value) if isinstance(value, dict) else value
+        for key, value in document.items()
+        if value is not None
+    }
+
+
 def _check_form(text: str) -> None:
     """Refuse what is too large or too deep, before a parser that recurses in C meets it."""
     if len(text) > CHARACTERS_MAX:
@@ -149,15 +158,13 @@ def _warnings(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _frameworks(named: tuple[str, ...], gates: dict[str, bool]) -> tuple[str, ...]:
-    """Return the enabled kinds: some need the kind ``pod`` as well, and one its feature gate."""
+    """Return the enabled kinds: some imply the kind ``pod``, and one needs its feature gate."""
     if _SPARK in named and not gates.get(SPARK_GATE, GATES[SPARK_GATE]):
         raise SettingsError(
             f"integrations.frameworks: {_SPARK} needs featureGates: {{{SPARK_GATE}: true}}."
         )
-    for name in THROUGH_PODS:
-        if name in named and "pod" not in named:
-            raise SettingsError(f"integrations.frameworks: {name} needs pod to be enabled as well.")
-    return named
+    implied = () if "pod" in named or not set(THROUGH_PODS) & set(named) else ("pod",)
+    return (*named, *implied)
 
 
 def _declared(file: ConfigurationFile) -> Iterator[Declaration]:

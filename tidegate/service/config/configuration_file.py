@@ -69,7 +69,7 @@ class AdmissionFairSharingSection(msgspec.Struct, rename="camel", forbid_unknown
 
     usage_half_life_time: str
     usage_sampling_interval: str = "5m"
-    resource_weights: dict[str, int | float] = {}
+    resource_weights: dict[str, NotNegative | Annotated[float, Meta(ge=0)]] = {}
 
 
 class TransformationSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
