@@ -120,13 +120,16 @@ def is_reserved(obj: Object) -> bool:
 
 
 def outgrows(view: WorkloadView, obj: Object) -> bool:
-    """Return whether a job requests more pods than its Workload with quota has.
+    """Return whether a job requests more than its Workload with quota has, or in another queue.
 
-    It left and came back, both unseen: while it holds quota its podsets only become smaller.
+    It left, and perhaps came back, both unseen: while it holds quota its podsets only become
+    smaller, and its queue stays.
     """
-    if not is_reserved(obj):
+    if not is_reserved(obj) or view.phase == "finished":
         return False
-    required = view.counts if view.phase != "finished" else {}
+    if view.made and obj["spec"].get("queueName", "") != view.queue:
+        return True
+    required = view.counts
     return any(
         required.get(podset["name"], 0) > podset["count"] for podset in obj["spec"]["podSets"]
     )

@@ -1,4 +1,4 @@
-"""A job that asks for other pods than its Workload was made with: the Workload follows."""
+"""A job that asks for other pods, or for another queue: its Workload follows without quota."""
 
 from __future__ import annotations
 
@@ -74,6 +74,24 @@ def test_one_with_quota_keeps_its_podsets_until_that_is_released() -> None:
             await eventually(lambda: counts(story) == [3])
             await eventually(lambda: story.condition("Admitted")[0] == "True")
         assert before == [1]
+
+    run_virtually(run())
+
+
+def test_one_that_left_for_another_queue_loses_its_reservation_before_its_queue_changes() -> None:
+    async def run() -> None:
+        story = Growing()
+        async with alongside(story.actuator(projects=True).run()):
+            await story.write(*QUEUES, story.submitted(), story.reserved(), story.admitted())
+            await eventually(lambda: story.condition("Admitted")[0] == "True")
+            written = len(story.api.requests)
+            moved = WorkloadChanged(at_us=AT_US, workload=story.key, queue="other")
+            await story.write(moved, *left(story))
+            await eventually(lambda: story.condition("QuotaReserved")[0] == "False")
+            await eventually(lambda: (story.shows() or {})["spec"]["queueName"] == "other")
+            since = story.api.requests[written:]
+        patches = [path for method, path in since if method == "PATCH" and story.path in path]
+        assert patches[:2] == [f"{story.path}/status", story.path]
 
     run_virtually(run())
 
