@@ -32,12 +32,12 @@ NODELESS: PendingReason = "TopologyPlacementFailed"
 Tried = tuple[tuple[str, str, str, str], ...]
 
 SENTENCES: dict[PendingReason, str] = {
-    "NoMatchingFlavor": "No flavor of the ClusterQueue matches podset {podset}",
+    "NoMatchingFlavor": "No flavor of the ClusterQueue matches {podset}",
     "ExceedsMaxQuota": (
-        "Podset {podset} requests more than the ClusterQueue's quota plus borrowing limit"
+        "{podset} requests more than the ClusterQueue's quota plus borrowing limit"
     ),
-    "WaitingForQuota": "There is not enough unused quota for podset {podset}",
-    "TopologyPlacementFailed": "Podset {podset} would not fit on unused nodes of the topology",
+    "WaitingForQuota": "There is not enough unused quota for {podset}",
+    "TopologyPlacementFailed": "{podset} would not fit on unused nodes of the topology",
     "WaitingForPreemptedWorkloads": "The preempted workloads have not stopped yet",
     "Misconfigured": "The workload cannot be admitted as it is defined",
     "Suspended": "The queue is stopped",
@@ -51,7 +51,10 @@ SENTENCES: dict[PendingReason, str] = {
     "BudgetExhausted": "The budget is spent, and nothing is admitted before the next period",
     "NoClusterAccepts": "No other cluster takes a copy of the job",
 }
-"""The first words of each reason's sentence; details of the workload follow."""
+"""The first words of each reason's sentence; details of the workload follow.
+
+``podset``: ``podset NAME``, or ``a podset`` where no assignment was tried.
+"""
 assert set(SENTENCES) == set(get_args(PendingReason)), "each reason has a sentence, none is missing"
 
 
@@ -175,7 +178,9 @@ def tried(
 def sentence(reason: PendingReason, assignment: Assignment | None, details: str = "") -> str:
     """Return why a workload waits as one English sentence."""
     podset = _decisive(assignment)
-    begin = SENTENCES[reason].format(podset="" if podset is None else podset.name)
+    named = "a podset" if podset is None else f"podset {podset.name}"
+    begin = SENTENCES[reason].format(podset=named)
+    begin = begin[0].upper() + begin[1:]
     rest = details or ("" if podset is None else "; ".join(_details(podset)))
     return f"{begin}: {rest}." if rest else f"{begin}."
 
