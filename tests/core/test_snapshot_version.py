@@ -10,7 +10,7 @@ import msgspec
 from tidegate.core.folding import snapshot
 
 _WORDS = {"description", "title", "default"}
-KNOWN = (21, "87854d95256a14ed")
+KNOWN = (22, "4a15c2a7878aa143")
 """The version, and a digest of what each of its fields is."""
 
 

@@ -58,7 +58,6 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     transformations: tuple[Transformation, ...] = ()
     ignore_undeclared: bool = False  # resources.quotaCheckStrategy: IgnoreUndeclared
     manage_jobs_without_queue_name: bool = False
-    preemption_policy_never: bool = True  # honour a PriorityClass's preemptionPolicy: Never
     repair_after_us: int = 10_000_000  # how long a job may differ before its order is repeated
     multikueue: MultiKueuePolicy | None = None  # None: not supported
     member_clusters: tuple[str, ...] = ()  # clusters whose jobs are in this ledger, too

@@ -111,7 +111,7 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
 
 def never_preempts(state: State, never: bool) -> bool:  # noqa: FBT001 - as its class says
     """Tell whether a workload preempts none; ``never``: its class has preemptionPolicy Never."""
-    return never and state.scan.honours_never and state.policy.preemption_policy_never
+    return never and state.scan.honours_never
 
 
 def is_displaced(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
