@@ -189,8 +189,13 @@ class Writer:
     async def _renew(self, view: WorkloadView, path: str, obj: Object) -> Object:
         """Bring a Workload's podsets to what its job asks for now; it holds no quota for others."""
         job, kind = await self._present(view), job_kind(view.job.kind)
-        podsets = obj["spec"]["podSets"] if job is None else kind.podsets(job)
-        patch = difference({"podSets": obj["spec"]["podSets"]}, {"podSets": podsets})
+        before = obj["spec"]["podSets"]
+        try:
+            podsets = before if job is None else kind.podsets(job)
+        except UndecodableError:  # ingest reports the error on the job; the status goes on
+            view.renews = False
+            return obj
+        patch = difference({"podSets": before}, {"podSets": podsets})
         if patch and siblings.is_reserved(obj):
             obj = await self.calls.patch(f"{path}/status", pinned(siblings.unreserved(obj), obj))
         if patch:

@@ -15,6 +15,10 @@ from tidegate.jobs.job_metadata import workload_key
 from tidegate.model.podset import PodSet
 
 JOB = f"{JOBS}/train"
+SENSELESS = {
+    "kueue.x-k8s.io/podset-slice-required-topology": "rack",
+    "kueue.x-k8s.io/podset-slice-size": "many",
+}
 
 
 class Growing(Story):
@@ -57,6 +61,21 @@ def test_a_workload_that_waits_gets_its_jobs_podsets_and_no_other_change_costs_a
             await eventually(lambda: limit(story) == 60)
             since = story.api.requests[read:]
         assert ("GET", JOB) not in since
+
+    run_virtually(run())
+
+
+def test_a_job_that_cannot_be_read_keeps_its_workload_from_no_other_change() -> None:
+    async def run() -> None:
+        story = Growing()
+        async with alongside(story.actuator(projects=True).run()):
+            await story.write(*QUEUES, story.submitted())
+            await eventually(lambda: counts(story) == [1])
+            event = changed(story, 3)
+            story.change(JOB, {"spec": {"template": {"metadata": {"annotations": SENSELESS}}}})
+            await story.write(replace(event, max_execution_s=60))
+            await eventually(lambda: limit(story) == 60)
+            assert counts(story) == [1]
 
     run_virtually(run())
 
