@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from contextlib import suppress
 from http import HTTPStatus
 
 from actuator.calls import CACHED, Calls, pinned
@@ -188,13 +189,10 @@ class Writer:
 
     async def _renew(self, view: WorkloadView, path: str, obj: Object) -> Object:
         """Bring a Workload's podsets to what its job asks for now; it holds no quota for others."""
-        job, kind = await self._present(view), job_kind(view.job.kind)
-        before = obj["spec"]["podSets"]
-        try:
-            podsets = before if job is None else kind.podsets(job)
-        except UndecodableError:  # ingest reports the error on the job; the status goes on
-            view.renews = False
-            return obj
+        job = await self._present(view)
+        podsets = before = obj["spec"]["podSets"]
+        with suppress(UndecodableError):  # ingest reports the error on the job
+            podsets = before if job is None else job_kind(view.job.kind).podsets(job)
         patch = difference({"podSets": before}, {"podSets": podsets})
         if patch and siblings.is_reserved(obj):
             obj = await self.calls.patch(f"{path}/status", pinned(siblings.unreserved(obj), obj))
