@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from contextlib import suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 
 from actuator.calls import CACHED, Calls, pinned
@@ -184,8 +184,7 @@ class Writer:
 
     def is_shown(self, view: WorkloadView, obj: Object) -> bool:
         """Return whether a Workload object has its whole desired status."""
-        unwritten = self.about_patch(view, obj) or self.status_patch(view, obj)
-        return not (view.renews or unwritten)
+        return not (view.renews or self.about_patch(view, obj) or self.status_patch(view, obj))
 
     async def _renew(self, view: WorkloadView, path: str, obj: Object) -> Object:
         """Bring a Workload's podsets to what its job asks for now; it holds no quota for others."""
@@ -196,8 +195,7 @@ class Writer:
         patch = difference({"podSets": before}, {"podSets": podsets})
         if patch and siblings.is_reserved(obj):
             obj = await self.calls.patch(f"{path}/status", pinned(siblings.unreserved(obj), obj))
-        if patch:
-            obj = await self.calls.patch(path, pinned({"spec": patch}, obj))
+        obj = await self.calls.patch(path, pinned({"spec": patch}, obj)) if patch else obj
         view.renews = view.stale = False
         return obj
 
