@@ -84,3 +84,12 @@ def test_null_means_absent() -> None:
     assert read(raw, KIND["ClusterQueue"].type) == read(
         {"spec": {"cohortName": "lab"}}, KIND["ClusterQueue"].type
     )
+
+
+@PATHS
+def test_a_newer_field_that_is_null_does_not_hide_the_older_one(path: Path) -> None:
+    older, newer = documents(path)
+    kind = KIND[older["kind"]].type
+    nulls = {field: None for field in newer.get("spec", {}) if field not in older.get("spec", {})}
+    spelled_twice = older | {"spec": older.get("spec", {}) | nulls}
+    assert read(spelled_twice, kind) == read(older, kind)

@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 import msgspec
 
 from tidegate.errors import UndecodableError
-from tidegate.kinds.kueue_api.v1beta1 import has_older_spelling, modernized, old_spelling
+from tidegate.kinds.kueue_api.v1beta1 import modernized, old_spelling
 from tidegate.kinds.meta import ListMeta, ObjectMeta, Status
 from tidegate.model.texts import whole
 
@@ -135,8 +135,7 @@ def read(raw: dict[str, Any], kind: type[T]) -> T:
         UndecodableError: a field is missing or of another type; the message names it.
     """
     try:
-        if not has_older_spelling(kind):
-            return msgspec.convert(raw, kind)
+        return msgspec.convert(modernized(kind, raw), kind)
     except FAILURES:
         pass  # perhaps it only has null for absent fields
     try:

@@ -37,15 +37,10 @@ def old_spelling(kind: type, body: bytes | msgspec.Raw) -> bool:
     return any(word in text for word in words)
 
 
-def has_older_spelling(kind: type) -> bool:
-    """Return whether objects of a kind may be spelt as v1beta1 does."""
-    return kind in _UPGRADES
-
-
 def modernized(kind: type, raw: Raw) -> Raw:
     """Return an object in v1beta2's spelling; the argument stays as it is.
 
-    Where both spellings are there the newer one holds.
+    Where both spellings are there the newer one holds; a field that is null is not there.
     """
     upgrade = _UPGRADES.get(kind)
     if upgrade is None:
@@ -60,9 +55,8 @@ def _cluster_queue(spec: Raw, status: Raw) -> None:
     _renamed(spec, "cohort", "cohortName")
     checks = spec.pop("admissionChecks", None)
     if checks:
-        spec.setdefault(
-            "admissionChecksStrategy", {"admissionChecks": [{"name": name} for name in checks]}
-        )
+        named = {"admissionChecks": [{"name": name} for name in checks]}
+        _default(spec, "admissionChecksStrategy", named)
     fungibility = dict(spec.get("flavorFungibility") or {})
     for field in ("whenCanBorrow", "whenCanPreempt"):
         if fungibility.get(field) in {"Borrow", "Preempt"}:
@@ -84,7 +78,7 @@ def _workload(spec: Raw, status: Raw) -> None:
     name, source = spec.pop("priorityClassName", ""), spec.pop("priorityClassSource", "")
     if name and source in PRIORITY_SOURCES:
         group, kind = PRIORITY_SOURCES[source]
-        spec.setdefault("priorityClassRef", {"group": group, "kind": kind, "name": name})
+        _default(spec, "priorityClassRef", {"group": group, "kind": kind, "name": name})
     _renamed(status, "accumulatedPastExexcutionTimeSeconds", "accumulatedPastExecutionTimeSeconds")
     admission = status.get("admission")
     if admission:
@@ -110,17 +104,21 @@ def _assignment(assignment: Raw) -> Raw:
 
 
 def _multikueue_cluster(spec: Raw, _status: Raw) -> None:
-    source = {
-        field: spec.pop(field) for field in ("kubeConfig", "clusterProfileRef") if field in spec
-    }
+    fields = {field: spec.pop(field, None) for field in ("kubeConfig", "clusterProfileRef")}
+    source = {field: value for field, value in fields.items() if value is not None}
     if source:
-        spec.setdefault("clusterSource", source)
+        _default(spec, "clusterSource", source)
 
 
 def _renamed(obj: Raw, old: str, new: str) -> None:
     value = obj.pop(old, None)
     if value:
-        obj.setdefault(new, value)
+        _default(obj, new, value)
+
+
+def _default(obj: Raw, field: str, value: Any) -> None:  # noqa: ANN401  # any JSON value
+    if obj.get(field) is None:
+        obj[field] = value
 
 
 _UPGRADES: dict[type, Callable[[Raw, Raw], None]] = {
