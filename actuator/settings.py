@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from tidegate.contracts.subjects import CLUSTER_NAME
-from tidegate.kube.client import Access
+from tidegate.kube.credentials import Access
 from tidegate.model.ids import PARTITION_MAX
 from tidegate.service.settings import KubernetesSettings
 

@@ -29,7 +29,8 @@ from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.install import ORDER, apply, install, manifests_folder, read_manifests
 from tidegate.kinds.crds import without_rules
 from tidegate.kinds.policies.forms import ACCOUNTS, ANOTHER_WRITES
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
 from tidegate.service.loop import loop_factory
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from tidegate.kube.client import Access
+from tidegate.kube.credentials import Access
 from tidegate.service.settings import KubernetesSettings
 
 

@@ -12,7 +12,7 @@ from tidegate.jobs import workload
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.pods import pod, pod_group
 from tidegate.jobs.registry import JOB_KINDS, is_supported, job_kind
-from tidegate.kube.client import Access
+from tidegate.kube.credentials import Access
 from tidegate.service.settings import KubernetesSettings
 
 

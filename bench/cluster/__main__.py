@@ -34,7 +34,8 @@ from tidegate.cluster.go.building import build
 from tidegate.cluster.go.plane import NODES_COUNT, ControlPlane
 from tidegate.cluster.install import apply, install, manifests_folder
 from tidegate.cluster.running import SERVICES, Wanted, run_services
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
 from tidegate.service.loop import loop_factory
 

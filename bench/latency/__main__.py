@@ -31,7 +31,8 @@ from tidegate.cluster.go.building import build
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.install import apply, install, manifests_folder
 from tidegate.cluster.running import Wanted, run_services
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
 
 POLL_S = 0.002

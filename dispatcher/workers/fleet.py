@@ -25,7 +25,8 @@ from dispatcher.workers.worker import Worker
 from tidegate.errors import TidegateError
 from tidegate.jobs.kind import JobKind
 from tidegate.kinds.times import stamp
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
 from tidegate.kube.reading import LINE_BYTES_MAX
 from tidegate.service.logs import get_log

@@ -19,7 +19,8 @@ from typing import Any
 
 import msgspec
 
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 from tidegate.subscribe import subscribe
 

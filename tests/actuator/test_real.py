@@ -24,7 +24,8 @@ from tidegate.contracts.codec import decode_observation
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.entry import Position
 from tidegate.contracts.observations import ActuationReported
-from tidegate.kube.client import Access, KubernetesClient, connect
+from tidegate.kube.client import KubernetesClient, connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import MERGE_PATCH
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Toleration

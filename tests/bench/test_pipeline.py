@@ -11,7 +11,8 @@ import pytest
 from apiserver.requests.patches import merge
 from bench.pipeline.stub import Stub, placed
 from tidegate.errors import ApiStatusError
-from tidegate.kube.client import Access, KubernetesClient, connect
+from tidegate.kube.client import KubernetesClient, connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import MERGE_PATCH
 
 JOBS = "/apis/batch/v1/namespaces/team-a/jobs"

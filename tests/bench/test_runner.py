@@ -13,7 +13,8 @@ from bench.cluster.playing import Change
 from bench.cluster.runner import RunnerPlay, unreserved
 from bench.pipeline.stub import Stub
 from bench.virtual.loads import Kind, Load
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 
 MADE = Load("made", 1, 2, (Kind("small", 1, 50, 5, 1_000, 1), Kind("large", 20, 200, 3, 2_000, 1)))
 EVICTED = ("QuotaReserved", "Admitted", "Evicted")

@@ -18,7 +18,8 @@ from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.install import install, manifests_folder
 from tidegate.cluster.running import Running, Wanted, run_services
 from tidegate.cluster.telling import Lines
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
 
 QUOTAS = {"chaos-a": "6", "chaos-b": "4", "chaos-probe": "2"}

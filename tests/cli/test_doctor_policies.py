@@ -14,7 +14,8 @@ from tidegate.cli.doctor.installation import examine_installation
 from tidegate.cli.objects.api_client import Asking, open_api
 from tidegate.cluster.install import apply, install, manifests_folder
 from tidegate.errors import ApiStatusError
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 
 __all__ = ["staged"]
 

@@ -15,7 +15,8 @@ from tidegate.cli.doctor.findings import Finding
 from tidegate.cli.doctor.rights import Right, accounts, examine_rights
 from tidegate.cli.objects.api_client import Asking, open_api
 from tidegate.cluster.install import install, manifests_folder, read_manifests
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 
 __all__ = ["real_api", "staged"]
 

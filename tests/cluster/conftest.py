@@ -12,7 +12,8 @@ from apiserver.http import serve
 from tests.cluster.talking import CRDS, Object, Talk, crd, eventually
 from tests.parts import kubernetes
 from tests.parts.kubernetes import make_namespace
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 
 embedded_api, real_api = kubernetes.embedded_api, kubernetes.real_api
 own_plane, own_api = kubernetes.own_plane, kubernetes.own_api

@@ -19,7 +19,8 @@ from tests.parts.kubernetes import make_namespace
 from tidegate.cluster.install import apply, install, manifests_folder
 from tidegate.kinds.policies.children import keep_children
 from tidegate.kinds.policies.frameworks import framework
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 
 pytestmark = pytest.mark.real
 TENANT, CONTROLLER = "mallory", "jobset-controller"

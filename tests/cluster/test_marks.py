@@ -30,7 +30,8 @@ from tidegate.kinds.names import (
 )
 from tidegate.kinds.policies.forms import ACCOUNTS
 from tidegate.kinds.policies.marks import keep_gates
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 
 TENANT = "mallory"
 POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"

@@ -13,7 +13,8 @@ from tidegate.cluster.go.building import build
 from tidegate.cluster.go.plane import ControlPlane, PlaneError
 from tidegate.cluster.processes import is_alive
 from tidegate.errors import ApiUnreachableError
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 
 pytestmark = pytest.mark.real
 

@@ -24,7 +24,8 @@ from tidegate.kinds.names import (
     TOPOLOGY_GATE,
 )
 from tidegate.kinds.policies.frameworks import MULTIKUEUE
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 HEAD = {"apiVersion": "kueue.x-k8s.io/v1beta2"}

@@ -9,7 +9,8 @@ import pytest
 from tests.deploy.applying import apply_monitor_kinds
 from tests.parts.kubernetes import own_api, own_plane
 from tests.parts.newer import newer
-from tidegate.kube.client import Access, KubernetesClient, connect
+from tidegate.kube.client import KubernetesClient, connect
+from tidegate.kube.credentials import Access
 
 __all__ = ["newer", "own_api", "own_plane"]
 

@@ -31,7 +31,8 @@ from tests.parts.postgresql import Server
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.install import apply, install, manifests_folder, read_documents
 from tidegate.cluster.running import run_services
-from tidegate.kube.client import Access, KubernetesClient, connect
+from tidegate.kube.client import KubernetesClient, connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(900)]

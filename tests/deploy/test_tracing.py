@@ -27,7 +27,8 @@ from tidegate.bus.embedded import embedded_server
 from tidegate.cluster.install import install, manifests_folder
 from tidegate.contracts.subjects import of_job
 from tidegate.errors import SettingsError
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.service.health import Health
 from tidegate.service.running import Body, Service
 from tidegate.service.tracing import OFF, OpenTelemetry, open_tracing

@@ -28,7 +28,8 @@ from tidegate.cluster.install import apply, install, manifests_folder
 from tidegate.cluster.running import Running, run_services, services_of
 from tidegate.kinds.manifests import policies
 from tidegate.kinds.names import POD_GROUP_NAME
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 
 NAME, SYSTEM = "far", "tidegate-system"

@@ -27,7 +27,8 @@ from tests.e2e.operators import at_work
 from tests.parts.foreign import foreign_crd
 from tests.parts.kubernetes import fresh_plane
 from tidegate.cluster.running import Running
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 
 FRAMEWORKS = ("batch/job", "jobset.x-k8s.io/jobset", "pod")
 KUEUE, TIDEGATE = "kueue", "tidegate"

@@ -12,7 +12,8 @@ import pytest
 from tests.parts.kubernetes import own_api, own_plane
 from tests.parts.standby import pair
 from tidegate.cluster.install import install, manifests_folder
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
 
 __all__ = ["api", "own_api", "own_plane", "pair"]

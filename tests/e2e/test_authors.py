@@ -14,7 +14,8 @@ from tests.e2e.ordeal import alone
 from tidegate.cluster.install import apply
 from tidegate.cluster.running import Running, run_services
 from tidegate.contracts.facts import ClusterQueueDefined, WorkloadFinished, WorkloadSubmitted
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 
 pytestmark = pytest.mark.real

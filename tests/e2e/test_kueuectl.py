@@ -18,7 +18,8 @@ from tests.e2e.ordeal import alone
 from tests.e2e.test_visibility import reached, register, serve, unregister
 from tidegate.cluster.processes import stop
 from tidegate.cluster.running import run_services
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
 
 __all__ = ["kueuectl"]

@@ -26,7 +26,8 @@ from tests.parts.foreign import foreign_crd
 from tests.parts.kubernetes import fresh_plane
 from tidegate.cluster.install import apply, read_documents
 from tidegate.cluster.running import run_services, services_of
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 
 pytestmark = [pytest.mark.real, pytest.mark.slow, pytest.mark.timeout(1_500)]
 WORKERS, FRAMEWORKS = ("w1", "w2"), ("batch/job",)

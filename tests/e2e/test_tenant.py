@@ -37,7 +37,8 @@ from tidegate.cluster.install import apply
 from tidegate.cluster.running import Running, run_services
 from tidegate.contracts.decisions import QuotaReserved, WorkloadPending
 from tidegate.contracts.facts import LedgerOpened
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]

@@ -27,7 +27,8 @@ from tests.parts.certificates import write_certificate
 from tests.parts.sample import TURNS, filled
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.processes import Process, spawn, stop
-from tidegate.kube.client import Access, KubernetesClient, connect
+from tidegate.kube.client import KubernetesClient, connect
+from tidegate.kube.credentials import Access
 from tidegate.ports import free_ports
 
 pytestmark = pytest.mark.real

@@ -17,7 +17,8 @@ from tests.parts.postgresql import wait_until
 from tidegate.cli.demo.manifests import queues
 from tidegate.cli.instance import FILE, Instance
 from tidegate.cluster.install import apply
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 TIDEGATE = (sys.executable, "-m", "tidegate.cli.main")

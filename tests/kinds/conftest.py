@@ -18,7 +18,8 @@ from tests.kinds.installing import install, install_asking, wait_answered
 from tests.parts.kubernetes import own_api, own_plane
 from tests.parts.webhook import configuration, free_port, webhook
 from tidegate.kinds.policies.frameworks import NAMES
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 
 __all__ = ["own_api", "own_plane"]
 

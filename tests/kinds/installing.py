@@ -20,7 +20,8 @@ from tidegate.kinds.policies.forms import (
     validating,
 )
 from tidegate.kinds.policies.frameworks import NAMES
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 
 _CONFIG_MAPS = Scope(targets=[Target(group="", versions=("v1",), resources=("configmaps",))])
 _PROBE: Manifest = {

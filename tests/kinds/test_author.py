@@ -10,7 +10,8 @@ import pytest
 from tests.kinds.cluster import Cluster, Manifest
 from tests.kinds.manifests import job
 from tidegate.kinds.names import AUTHOR, BUDGET
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 
 pytestmark = pytest.mark.real
 USERS = ("alice", "bob")

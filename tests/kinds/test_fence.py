@@ -14,7 +14,8 @@ from tests.parts.webhook import free_port, prepare_webhook, webhook
 from tidegate.cli.commands.manifests import wanted
 from tidegate.kinds.names import ADMISSION_GATE, QUEUE_NAME, TOPOLOGY_GATE
 from tidegate.kinds.policies.disabled import WARN
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 
 pytestmark = pytest.mark.real
 FENCED = """

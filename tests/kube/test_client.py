@@ -13,7 +13,8 @@ import yaml
 from aiohttp import web
 
 from tidegate.errors import ApiStatusError, ApiUnreachableError, NotSupportedError
-from tidegate.kube.client import Access, KubernetesClient, connect
+from tidegate.kube.client import KubernetesClient, connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import MERGE_PATCH
 
 Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]

@@ -10,7 +10,8 @@ from aiohttp import web
 
 from tests.kube.test_client import PATH, all_lines, server
 from tidegate.errors import ApiStatusError, ApiUnreachableError
-from tidegate.kube.client import BUSY_TRIES, Access, connect
+from tidegate.kube.client import BUSY_TRIES, connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.sockets import KEEPALIVE_S, watchful_socket
 
 

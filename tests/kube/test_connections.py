@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from tests.kube.test_client import PATH, server
 from tests.parts.drawn import drawn
 from tidegate.errors import ApiStatusError, ApiUnreachableError, NotSupportedError
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
 from tidegate.kube.connections import Connections
+from tidegate.kube.credentials import Access
 
 WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 ANSWERS = {

@@ -11,7 +11,8 @@ from aiohttp import web
 from tests.kube.test_client import PATH, server
 from tidegate.errors import ApiStatusError
 from tidegate.kube import reading
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.reading import lines_of
 
 MANY, HEAVY_FROM, HEAVY_TO = 200, 40, 60

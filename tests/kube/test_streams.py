@@ -18,8 +18,9 @@ from tests.parts.certificates import write_certificate
 from tests.parts.drawn import drawn
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.kube import streams
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
 from tidegate.kube.connections import Connections
+from tidegate.kube.credentials import Access
 
 LINES = [b'{"a":1}\n', b"{}\n", b"[]"]
 BODY = b'{"a":1}\n\n \n{}\n[]'

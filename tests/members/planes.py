@@ -12,7 +12,8 @@ import pytest
 from tests.outages.test_three_servers import api_server
 from tests.parts.kubernetes import fresh_plane
 from tidegate.cluster.install import install, manifests_folder
-from tidegate.kube.client import Access, KubernetesClient, connect
+from tidegate.kube.client import KubernetesClient, connect
+from tidegate.kube.credentials import Access
 
 
 @asynccontextmanager

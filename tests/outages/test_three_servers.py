@@ -15,7 +15,8 @@ from tests.e2e.cast import job_of, make_queues, submit, until
 from tests.outages.servers import Servers, three_servers
 from tidegate.cluster.install import install, manifests_folder
 from tidegate.cluster.supervisor import Program, Supervisor
-from tidegate.kube.client import Access, KubernetesClient, connect
+from tidegate.kube.client import KubernetesClient, connect
+from tidegate.kube.credentials import Access
 from tidegate.ports import free_ports
 
 pytestmark = [pytest.mark.slow, pytest.mark.real, pytest.mark.timeout(900)]

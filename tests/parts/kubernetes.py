@@ -34,7 +34,8 @@ from tidegate.cluster.go.building import (
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.processes import spawn
 from tidegate.cluster.telling import Lines
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
 
 DEADLINE_S = 60

@@ -8,7 +8,8 @@ import pytest
 
 from tests.parts.kubernetes import make_namespace, real_api
 from tidegate.cluster.install import install, manifests_folder
-from tidegate.kube.client import Access, KubernetesClient, connect
+from tidegate.kube.client import KubernetesClient, connect
+from tidegate.kube.credentials import Access
 
 __all__ = ["real_api"]
 

@@ -65,7 +65,8 @@ from tidegate.jobs.batch.placing import unbound
 from tidegate.jobs.job_metadata import workload_key
 from tidegate.jobs.kind import Patch
 from tidegate.jobs.registry import JOB_KINDS
-from tidegate.kube.client import Access, KubernetesClient, connect
+from tidegate.kube.client import KubernetesClient, connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import JSON, MERGE_PATCH, KubernetesApi
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSetAssignment

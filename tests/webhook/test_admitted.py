@@ -21,7 +21,8 @@ from tidegate.cluster.processes import Process, stop
 from tidegate.cluster.running import Wanted, run_services
 from tidegate.kinds.manifests import policies
 from tidegate.kinds.policies.webhooks import NAMESPACE, WEBHOOK, is_mutating
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]

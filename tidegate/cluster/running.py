@@ -19,7 +19,8 @@ from tidegate.bus.embedded import embedded_server
 from tidegate.cluster.belongings import belong_to
 from tidegate.cluster.supervisor import Program, Supervisor
 from tidegate.errors import TidegateError
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.identity import cluster_uid
 from tidegate.ports import free_ports
 from tidegate.service.config.configuration import read_configuration

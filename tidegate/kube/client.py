@@ -1,25 +1,19 @@
-"""The real form of ``KubernetesApi``: raw bytes over the session of ``kubernetes.aio``.
+"""The real form of ``KubernetesApi``: raw bytes over a session of aiohttp.
 
-The library reads kubeconfigs, service account tokens and certificates; its generated methods and
-models stay out of the way, because they would parse every object on the hot path.
+The generated methods and models of the official client stay out of the way, because they would
+parse every object on the hot path: see ``tidegate.kube.credentials``.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing, nullcontext
 from functools import partial
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import aiohttp
-import msgspec
-from kubernetes.aio import config as kube_config
-from kubernetes.aio.client import Configuration
-from kubernetes.aio.client.rest import RESTClientObject
-from yaml import YAMLError
 
 from tidegate.errors import (
     ApiStatusError,
@@ -35,40 +29,16 @@ from tidegate.kube.answers import (
     unreachable,
 )
 from tidegate.kube.connections import Answer, Connections
-from tidegate.kube.kubeconfigs import existing
+from tidegate.kube.credentials import UNREADABLE, Access, Server, find_server
 from tidegate.kube.ports import JSON, Response
 from tidegate.kube.reading import PageSizes, body_of, limit_of
 from tidegate.kube.sockets import watchful_socket
 from tidegate.kube.watches import Opened, Opening, opened
-from tidegate.urls import shown
 
 _BUFFER_BYTES = 2**20
 BUSY_TRIES = 4
 """How often a server that is too busy is asked again."""
 _RENEWAL_S = 10.0
-_UNREADABLE = (kube_config.ConfigException, OSError, YAMLError, LookupError, TypeError, ValueError)
-
-
-class Access(msgspec.Struct, frozen=True, kw_only=True):
-    """How to reach an API server; the first of url, kubeconfig and in-cluster that is given."""
-
-    url: str = ""  # e.g. http://127.0.0.1:8001; without TLS for loopback servers
-    token: str = ""  # bearer token for ``url``
-    ca_file: str = ""  # certificate authority for ``url``
-    kubeconfig: str = ""  # path; empty: $KUBECONFIG, else in-cluster, else ~/.kube/config
-    context: str = ""  # of the kubeconfig; empty: its current one
-    document: Callable[[], Awaitable[dict[str, Any]]] | None = None  # a kubeconfig, as data
-    impersonate: str = ""  # act as this user; needs the right to
-    request_timeout_s: float = 30.0
-    watch_slack_s: float = 5.0  # how long after its time a watch that says nothing is given up
-    connections_max: int = 64
-    answer_bytes_max: int = 0  # of a server that is not trusted; 0: any
-    quick: bool = False  # small requests and watches of a trusted server over ``Connections``
-
-    def __repr__(self) -> str:
-        """Return it for a traceback: no token is in it."""
-        where = shown(self.url) or self.kubeconfig or "in the cluster"
-        return f"Access({where}, context={self.context!r})"
 
 
 class _Request(NamedTuple):
@@ -85,14 +55,14 @@ class KubernetesClient:
     def __init__(
         self,
         session: aiohttp.ClientSession,
-        configuration: Configuration,
+        server: Server,
         access: Access,
         quick: Connections | None = None,
     ) -> None:
         self._session, self._quick = session, quick
-        self._configuration = configuration
+        self._server = server
         self._access = access
-        self._base: str = configuration.host.rstrip("/")
+        self._base = server.url.rstrip("/")
         self._renewable_s = 0.0  # loop time before which credentials are not read again
         self._pages = PageSizes()
 
@@ -188,8 +158,8 @@ class KubernetesClient:
             data=body,
             headers=headers,
             allow_redirects=False,
-            proxy=self._configuration.proxy,
-            server_hostname=self._configuration.tls_server_name,
+            proxy=self._server.proxy,
+            server_hostname=self._server.tls_server_name,
         ) as answer:
             content = await body_of(answer.content, limit_of(query), self._access.answer_bytes_max)
             return Answer(answer.status, answer.headers, content)
@@ -201,17 +171,15 @@ class KubernetesClient:
             return False
         self._renewable_s = now_s + _RENEWAL_S
         try:
-            await _load(self._access, self._configuration)
-        except (*_UNREADABLE, ApiUnreachableError):
+            self._server = await find_server(self._access)
+        except (*UNREADABLE, ApiUnreachableError):
             return False
         return True
 
     async def _headers(self, content_type: str) -> dict[str, str]:
         headers = {"Content-Type": content_type, "Accept": JSON}
-        # It reads a service account's token again each minute.
-        token = await self._configuration.get_api_key_with_prefix("BearerToken")
-        if token:
-            headers["Authorization"] = token
+        if authorization := await self._server.authorization():
+            headers["Authorization"] = authorization
         if self._access.impersonate:
             headers["Impersonate-User"] = self._access.impersonate
         return headers
@@ -227,8 +195,8 @@ class KubernetesClient:
                 headers=partial(self._headers, JSON),
                 connect_s=self._access.request_timeout_s,
                 lasting_s=wanted_s + self._access.watch_slack_s if wanted_s else None,
-                proxy=self._configuration.proxy,
-                server_hostname=self._configuration.tls_server_name,
+                proxy=self._server.proxy,
+                server_hostname=self._server.tls_server_name,
             ),
         )
 
@@ -240,11 +208,10 @@ async def connect(access: Access) -> AsyncGenerator[KubernetesClient]:
     Raises:
         NotSupportedError: there is no way to an API server in ``access`` nor in the environment.
     """
-    configuration = await _configuration(access)
-    context = RESTClientObject(configuration).ssl_context
+    server = await _server(access)
     connector = aiohttp.TCPConnector(
         limit=access.connections_max,
-        ssl=context,
+        ssl=server.tls,
         keepalive_timeout=60,
         socket_factory=watchful_socket,
     )
@@ -254,43 +221,18 @@ async def connect(access: Access) -> AsyncGenerator[KubernetesClient]:
         timeout=aiohttp.ClientTimeout(total=access.request_timeout_s),
         cookie_jar=aiohttp.DummyCookieJar(),  # an API server sets none: else each request looks
     ) as session:
-        quick = access.quick and not (configuration.proxy or access.answer_bytes_max)
-        server = configuration.host, context, configuration.tls_server_name, access.connections_max
+        quick = access.quick and not (server.proxy or access.answer_bytes_max)
+        named = server.url, server.tls, server.tls_server_name, access.connections_max
         within_s = access.request_timeout_s
-        with closing(Connections(*server, within_s)) if quick else nullcontext() as connections:
-            yield KubernetesClient(session, configuration, access, connections)
+        with closing(Connections(*named, within_s)) if quick else nullcontext() as connections:
+            yield KubernetesClient(session, server, access, connections)
 
 
-async def _configuration(access: Access) -> Configuration:
-    # Without this the library hands out one shared, mutable default.
-    configuration: Configuration = type.__call__(Configuration)
+async def _server(access: Access) -> Server:
     try:
-        await _load(access, configuration)
-    except _UNREADABLE as error:
+        return await find_server(access)
+    except UNREADABLE as error:
         raise NotSupportedError(
             f"No Kubernetes API server to talk to ({error}): give a URL, a kubeconfig, or run in "
             "a pod with a service account."
         ) from error
-    return configuration
-
-
-async def _load(access: Access, configuration: Configuration) -> None:
-    path = access.kubeconfig or os.environ.get("KUBECONFIG", "")
-    if access.url:
-        configuration.host = access.url
-        configuration.ssl_ca_cert = access.ca_file or None
-        if access.token:
-            configuration.api_key["BearerToken"] = f"Bearer {access.token}"
-    elif access.document is not None:
-        await kube_config.load_kube_config_from_dict(  # type: ignore[no-untyped-call]  # no types
-            await access.document(), client_configuration=configuration
-        )
-    elif not path and "KUBERNETES_SERVICE_HOST" in os.environ:
-        kube_config.load_incluster_config(configuration)  # type: ignore[no-untyped-call]  # no types
-    else:
-        await kube_config.load_kube_config(  # type: ignore[no-untyped-call]  # it ships no types
-            config_file=existing(path),
-            context=access.context or None,
-            client_configuration=configuration,
-            persist_config=False,
-        )

@@ -1,6 +1,6 @@
 """What ingest and actuator need from a Kubernetes API server.
 
-The real form is over ``kubernetes.aio``; the simulated one is the embedded API server's own state,
+The real form is over aiohttp; the simulated one is the embedded API server's own state,
 called without a socket. Both pass one contract suite.
 """
 

@@ -15,7 +15,8 @@ from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import LedgerOption, ledger_url, open_reader
 from tidegate.cli.output import say
 from tidegate.errors import NotSupportedError
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
 from tidegate.serve.app import application, parts_of
 from tidegate.serve.auth.callers import Callers

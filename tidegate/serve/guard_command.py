@@ -10,7 +10,8 @@ import typer
 import yaml
 
 from tidegate.errors import SettingsError
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.serve.visibility.guard import Guard, guard, is_answering, trusted
 from tidegate.service.logs import configure_logs
 

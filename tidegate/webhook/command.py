@@ -19,7 +19,8 @@ from starlette.applications import Starlette
 from tidegate.cli.commands.manifests import wanted as wanted_manifests
 from tidegate.cli.output import say
 from tidegate.kinds.policies.webhooks import NAMESPACE, WEBHOOK, by_path, webhook_configuration
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
 from tidegate.service.logs import configure_logs, get_log
 from tidegate.webhook.app import Webhook

@@ -24,7 +24,8 @@ from tidegate.cli.live.follow import Follower, follow
 from tidegate.cluster.install import apply
 from tidegate.cluster.processes import is_alive, spawn
 from tidegate.errors import TidegateError
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
 from tidegate.urls import shown
 

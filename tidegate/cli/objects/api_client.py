@@ -133,7 +133,8 @@ def open_api(kubeconfig: str = "", context: str = "") -> Generator[Asking]:
         NotSupportedError: there is no kubeconfig, or this installation has no Kubernetes client.
     """
     try:
-        from tidegate.kube.client import Access, connect  # noqa: PLC0415 - costs a second, and may be absent
+        from tidegate.kube.client import connect  # noqa: PLC0415 - costs a second, and may be absent
+        from tidegate.kube.credentials import Access  # noqa: PLC0415
     except ImportError as error:
         raise NotSupportedError(
             f"This installation has no Kubernetes client ({error}): pip install 'tidegate[all]'."

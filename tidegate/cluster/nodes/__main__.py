@@ -7,7 +7,8 @@ import asyncio
 import signal
 
 from tidegate.cluster.nodes.fleet import Fleet
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 
 
 async def run(access: Access, names: tuple[str, ...], capacity: dict[str, str]) -> None:

@@ -20,7 +20,8 @@ from tidegate.cluster.local import down as bring_down
 from tidegate.cluster.local import up as bring_up
 from tidegate.cluster.telling import Lines
 from tidegate.errors import ApiUnreachableError
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 
 app = typer.Typer(name="cluster", help="The local Kubernetes.", no_args_is_help=True)
 

@@ -32,7 +32,8 @@ from tidegate.cluster.local import down as bring_down
 from tidegate.cluster.local import up as bring_up
 from tidegate.cluster.running import SERVICES, Running, Wanted, run_services, services_of
 from tidegate.cluster.telling import Lines
-from tidegate.kube.client import Access, connect
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ownership import owned
 from tidegate.urls import shown
 
