@@ -17,7 +17,7 @@ from store.access.engine import open_engine, transaction
 from store.reporting import tables
 from store.schema.version import VERSION_TABLE
 from store.tables import ledger_event, ledger_schema, ledger_view, ledger_writer
-from store.views.catalog import VIEWS
+from store.views.texts import TEXTS
 from tidegate.errors import NotSupportedError
 
 VERSION_MIN = 150_000
@@ -93,7 +93,7 @@ def _open_to_everybody(conn: Connection) -> None:
         _run(conn, f"DROP POLICY IF EXISTS {_EVERYBODY} ON {table}")
         _run(conn, f"CREATE POLICY {_EVERYBODY} ON {table} USING (true) WITH CHECK (true)")
         _run(conn, f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
-    for view in VIEWS:
+    for view in TEXTS:
         _run(conn, f"ALTER VIEW {view} SET (security_invoker = true)")
 
 
@@ -143,7 +143,7 @@ def _grant(conn: Connection, role: str, namespaces: Iterable[str]) -> None:
             conn,
             f"CREATE POLICY {_policy(role)} ON {table} AS RESTRICTIVE TO {to} USING ({readable})",
         )
-    for name in (*_COLUMNS, *_SHARED, *(VIEWS.keys() - SUMS), *_OF_ITSELF):
+    for name in (*_COLUMNS, *_SHARED, *(TEXTS.keys() - SUMS), *_OF_ITSELF):
         _run(conn, f"GRANT SELECT ON {name} TO {to}")
     for table, columns in _PARTLY.items():
         _run(conn, f"GRANT SELECT ({columns}) ON {table} TO {to}")

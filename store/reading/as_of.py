@@ -16,7 +16,7 @@ from store.ledger import INSERT
 from store.reading.entries import PAGE_ROWS
 from store.reporting.projection import project
 from store.tables import metadata
-from store.views import catalog
+from store.views import creating
 from tidegate.contracts.entry import Entry
 
 
@@ -27,7 +27,7 @@ def past(*partitions: Iterable[Entry]) -> Generator[Engine]:
     try:
         metadata.create_all(engine)
         with engine.begin() as conn:
-            catalog.create(conn)
+            creating.create(conn)
             for entries in partitions:
                 _fill(conn, entries)
         yield engine

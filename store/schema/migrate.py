@@ -30,7 +30,7 @@ from store.schema.version import (
     revision,
 )
 from store.tables import ledger_schema, ledger_writer
-from store.views import catalog
+from store.views import creating
 from tidegate.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def upgrade(ledger: str | Engine) -> None:
             current = revision(through(conn), conn.dialect.name)
             command.upgrade(_config(conn), "head")
             _note_readers(conn)
-            catalog.create(conn)
+            creating.create(conn)
             view_rights.give_again(conn, rights)
             _refresh_reports(conn, current)
 
@@ -141,7 +141,7 @@ def _changing(engine: Engine) -> Generator[tuple[Connection, dict[str, view_righ
         refuse_newer(shown(engine), revision(through(conn), conn.dialect.name))
         if has_table(through(conn), conn.dialect.name, VIEW_TABLE):
             rights = view_rights.found(conn)
-            catalog.drop(conn)
+            creating.drop(conn)
         yield conn, rights
 
 

@@ -24,7 +24,7 @@ from store.schema import report_state, table_rights, view_rights
 from store.schema.retention import leave_out
 from store.schema.version import revisions
 from store.tables import ledger_writer, metadata
-from store.views import catalog
+from store.views import creating
 from tidegate.contracts.entry import Entry
 from tidegate.errors import LedgerUnreachableError
 
@@ -174,7 +174,7 @@ def _change_places(engine: Engine, rows: int) -> None:
                 pass
         conn.execute(text(f"SET LOCAL search_path = {home}"))
         readers = view_rights.found(conn)
-        catalog.drop(conn)
+        creating.drop(conn)
         for table in REPORTS:
             rights = list(table_rights.statements(conn, table.name))
             conn.execute(text(f"DROP TABLE {table.name}"))
@@ -182,7 +182,7 @@ def _change_places(engine: Engine, rows: int) -> None:
             for statement in rights:
                 conn.exec_driver_sql(statement, execution_options={"no_parameters": True})
         conn.execute(text(f"DROP TABLE {_PROGRESS}"))
-        catalog.create(conn)
+        creating.create(conn)
         view_rights.give_again(conn, readers)
         for partition in numbers:
             state = report_state.read(conn, partition)

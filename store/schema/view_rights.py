@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, text
 
-from store.views.catalog import VIEWS
+from store.views.texts import TEXTS
 
 _FOUND = (
     "SELECT c.relname, c.reloptions, CASE a.grantee WHEN 0 THEN 'PUBLIC'"
@@ -45,7 +45,7 @@ def give_again(conn: Connection, before: dict[str, Rights]) -> None:
     """Grant each view its rights again; a role that could read all views may read new views."""
     readers = [right.readers for right in before.values()]
     every = frozenset[str].intersection(*readers) if readers else frozenset[str]()
-    for name in VIEWS:
+    for name in TEXTS:
         rights = before.get(name, Rights((), every))
         if rights.options:
             conn.execute(text(f"ALTER VIEW {name} SET ({', '.join(rights.options)})"))

@@ -1,7 +1,6 @@
-"""All SQL reports, in an order in which each can be made, and how they are made.
+"""The definitions of all SQL reports, in an order in which each can be made.
 
-A view is code, not data: after each migration all are made again from what stands here, and
-``ledger_view`` remembers which text each was made from.
+Only ``make generate`` and tests read them: databases are given the texts that are made of them.
 """
 
 from __future__ import annotations
@@ -9,16 +8,14 @@ from __future__ import annotations
 import json
 from types import ModuleType
 
-from sqlalchemy import Connection, Dialect, delete, insert, select, text
+from sqlalchemy import Dialect
 from sqlalchemy.dialects.postgresql.base import PGDialect
 from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlalchemy.engine.default import DefaultDialect
 
-from store.tables import ledger_view
 from store.views.columns import View
 from store.views.history import preemptions, queue_history, wait_summary, waits
 from store.views.now import admitted_now, queue_now, queues, quota_now
-from store.views.texts import TEXTS
 from store.views.usage import (
     budgets,
     chargeback,
@@ -81,21 +78,3 @@ def text_of_all() -> str:
         for view in VIEWS.values()
     ]
     return json.dumps(documents, indent=1, ensure_ascii=False) + "\n"
-
-
-def drop(conn: Connection) -> None:
-    """Remove every view that was made, also those that this version no longer knows."""
-    existing = conn.scalars(select(ledger_view.c.name).order_by(ledger_view.c.place.desc()))
-    for name in existing.all():
-        conn.execute(text(f"DROP VIEW IF EXISTS {name}"))
-    conn.execute(delete(ledger_view))
-
-
-def create(conn: Connection) -> None:
-    """Make every view."""
-    for place, name in enumerate(TEXTS):
-        query = TEXTS[name].sql[conn.dialect.name]
-        as_it_is = {"no_parameters": True}
-        conn.exec_driver_sql(f"CREATE VIEW {name} AS {query}", execution_options=as_it_is)
-        row = {"name": name, "place": place, "digest": TEXTS[name].digest(conn.dialect.name)}
-        conn.execute(insert(ledger_view), row)

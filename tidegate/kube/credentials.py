@@ -17,9 +17,10 @@ import msgspec
 from yaml import YAMLError
 
 from tidegate.errors import NotSupportedError
-from tidegate.kube.kubeconfigs import existing
 from tidegate.urls import shown
 
+KUBECONFIG = "~/.kube/config"
+"""Where a user's own kubeconfig is."""
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where the kubelet puts a pod's token and the certificate authority of the API server."""
 TOKEN_S = 60.0
@@ -120,7 +121,7 @@ def _in_cluster(folder: Path) -> Server:
 
 async def _of_kubeconfig(access: Access, path: str) -> Server:
     """Return the API server that a kubeconfig names, as the official client reads it."""
-    paths = "" if access.document is not None else existing(path)
+    paths = "" if access.document is not None else _existing(path or KUBECONFIG)
     try:
         from kubernetes.aio import config  # noqa: PLC0415 - see above
         from kubernetes.aio.client import Configuration  # noqa: PLC0415
@@ -154,6 +155,19 @@ async def _of_kubeconfig(access: Access, path: str) -> Server:
         proxy=configuration.proxy,
         tls_server_name=configuration.tls_server_name,
     )
+
+
+def _existing(paths: str) -> str:
+    """Return the kubeconfigs that are named, as $KUBECONFIG lists them.
+
+    The client library takes an absent one for an invalid one.
+
+    Raises:
+        FileNotFoundError: none of them is there.
+    """
+    if not any(Path(path).expanduser().exists() for path in paths.split(os.pathsep) if path):
+        raise FileNotFoundError(f"there is no file {paths}")
+    return paths
 
 
 def _bearer(token: str) -> str:
