@@ -89,6 +89,31 @@ def status_patch(
     return _patch(local, status)
 
 
+def suspended_patch(local: Object, remote: Object) -> Object | None:
+    """Return the patch that shows a batch Job as suspended while its copy runs; None: it is.
+
+    The controller that would show it runs the copy alone, and Kubernetes 1.36.0 takes no other
+    template of a Job that is not shown as suspended.
+
+    Source: multikueue.md 3.2, batch/v1 Job.
+    """
+    conditions = (local.get("status") or {}).get("conditions") or []
+    if any(c["type"] == "Suspended" and c["status"] == "True" for c in conditions):
+        return None
+    others = [condition for condition in conditions if condition["type"] != "Suspended"]
+    at = (remote.get("status") or {}).get("startTime")
+    times = {} if at is None else {"lastProbeTime": at, "lastTransitionTime": at}
+    return {"status": {"conditions": [*others, {**_SUSPENDED, **times}]}}
+
+
+_SUSPENDED = {
+    "type": "Suspended",
+    "status": "True",
+    "reason": "MultiKueueAdapter",
+    "message": "Set by MultiKueue adapter",
+}
+
+
 def spec_patch(kind: JobKind[Any], local: Object, remote: Object) -> Object | None:
     """Return the patch of a copy's spec that changes it in place; None: it stays as it was sent.
 

@@ -12,7 +12,13 @@ from typing import Any, Literal, TypeAlias
 
 from dispatcher import api as calls
 from dispatcher.adapters.copies import is_ours, stands_for, workload_of
-from dispatcher.adapters.jobs import DEFERRED, remote_job, spec_patch, status_patch
+from dispatcher.adapters.jobs import (
+    DEFERRED,
+    remote_job,
+    spec_patch,
+    status_patch,
+    suspended_patch,
+)
 from dispatcher.adapters.slices import Counts, counts_of, joining_patch, sized
 from dispatcher.jobs import kind_of, object_of
 from dispatcher.workers.worker import Worker
@@ -120,14 +126,16 @@ class Bringer:
             if not is_ours(remote, self.origin):
                 return "foreign", _version(local)
             patch = status_patch(kind, local, remote)
-            if patch == DEFERRED:
+            deferred = patch == DEFERRED
+            wanted = suspended_patch(local, remote) if deferred else patch
+            if isinstance(wanted, dict):
+                meta = local["metadata"]
+                path = f"{kind.path(meta['namespace'], meta['name'])}/status"
+                local = await calls.patch(self.home, path, wanted, local)
+            if deferred:
                 return "later", _version(local)
-            if patch is None:
+            if wanted is None:
                 break
-            assert isinstance(patch, dict)
-            meta = local["metadata"]
-            path = f"{kind.path(meta['namespace'], meta['name'])}/status"
-            local = await calls.patch(self.home, path, patch, local)
         return "there", _version(local)
 
 

@@ -6,10 +6,13 @@ import asyncio
 
 from msgspec.structs import replace
 
+from dispatcher.workers.bringing import Bringer
 from tests.multikueue.sites import QUEUE, until
 from tests.multikueue.world import PODS, POLICY, SENT, WORKLOADS, World, job, pod
-from tests.parts.stage import JOBS, KUEUE, alongside
+from tests.parts.stage import JOBS, KUEUE, Stage, alongside
 from tests.parts.virtual import run_virtually
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.kinds.names import MANAGER
 
 
 def test_a_job_runs_on_the_first_worker_that_admits_it_and_its_end_is_seen_here() -> None:
@@ -31,6 +34,20 @@ def test_a_job_runs_on_the_first_worker_that_admits_it_and_its_end_is_seen_here(
             assert world.event_messages("MultiKueue") == [
                 f'The workload was admitted on "{there.name}"'
             ]
+
+    run_virtually(live())
+
+
+def test_a_job_is_shown_as_suspended_while_its_copy_runs_ahead_of_it() -> None:
+    async def live() -> None:
+        stage, kind = Stage(), JOB_KINDS["batch/job"]
+        local = stage.make(JOBS, job("train", 30))
+        remote = {**local, "spec": {**local["spec"], "suspend": False}, "status": {"active": 1}}
+        remote["metadata"] = {**local["metadata"], "labels": {MANAGER: "m1"}}
+        result, _ = await Bringer(stage.api, "m1").show(kind, local, remote)
+        assert result == "later"
+        [condition] = stage.read(f"{JOBS}/train")["status"]["conditions"]
+        assert (condition["type"], condition["reason"]) == ("Suspended", "MultiKueueAdapter")
 
     run_virtually(live())
 
