@@ -34,6 +34,7 @@ from tidegate.contracts.facts import ActuationFailed, FactEvent, WorkloadFinishe
 from tidegate.core.admission.second_pass import NODE_FAILURES
 from tidegate.core.queueing import siblings
 from tidegate.core.queueing.admissibility import GATED, NO_PRIORITY_CLASS
+from tidegate.core.reconcile.inadmissible import GATE_CLEARED
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.serving.members import parent_name, parent_uid
@@ -153,6 +154,9 @@ def _pending_texts(event: WorkloadPending) -> tuple[EventText, ...]:
         return (replace(warning, kind="Warning"),)
     if GATED in event.others:
         return (_of_workload("AdmissionGated", event.message),)
+    if GATE_CLEARED in event.others:
+        message = "Admission gate cleared, workload is now admissible"
+        return (_of_workload("AdmissionGateCleared", message),)
     if event.others:
         return ()
     return (_of_workload(event.reason, event.message or event.reason, kind="Warning"),)

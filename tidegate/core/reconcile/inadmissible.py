@@ -20,7 +20,7 @@ from tidegate.core.queueing import admissibility
 from tidegate.core.queueing.admissibility import unoffered
 from tidegate.core.state.state import State, Workload, about
 
-OFFERED = "Offered"
+OFFERED, GATE_CLEARED = "Offered", "AdmissionGateCleared"
 _CODES = frozenset(
     (
         admissibility.NO_LOCAL_QUEUE,
@@ -54,11 +54,12 @@ def reconcile_pending(state: State, workload: Workload) -> list[DecisionEvent]:
     reasons = workload.pending_status.others if workload.pending_status is not None else ()
     if code in reasons or (barrier is None and _CODES.isdisjoint(reasons)):
         return []
+    cleared = admissibility.GATED in reasons and code != admissibility.GATED
     reason: PendingReason = "PendingEvaluation" if barrier is None else barrier.reason
     pending = WorkloadPending(
         **about(state, workload),
         reason=reason,
-        others=(code,),
+        others=(code, GATE_CLEARED) if cleared else (code,),
         message=sentence(reason, None, "" if barrier is None else barrier.details),
     )
     return [pending]
