@@ -125,7 +125,7 @@ def _consumer(
     )
     applier = Applier(calls, reporter, service.random, metrics, traces=traces)
     if settings.project:
-        applier = replace(applier, along=projector.along, keeps=projector.keeps)
+        applier = replace(applier, along=projector.along, keeps=projector.keeps, say=projector.say)
     cleans = configured.policy.gates.get(CLEANS_GATE, True)
     provisioner = Provisioner(calls, service.random, _now_us, cleans=cleans)
     alone = not (settings.hub or settings.partition)  # what one actuator a cluster does

@@ -59,6 +59,7 @@ class Projector:
         self._rate, self._pace = rate, Pace(1 / rate.writes_per_s)
         self._workqueue = Workqueue()
         self._recorder = EventRecorder(metrics, random, self._pace)
+        self.say = self._recorder.say
         self.read_model = ReadModel(partition)
         self._label_keys = label_keys
         self._writer = Writer(self._calls, self.read_model, label_keys)

@@ -27,10 +27,10 @@ from actuator.ordering.job_objects import (
     mustered,
     nothing_ahead,
     replace,
-    report_stopped,
     with_beside,
 )
 from actuator.ordering.orders import Expire, JobOrder, Order, job_of, with_pod_marks
+from actuator.ordering.pod_events import Says, pod_events
 from actuator.ordering.reports import Reporter, Traces
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
 from tidegate.jobs import workload
@@ -99,6 +99,7 @@ class Applier:
     along: Along = lambda _workload, _obj, patch: patch
     """What a Workload made directly is to show beside its order: one write for both."""
     keeps: Keeps = lambda _: False
+    say: Says = lambda _: None
 
     async def carry_out(self, order: JobOrder, superseded: Callable[[], bool]) -> None:
         """Bring the job to what was ordered, or report why it cannot be, or give way."""
@@ -117,9 +118,8 @@ class Applier:
         if job.kind not in JOB_KINDS:
             await self.reporter.failed(order, "invalid", f"There is no job kind {job.kind!r}.")
             return False
-        kind = JOB_KINDS[job.kind]
-        path, now = kind.path(job.namespace, job.name), asyncio.get_running_loop().time()
-        tried = _Try(path, superseded, self._waits(), now)
+        path = JOB_KINDS[job.kind].path(job.namespace, job.name)
+        tried = _Try(path, superseded, self._waits(), asyncio.get_running_loop().time())
         while not superseded():
             try:
                 step = await self._next(order, tried)
@@ -174,13 +174,13 @@ class Applier:
         if isinstance(todo, Refused):
             return todo
         if not todo:
-            return await replace(self.calls, kind, order, pods)
+            return await replace(self.calls, kind, order, pods, self.say)
         if tried.patches == PATCHES_MAX:
             return _UNDONE
         for pod, step in todo:
             await self._stepped(paths[pod["metadata"]["uid"]], pod, step)
-            if isinstance(order, Stop) and isinstance(step, Delete):
-                await report_stopped(self.calls, order, pod)
+            for event in pod_events(order, pod, step):
+                self.say(event)
         self._progressed(tried)
         return None
 

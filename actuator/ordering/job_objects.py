@@ -10,7 +10,6 @@ Source: behaviour.md 16, Pod group.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, TypeAlias
 
@@ -18,9 +17,9 @@ import msgspec
 
 from actuator.calls import Calls, pinned
 from actuator.ordering.orders import Order, with_pod_marks
-from actuator.projection.k8s_events import event_about
+from actuator.ordering.pod_events import Says, owners_added
 from actuator.projection.objects import owner_references
-from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
+from tidegate.errors import ApiStatusError, UndecodableError
 from tidegate.jobs import workload
 from tidegate.jobs.job_metadata import named_workload
 from tidegate.jobs.kind import (
@@ -147,24 +146,6 @@ def deletion(found_uid: str) -> Object:
     return {"preconditions": {"uid": found_uid}, "propagationPolicy": "Background"}
 
 
-async def report_stopped(calls: Calls, stop: Stop, obj: Object) -> None:
-    """Create an Event with the cause of a group pod's deletion; nothing depends on it."""
-    meta = obj["metadata"]
-    regarding = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "namespace": meta["namespace"],
-        "name": meta["name"],
-        "uid": meta["uid"],
-    }
-    message = stop.order.message or f"{stop.order.reason or 'Stopped'}: its quota was taken back"
-    event = event_about(
-        regarding, f"{stop.seq:x}.p", stop.order.at_us, ("Normal", "Stopped", message)
-    )
-    with suppress(ApiStatusError, ApiUnreachableError):
-        await calls.post(f"/api/v1/namespaces/{meta['namespace']}/events", event)
-
-
 async def let_go(calls: Calls, kind: JobKind[object], pods: Mapping[str, Object]) -> None:
     """Take their kind's finalizer off objects, by their paths; errors as in ``Calls.patch``."""
     for path, pod in pods.items():
@@ -175,7 +156,7 @@ async def let_go(calls: Calls, kind: JobKind[object], pods: Mapping[str, Object]
 
 
 async def replace(
-    calls: Calls, kind: JobKind[object], order: Start | Stop, pods: Mapping[str, Object]
+    calls: Calls, kind: JobKind[object], order: Start | Stop, pods: Mapping[str, Object], say: Says
 ) -> Done:
     """Take the finalizer off replaced pods, once others own the Workload; errors as above.
 
@@ -186,7 +167,7 @@ async def replace(
     leaving = {path: pod for path, pod in pods.items() if is_leaving(pod)}
     staying = [pod for pod in pods.values() if not is_leaving(pod)]
     if leaving or any(map(_is_prebuilt, staying)):
-        await _own(calls, kind, order, staying)
+        await _own(calls, kind, order, staying, say)
         await let_go(calls, kind, leaving)
     return Done()
 
@@ -202,7 +183,7 @@ def _is_prebuilt(pod: Object) -> bool:
 
 
 async def _own(
-    calls: Calls, kind: JobKind[object], order: Start, staying: Sequence[Object]
+    calls: Calls, kind: JobKind[object], order: Start, staying: Sequence[Object], say: Says
 ) -> None:
     """Add these pods as owners of the Workload: without an owner it would be deleted."""
     namespace, _, name = order.order.workload.partition("/")
@@ -223,3 +204,4 @@ async def _own(
         owned = {"labels": {names.JOB_UID: uid}, "ownerReferences": [*listed, *more]}
         patch = {"metadata": owned}
         await calls.merge(path, pinned(patch, obj))
+        say(owners_added(order, obj, len(more)))

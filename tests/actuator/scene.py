@@ -63,7 +63,9 @@ class Scene(Stage):
         shows: Subscriber = FanOut()
         if projects:
             shows = projector = Projector(calls, random, metrics, Rate(), partition=partition)
-            applier = replace(applier, along=projector.along, keeps=projector.keeps)
+            applier = replace(
+                applier, along=projector.along, keeps=projector.keeps, say=projector.say
+            )
         shows = FanOut(shows, CopyStatuses(calls, random, metrics))
         consumer = Consumer(self.bus.feed(), applier, shows, random, as_read)
         bodies = self.bus.bodies()
