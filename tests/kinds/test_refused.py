@@ -61,6 +61,21 @@ async def test_it_is_refused_with_a_sentence_that_names_the_field(
 
 
 @pytest.mark.real
+@pytest.mark.parametrize(("version", "status"), [("v1beta1", 201), ("v1beta2", 422)])
+async def test_a_strategy_without_checks_is_refused_in_v1beta2_alone(
+    cluster: Cluster, version: str, status: int
+) -> None:
+    manifest: Manifest = {
+        "apiVersion": f"kueue.x-k8s.io/{version}",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "without-checks"},
+        "spec": {"admissionChecksStrategy": {}},
+    }
+    answer = await cluster.create(manifest, dry=True)
+    assert answer.status == status, answer.message
+
+
+@pytest.mark.real
 @pytest.mark.parametrize("path", REFUSING, ids=label)
 async def test_v1alpha1_is_answered_with_what_to_write(cluster: Cluster, path: Path) -> None:
     for manifest in documents(path):

@@ -29,6 +29,10 @@ _KEY_PATTERN = (
     "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$'"
 )
 _KEY_LENGTHS = "'^([^/]{1,253}/)?[^/]{1,63}$'"
+_DOMAIN_PATH = (
+    'r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*'
+    "/[-A-Za-z0-9/._~%!$&'()*+,;=:]+$\""
+)
 _VALUE_PATTERN = "'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$'"
 
 
@@ -115,10 +119,24 @@ def only_removed(key: str, unless: str = "") -> Check:
     """Return the check that the list of names in an annotation loses some or stays as it is."""
     free = f"{unless} || " if unless else ""
     return Check(
-        f"{free}{annotation(key)} == '' || {annotation(key)}.split(',')"
-        f".all(g, g in {annotation(key, 'oldObject')}.split(','))",
+        f"{free}{annotation(key)} == '' || {_listed(key)}.all(g, g in {_listed(key, 'oldObject')})",
         f"metadata.annotations[{key}]: names may only be removed",
     )
+
+
+def are_paths(key: str, unless: str = "") -> Check:
+    """Return the check that the names in an annotation's list are paths below domains."""
+    free = f"{unless} || " if unless else ""
+    return Check(
+        f"{free}{annotation(key)}.trim() == ''"
+        f" || {_listed(key)}.all(g, size(g) <= 63 && g.matches({_DOMAIN_PATH}))",
+        f"metadata.annotations[{key}]: each name is a path below a domain, such as"
+        " example.com/budget, of 63 characters at most",
+    )
+
+
+def _listed(key: str, of: str = "object") -> str:
+    return f"{annotation(key, of)}.split(',').map(n, n.trim())"
 
 
 def mutating(name: str, scope: Scope, mutations: Sequence[Manifest]) -> list[Manifest]:

@@ -51,6 +51,11 @@ class Framework(msgspec.Struct, frozen=True, kw_only=True):
         """Return the expression of whether an object is not suspended."""
         return f"!object.?{self.suspend.replace('.', '.?')}.orValue(false)"
 
+    @property
+    def was_running(self) -> str:
+        """Return the expression of whether an object was not suspended before its change."""
+        return self.running.replace("object", "oldObject", 1)
+
     def target(self, *operations: str) -> Target:
         """Return the requests about this kind."""
         return Target(

@@ -56,7 +56,8 @@ SAID = {
     f"[{', '.join(COUNTED_BY)}] of elastic jobs: removed and changed by Tidegate alone",
 }
 """The message of a refused write, by the policy's name."""
-_MAY_WRITE = f"authorizer.group('{MARKS_GROUP}').resource('{MARKS}').check('{WRITE}').allowed()"
+MAY_WRITE = f"authorizer.group('{MARKS_GROUP}').resource('{MARKS}').check('{WRITE}').allowed()"
+"""The expression of whether the user has that right."""
 _PODS = Target(group="", versions=("v1",), resources=("pods",))
 
 
@@ -75,8 +76,8 @@ def keep_marks(jobs: Sequence[Target], *, pods: bool = False) -> list[Manifest]:
         conditions={"writes-an-admission": _admission_changed()},
     )
     return [
-        *validating(KEEP_MARKS, marked, [Check(_MAY_WRITE, SAID[KEEP_MARKS])]),
-        *validating(KEEP_ADMISSIONS, admitted, [Check(_MAY_WRITE, SAID[KEEP_ADMISSIONS])]),
+        *validating(KEEP_MARKS, marked, [Check(MAY_WRITE, SAID[KEEP_MARKS])]),
+        *validating(KEEP_ADMISSIONS, admitted, [Check(MAY_WRITE, SAID[KEEP_ADMISSIONS])]),
     ]
 
 
@@ -89,7 +90,7 @@ def keep_gates() -> list[Manifest]:
         targets=[msgspec.structs.replace(_PODS, operations=("UPDATE",))],
         conditions={"removes-a-gate": f"{_gate_removed()} || {_miscounted()}"},
     )
-    return validating(KEEP_GATES, scope, [Check(_MAY_WRITE, SAID[KEEP_GATES])])
+    return validating(KEEP_GATES, scope, [Check(MAY_WRITE, SAID[KEEP_GATES])])
 
 
 def _any_changed() -> str:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from tidegate.kinds.names import (
     ADMISSION_GATED_BY,
+    COMPLETIONS_EQUAL_PARALLELISM,
+    DECISION,
     ELASTIC_JOB,
     MAX_EXECUTION_S,
+    MIN_PARALLELISM,
     PREBUILT_WORKLOAD,
     PRIORITY_CLASS,
     QUEUE_NAME,
@@ -16,6 +19,7 @@ from tidegate.kinds.policies.forms import (
     Param,
     Scope,
     annotation,
+    are_paths,
     label,
     only_removed,
     validating,
@@ -40,6 +44,7 @@ _LABELS = (
         f"{label(MAX_EXECUTION_S)}.matches('^([1-9][0-9]{{0,9}})?$')",
         f"metadata.labels[{MAX_EXECUTION_S}] is a positive number of seconds",
     ),
+    are_paths(ADMISSION_GATED_BY),
 )
 
 
@@ -49,8 +54,9 @@ def job_guards(frameworks: tuple[Framework, ...]) -> list[Manifest]:
     policy = validating("check-jobs", Scope(targets=creations, conditions=TOPMOST), _LABELS)
     for framework in frameworks:
         scope = Scope(targets=[framework.target("UPDATE")], conditions=TOPMOST)
-        running = {"running": framework.running}
-        policy += validating(f"check-{framework.slug}-changes", scope, _CHANGES, running)
+        running = {"running": framework.running, "was_running": framework.was_running}
+        checks = (*_CHANGES, *_OF_KIND.get(framework.name, ()))
+        policy += validating(f"check-{framework.slug}-changes", scope, checks, running)
     changed = [framework.target("UPDATE") for framework in frameworks]
     update_scope = Scope(targets=changed, conditions=TOPMOST, param=Param(kind="LocalQueue"))
     return policy + validating("keep-queue-name", update_scope, [_KEPT])
@@ -74,7 +80,11 @@ _CHANGES = (
     _fixed(QUEUE_NAME),
     _fixed(PREBUILT_WORKLOAD),
     _fixed_annotation(PREBUILT_WORKLOAD),
-    _fixed(MAX_EXECUTION_S),
+    Check(
+        f"!(variables.running || variables.was_running)"
+        f" || {label(MAX_EXECUTION_S)} == {label(MAX_EXECUTION_S, 'oldObject')}",
+        f"metadata.labels[{MAX_EXECUTION_S}] is immutable while the job is not suspended",
+    ),
     Check(
         f"!variables.running || ({label(PRIORITY_CLASS)} == '')"
         f" == ({label(PRIORITY_CLASS, 'oldObject')} == '')",
@@ -88,6 +98,26 @@ _CHANGES = (
     _fixed_annotation(ELASTIC_JOB),
     only_removed(ADMISSION_GATED_BY),
 )
+_TRUE = "['1', 't', 'T', 'true', 'TRUE', 'True']"
+"""What Go reads as true."""
+_OF_KIND: dict[str, tuple[Check, ...]] = {
+    "batch/job": (
+        Check(
+            "!(variables.running && variables.was_running)"
+            f" || ({annotation(COMPLETIONS_EQUAL_PARALLELISM)} in {_TRUE})"
+            f" == ({annotation(COMPLETIONS_EQUAL_PARALLELISM, 'oldObject')} in {_TRUE})",
+            f"metadata.annotations[{COMPLETIONS_EQUAL_PARALLELISM}] is immutable while the job is"
+            " not suspended",
+        ),
+        Check(  # a start writes the number of pods together with its decision
+            f"!variables.was_running || {annotation(MIN_PARALLELISM, 'oldObject')} == ''"
+            " || object.spec.?parallelism.orValue(1) == oldObject.spec.?parallelism.orValue(1)"
+            f" || {annotation(DECISION)} != {annotation(DECISION, 'oldObject')}",
+            f"spec.parallelism is immutable while a job with [{MIN_PARALLELISM}] is not suspended",
+        ),
+    )
+}
+"""Checks that only one kind has, by its name."""
 _KEPT = Check(
     f"{label(QUEUE_NAME)} != '' || {label(QUEUE_NAME, 'oldObject')} == ''",
     f"metadata.labels[{QUEUE_NAME}] may not be removed in a namespace"

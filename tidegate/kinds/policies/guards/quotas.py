@@ -186,6 +186,12 @@ _CLUSTER_QUEUE_CHECKS = (
         "at most nominalQuota",
     ),
     Check(
+        "!object.apiVersion.endsWith('/v1beta2')"
+        " || !object.?spec.?admissionChecksStrategy.hasValue()"
+        " || object.spec.admissionChecksStrategy.?admissionChecks.hasValue()",
+        "spec.admissionChecksStrategy.admissionChecks is required",
+    ),
+    Check(
         f"{_CHECKS}.all(c, c.?onFlavors.orValue([]).all(f,"
         " variables.groups.exists(g, g.flavors.exists(o, o.name == f))))",
         "spec.admissionChecksStrategy.admissionChecks[].onFlavors are flavors of this ClusterQueue",

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from tidegate.kinds.names import ADMISSION_GATED_BY, ELASTIC_JOB
+from tidegate.kinds.names import ADMISSION_GATED_BY, ELASTIC_JOB, SLICE_REPLACES
 from tidegate.kinds.policies.forms import (
     Check,
     Manifest,
     Scope,
     annotation,
+    are_paths,
     is_label_key,
     is_label_value,
     kueue,
     only_removed,
     validating,
 )
+from tidegate.kinds.policies.marks import MAY_WRITE
 
 _VARIABLES = {
     "podSets": "object.spec.?podSets.orValue([])",
@@ -126,7 +128,9 @@ _SPEC = (
         "spec.podSets is immutable while quota is reserved",
     ),
     only_removed(ADMISSION_GATED_BY, "request.operation == 'CREATE'"),
+    are_paths(ADMISSION_GATED_BY, "request.operation == 'UPDATE'"),
 )
+_CLUSTER = "?status.?clusterName"
 _DONE = "status.?reclaimablePods.orValue([])"
 _STATUS = (
     Check(
@@ -141,5 +145,12 @@ _STATUS = (
         "object.?status.?admissionChecks.orValue([]).all(c, c.?podSetUpdates.orValue([])"
         ".all(u, variables.podSets.exists(p, p.name == u.name)))",
         "status.admissionChecks[].podSetUpdates[].name is one of spec.podSets",
+    ),
+    Check(
+        f"!object.{_CLUSTER}.hasValue() || oldObject.{_CLUSTER}.hasValue()"
+        f" || object.{_CLUSTER}.value()"
+        " in oldObject.?status.?nominatedClusterNames.orValue([])"
+        f" || {annotation(SLICE_REPLACES)} != '' || {MAY_WRITE}",
+        "status.clusterName is one of status.nominatedClusterNames",
     ),
 )
