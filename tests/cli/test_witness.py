@@ -47,6 +47,7 @@ async def test_a_tail_that_was_cut_off_is_found_by_what_was_published(
 def test_a_bus_that_does_not_answer_is_no_proof(tidegate: Tidegate) -> None:
     result = tidegate("ledger", "verify", "--witness", "nats://127.0.0.1:1")
     assert result.exit_code == 3
+    assert "Waiting for NATS at nats://127.0.0.1:1 to answer." in result.stderr
 
 
 def test_what_is_written_while_the_witness_answers_is_no_lost_tail(

@@ -1,8 +1,9 @@
-"""A progress bar on standard error for whatever takes longer than two seconds."""
+"""Progress on standard error of whatever takes longer than two seconds."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
@@ -49,6 +50,18 @@ def counted(title: str, total: int | None = None, step: int = 1) -> Generator[Ca
     finally:
         if display is not None:
             display[0].stop()
+
+
+@contextmanager
+def announced(text: str) -> Generator[None]:
+    """Say on standard error what is waited for, once the block has taken two seconds."""
+    timer = threading.Timer(PATIENCE_S, print, (text,), {"file": sys.stderr, "flush": True})
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _started(title: str, total: int | None) -> tuple[Progress, TaskID]:

@@ -166,10 +166,23 @@ def event_types(text: str) -> set[str]:
     """
     types = set(filter(None, text.split(",")))
     if unknown := sorted(types.difference(TYPES)):
-        raise UnknownNameError(
-            f"There is no event type {', '.join(unknown)}. There are: {', '.join(sorted(TYPES))}."
+        near = sorted({name for each in unknown for name in _alike(each)})
+        hint = (
+            f"Did you mean {' or '.join(near)}?"
+            if near
+            else f"There are: {', '.join(sorted(TYPES))}."
         )
+        raise UnknownNameError(f"There is no event type {', '.join(unknown)}. {hint}")
     return types
+
+
+def _alike(text: str) -> list[str]:
+    """Return the types that resemble a text, or have it in their names."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only after an error
+
+    types = {name.lower(): name for name in sorted(TYPES)}
+    near = get_close_matches(text.lower(), types) or [key for key in types if text.lower() in key]
+    return [types[key] for key in near]
 
 
 async def _listen(

@@ -17,6 +17,7 @@ from tidegate.cli.objects.owners import workload_named
 from tidegate.cli.objects.patching import patched
 from tidegate.cli.objects.printing import DryRun, DryRunOption, print_done
 from tidegate.cli.output import Output, OutputOption
+from tidegate.errors import ApiStatusError, UnknownNameError
 
 stopping = typer.Typer(
     help="Hold a ClusterQueue, LocalQueue or Workload back.", no_args_is_help=True
@@ -159,8 +160,22 @@ class _Change:
             if self._named is WORKLOAD:
                 name = workload_named(api, name, namespace)
             path = self._named.path(name, namespace)
-            obj = patched(api, path, {"spec": self._spec}, dry)
+            try:
+                obj = patched(api, path, {"spec": self._spec}, dry)
+            except ApiStatusError as error:
+                if f'"{name}" not found' not in error.message:
+                    raise  # the kind is not served, or the change is refused
+                raise UnknownNameError(self._missing(name, namespace)) from error
         print_done(obj, self._done, output, dry)
+
+    def _missing(self, name: str, namespace: str) -> str:
+        named = self._named
+        where, every = (
+            (f" in namespace {namespace}", " --all-namespaces") if named.namespaced else ("", "")
+        )
+        return (
+            f"There is no {named.kind} {name}{where}: kubectl get {named.plural}{every} lists them."
+        )
 
 
 def _policy(*, keep: bool) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import typer
 
 from tidegate.cli.nats_options import Joining
+from tidegate.cli.progress import announced
 from tidegate.cli.proving import checkpoints
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
@@ -127,6 +128,7 @@ def _from_the_bus(url: str, how: Joining, partition: int) -> Witness:
     try:
         import asyncio  # noqa: PLC0415 - a third of what `ledger info` would load
 
-        return asyncio.run(ask())
+        with announced(f"Waiting for NATS at {shown(url)} to answer."):
+            return asyncio.run(ask())
     except OSError as error:
         raise BusUnreachableError(f"NATS at {shown(url)} does not answer: {error}") from error
