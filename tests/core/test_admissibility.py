@@ -98,6 +98,14 @@ def test_what_waits_for_a_check_of_kueues_is_not_adopted_as_admitted() -> None:
     assert [event.workload for event in adopt(stage.bus.state, 0)] == ["team/big"]
 
 
+def test_of_two_queues_that_are_drained_at_once_the_local_queue_is_why_a_workload_leaves() -> None:
+    scene = Scene().open()
+    stage, drained = scene.stage, {"stop_policy": "HoldAndDrain"}
+    stage.turn(stage.submit("big", {"cpu": 4}))
+    stage.turn(*scene.queue(**drained), *scene.local(**drained))
+    assert "WorkloadEvicted big LocalQueueStopped" in stage.decided
+
+
 def test_a_device_class_that_no_quota_counts_is_named() -> None:
     scene = Scene().open()
     stage = scene.stage

@@ -177,14 +177,17 @@ def _deactivated(state: State, workload: Workload) -> WorkloadDeactivated:
 
 
 def _stop_policies(state: State, workload: Workload) -> list[tuple[str, str]]:
-    """Return the stop policies of a workload's queues, each with its eviction reason."""
+    """Return the stop policies of a workload's queues, each with its eviction reason.
+
+    The LocalQueue's first: Kueue looks at it first.
+    """
     queue = state.objects.cluster_queues.get(workload.cluster_queue)
     local = state.objects.local_queues.get(workload.local_queue)
     results: list[tuple[str, str]] = []
-    if queue is not None:
-        results.append((_STOPS_QUEUE, queue.spec.stop_policy))
     if local is not None:
         results.append((_STOPS_LOCAL, local.spec.stop_policy))
+    if queue is not None:
+        results.append((_STOPS_QUEUE, queue.spec.stop_policy))
     return results
 
 
