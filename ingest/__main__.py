@@ -28,7 +28,7 @@ from tidegate.service.belonging import refuse_other_cluster
 from tidegate.service.config.configuration import read_configuration
 from tidegate.service.holder import take_place
 from tidegate.service.lease import succeed
-from tidegate.service.logs import get_log, log_refusal
+from tidegate.service.logs import log_refusal
 from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings
 from tidegate.service.until import until_stopped
@@ -42,9 +42,7 @@ async def ingest(service: Service, settings: Settings) -> None:
     configured = read_configuration(settings.config)
     declare(configured.declared, configured.sent)
     enabled = (*configured.frameworks, *(declaration.name for declaration in configured.declared))
-    kinds, unknown = settings.kinds(enabled)
-    for name in unknown:
-        get_log("main").warning("job kind not supported: its jobs are not seen", kind=name)
+    kinds = settings.kinds(enabled)
     scope = Scope(
         without_queue=configured.policy.manage_jobs_without_queue_name,
         elastic=configured.elastic,

@@ -11,7 +11,7 @@ from ingest.watch import Pace
 from tidegate.jobs import workload
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.pods import pod, pod_group
-from tidegate.jobs.registry import JOB_KINDS, is_supported, job_kind
+from tidegate.jobs.registry import JOB_KINDS, check_frameworks, job_kind
 from tidegate.kube.credentials import Access
 from tidegate.service.settings import KubernetesSettings
 
@@ -54,18 +54,18 @@ class Settings(KubernetesSettings, frozen=True, kw_only=True):
             quick=True,
         )
 
-    def kinds(self, enabled: Sequence[str]) -> tuple[list[JobKind[Any]], list[str]]:
-        """Return the kinds to watch, and the names of those enabled that are not supported.
+    def kinds(self, enabled: Sequence[str]) -> list[JobKind[Any]]:
+        """Return the kinds to watch.
 
         Raises:
-            NotSupportedError: a kind was asked for by flag, and there is none of that name.
+            NotSupportedError: there is none of a name.
         """
         if self.frameworks:
-            return [job_kind(name) for name in self.frameworks], []
+            return [job_kind(name) for name in self.frameworks]
+        check_frameworks(enabled)
         groups = (pod_group.NAME,) if pod.NAME in enabled else ()
         names = dict.fromkeys((*enabled, *groups, workload.NAME))
-        kinds = [JOB_KINDS[name] for name in names if name in JOB_KINDS]
-        return kinds, [name for name in names if not is_supported(name)]
+        return [JOB_KINDS[name] for name in names if name in JOB_KINDS]
 
     def pace(self) -> Pace:
         """Return how lists and watches are paced."""

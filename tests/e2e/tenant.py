@@ -124,6 +124,7 @@ ATTEMPTS: tuple[Attempt, ...] = (
         name="unreadable, and start",
         cpu="9",
         patches=(annotated("kueue.x-k8s.io/prebuilt-workload-name", "../x", **STARTED),),
+        refused=(0,),
     ),
     Attempt(
         name="elastic where that is not enabled, and start",
@@ -248,7 +249,13 @@ ATTEMPTS: tuple[Attempt, ...] = (
         then="anything",
     ),
     Attempt(name="200,000 bytes of annotation", cpu="9", job=annotated("mine", "a" * 200_000)),
-    Attempt(name="a few of 12 pods, and then all", once="running", job=FEWEST, patches=(MUCH,)),
+    Attempt(
+        name="a few of 12 pods, and then all",
+        once="running",
+        job=FEWEST,
+        patches=(MUCH,),
+        refused=(0,),
+    ),
     *(
         Attempt(name=f"{name}, and start", cpu="9", job=odd, patches=(STARTED,))
         for name, odd in ODD.items()

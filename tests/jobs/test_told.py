@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from ingest.settings import Settings
 from tests.jobs.cases import MODULES, start_of, stop_of
 from tests.jobs.walking import carried_out
 from tests.parts.foreign import declarations
+from tidegate.cli.commands.manifests import wanted
 from tidegate.errors import NotSupportedError, UndecodableError
 from tidegate.jobs import registry, workload
 from tidegate.jobs.job_metadata import astray
 from tidegate.jobs.kind import Object
-from tidegate.jobs.registry import is_supported, job_kind
+from tidegate.jobs.registry import check_frameworks, is_supported, job_kind
 from tidegate.jobs.templates.notes import mark, unmarked
 from tidegate.jobs.templates.paths import number_of, object_at, with_value
 from tidegate.kinds.decode import read
@@ -182,3 +186,19 @@ def test_a_declared_kind_is_in_the_table(monkeypatch: pytest.MonkeyPatch) -> Non
     for _ in range(2):  # a service may read its configuration again
         registry.declare([declaration])
     assert job_kind(declaration.name).plural == "voyages"
+
+
+def test_a_kind_that_there_is_not_is_refused_with_those_that_there_are() -> None:
+    check_frameworks(("batch/job", "deployment"))
+    with pytest.raises(NotSupportedError, match=r"no job kind 'batch/jobs'; known: .*deployment"):
+        check_frameworks(("batch/job", "batch/jobs"))
+    with pytest.raises(NotSupportedError, match="batch/jobs"):
+        Settings().kinds(("batch/jobs",))
+
+
+def test_no_manifests_are_made_for_a_kind_that_there_is_not(tmp_path: Path) -> None:
+    config = tmp_path / "kueue.yaml"
+    head = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+    config.write_text(head + "integrations: {frameworks: [batch/jobs]}\n")
+    with pytest.raises(NotSupportedError, match="batch/jobs"):
+        wanted(str(config))

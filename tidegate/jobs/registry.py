@@ -41,6 +41,8 @@ SETS: dict[str, ServingSet] = {
 }
 """Every kind that is queued through its pods and has Workloads of its own, by Kueue's name."""
 _DECLARED = set[str]()
+_NOT_NAMED = {"pod-group", "workload"}
+"""Kinds that others bring along, or that are always there."""
 THROUGH_PODS = ("deployment",)
 """Kinds of which each pod is queued by itself: nothing but policies is about them."""
 
@@ -48,6 +50,21 @@ THROUGH_PODS = ("deployment",)
 def is_supported(name: str) -> bool:
     """Return whether jobs of a kind are queued, by Kueue's name for it."""
     return name in JOB_KINDS or name in THROUGH_PODS
+
+
+def check_frameworks(names: Iterable[str]) -> None:
+    """Check that jobs of all kinds are queued that the configuration enables.
+
+    Raises:
+        NotSupportedError: there is no such kind, as Kueue says, too.
+    """
+    unknown = [name for name in names if not is_supported(name)]
+    if unknown:
+        known = sorted({*JOB_KINDS, *THROUGH_PODS} - _NOT_NAMED)
+        raise NotSupportedError(
+            f"integrations.frameworks: there is no job kind {unknown[0][:80]!r};"
+            f" known: {', '.join(known)}."
+        )
 
 
 def declare(declarations: Iterable[Declaration], remote_kinds: Container[str] = ()) -> None:

@@ -8,9 +8,8 @@ from typing import Annotated
 
 import typer
 
-from tidegate.cli.output import say
 from tidegate.generate.documents import as_yaml
-from tidegate.jobs.registry import is_supported
+from tidegate.jobs.registry import check_frameworks, is_supported
 from tidegate.kinds.manifests import policies
 from tidegate.kinds.policies.disabled import DENY, WARN
 from tidegate.kinds.policies.forms import Manifest
@@ -50,15 +49,12 @@ def manifests(
 def wanted(config: str) -> list[Manifest]:
     """Return the manifests for what a configuration enables and Tidegate supports.
 
-    Jobs of an unsupported kind would never be started, so no policy suspends them.
-
     Raises:
         SettingsError: it cannot be read, or says what makes no sense.
+        NotSupportedError: it enables a kind that there is not.
     """
     configuration = read_configuration(config)
-    for name in configuration.frameworks:
-        if not is_supported(name):
-            say(f"job kind {name} is not supported: its jobs are ignored")
+    check_frameworks(configuration.frameworks)
     return of_configuration(configuration)
 
 
