@@ -194,7 +194,7 @@ def _of_its_job(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
             message = f"Its copy in cluster {event.copy.cluster} is removed: {event.reason}"
             return (_of_job("CopyRemovalOrdered", message),)
         case StopOrdered(reason="NotAdmitted"):
-            return (_of_job("Suspended", "Not admitted by cluster queue"),)
+            return (_of_job("Stopped", "Not admitted by cluster queue"),)
         case ActuationFailed():
             message = f"{event.reason}: {event.message}" if event.message else event.reason
             return (replace(_of_job("ActuationFailed", message), kind="Warning"),)

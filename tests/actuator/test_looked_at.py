@@ -38,6 +38,6 @@ def test_a_job_gets_events_of_its_workload_and_that_it_is_suspended() -> None:
             await eventually(lambda: bool(story.status(f"{KUEUE}/clusterqueues/cq")))
             await story.write(story.submitted(), stop)
             await eventually(lambda: len(story.events()) == 2)
-        assert story.events() == [("Job", "CreatedWorkload"), ("Job", "Suspended")]
+        assert story.events() == [("Job", "CreatedWorkload"), ("Job", "Stopped")]
 
     run_virtually(run())

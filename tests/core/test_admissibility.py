@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from tests.core.revoking import CHANGES, Change, Scene
 from tests.core.telling import flavor
 from tidegate.contracts import observations
+from tidegate.contracts.observed.jobs import NO_REPLICAS, VALIDATION_FAILED
 from tidegate.core.accepting.jobs.adoption import adopt
 from tidegate.model.quota import FlavorSpec
 
@@ -111,6 +112,16 @@ def test_a_device_class_that_no_quota_counts_is_named() -> None:
     stage = scene.stage
     stage.turn(stage.submit("big", {"gates": ("DeviceClass/gpus.example.com",)}))
     assert "device class gpus.example.com is in no resources.deviceClassMappings" in scene.said()
+
+
+@pytest.mark.parametrize("gate", [NO_REPLICAS, VALIDATION_FAILED])
+def test_a_job_of_no_pods_or_that_its_controller_refuses_is_on_hold(gate: str) -> None:
+    scene = Scene().open()
+    stage = scene.stage
+    stage.turn(stage.submit("big", {"gates": (gate,)}))
+    assert "WorkloadPending big OnHold" in stage.decided
+    stage.turn(stage.change("big", gates=(gate, "example.com/mine")))
+    assert "WorkloadPending big AdmissionGated" in stage.decided
 
 
 def test_a_queue_with_a_flavor_that_has_a_topology_admits_none_and_says_so() -> None:

@@ -8,12 +8,13 @@ from tests.jobs.walking import merged
 from tests.parts.foreign import pods_template
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.observations import JobObserved
+from tidegate.contracts.observed.jobs import NO_REPLICAS
 from tidegate.errors import NotSupportedError, UndecodableError
 from tidegate.jobs.job_status import Loose
 from tidegate.jobs.kind import Delete, Done, Object, Patch, Refused, Start, Stop
 from tidegate.jobs.serving import leader_worker_set, ordering, stateful_set
 from tidegate.jobs.serving.members import group_index, parent_name, parent_uid
-from tidegate.jobs.serving.observing import ON_HOLD, Standing, observe_set
+from tidegate.jobs.serving.observing import Standing, observe_set
 from tidegate.kinds.decode import read
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import DECISION, INJECTED, SERVING_POD, SUSPENDING_PARENT
@@ -110,7 +111,7 @@ def test_it_is_one_workload_named_as_kueue_names_it_and_waits_without_replicas()
     observation = seen(stateful(replicas=0))
     assert observation.workload.startswith("team/statefulset-db-")
     assert [podset.count for podset in observation.podsets] == [0]
-    assert observation.gates == (ON_HOLD,)
+    assert observation.gates == (NO_REPLICAS,)
 
 
 def test_a_start_is_written_on_the_object_and_watches_pods_from_before() -> None:

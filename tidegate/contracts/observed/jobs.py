@@ -10,6 +10,12 @@ from tidegate.model.podset import PodSetUpdate
 
 INCOMPLETE = "tidegate.dev/pod-group-incomplete"
 """The gate of a pod group that was complete and lost pods before it started."""
+NO_REPLICAS, VALIDATION_FAILED = "tidegate.dev/no-replicas", "ray.io/validation-failed"
+ON_HOLD = {
+    NO_REPLICAS: "it asks for no pods",
+    VALIDATION_FAILED: "its controller refuses to run it",
+}
+"""The gates of jobs that are on hold, as Kueue says, and why."""
 Stray: TypeAlias = Literal["Unreadable", "OwnerWaits", "OwnerMayWait"]
 """Why an object without a workload must not run: its requests cannot be decoded; a managed
 owner waits, seen by the same watch; a managed owner waits, seen by another watch.

@@ -15,6 +15,7 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.contracts.decisions import PendingReason
+from tidegate.contracts.observed.jobs import ON_HOLD
 from tidegate.core.flavors.eligibility import asks_for_topology, selects
 from tidegate.core.members.placing import candidates, refusals
 from tidegate.core.members.standing import closed, unanswered
@@ -36,7 +37,7 @@ NO_PRIORITY_CLASS = "PriorityClassNotFound"
 TERMINATING = "ClusterQueueTerminating"
 INACTIVE = "ClusterQueueInactive"
 BUDGET = "BudgetExhausted"
-GATED = "AdmissionGatedBy"
+GATED, HELD = "AdmissionGatedBy", "OnHold"
 SLICE_LEAVES = "ReplacedSliceLeaves"
 VARIANT_LEAVES = "VariantLeaves"
 CHECK_FAILED = "AdmissionCheckFailed"
@@ -168,6 +169,8 @@ def _gated(state: State, workload: Workload) -> Barrier | None:
     if not gates:
         return None
     details = "; ".join(_gate(name) for name in gates)
+    if ON_HOLD.keys() >= {*gates}:
+        return Barrier(code=HELD, reason="OnHold", details=details)
     return Barrier(code=GATED, reason="AdmissionGated", details=details)
 
 
@@ -175,7 +178,7 @@ def _gate(name: str) -> str:
     if name.startswith(UNMAPPED):
         device_class = name.removeprefix(UNMAPPED)
         return f"device class {device_class} is in no resources.deviceClassMappings"
-    return f"it is gated by {name}"
+    return ON_HOLD.get(name, f"it is gated by {name}")
 
 
 def _replaced(state: State, workload: Workload) -> Barrier | None:

@@ -32,6 +32,7 @@ _CODES = frozenset(
         admissibility.INACTIVE,
         admissibility.BUDGET,
         admissibility.GATED,
+        admissibility.HELD,
         admissibility.SLICE_LEAVES,
         admissibility.VARIANT_LEAVES,
     )

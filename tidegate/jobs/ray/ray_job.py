@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from tidegate.contracts.observed.jobs import VALIDATION_FAILED
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_status import JobStatus, Layout, Loose, Place
 from tidegate.jobs.kind import Object
@@ -37,8 +38,6 @@ _SUBMITTING: Object = {
     },
 }
 _ENDS = ("Complete", "Failed")
-_VALIDATION_FAILED = "ray.io/validation-failed"
-"""Keeps a RayJob from being queued that its controller will not run."""
 
 
 def places(obj: Object) -> tuple[Place, ...]:
@@ -77,7 +76,7 @@ def status_of(obj: Object) -> JobStatus:
         message=text_at(obj, ("status", "message")) if over else "",
         active=_pods(obj) if runs else 0,
         ready=text_at(obj, ("status", "rayClusterStatus", "state")) == "ready",
-        gates=(_VALIDATION_FAILED,) if state == "ValidationFailed" else (),
+        gates=(VALIDATION_FAILED,) if state == "ValidationFailed" else (),
     )
 
 

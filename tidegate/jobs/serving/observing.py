@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.contracts.observed.jobs import NO_REPLICAS
 from tidegate.errors import NotSupportedError
 from tidegate.jobs.job_metadata import asked, workload_key, workload_name, written_decision
 from tidegate.jobs.job_status import Loose
@@ -20,9 +21,6 @@ from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.topologies import check_groups
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Pod
-
-ON_HOLD = "tidegate.dev/no-replicas"
-"""Gates an object that asks for no pods, until it is scaled up."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +46,7 @@ def observe_set(
     podsets = model_podsets(obj, layout.places(obj))
     check_groups(podsets)
     named = (podset.priority_class for podset in podsets)
-    idle = (ON_HOLD,) if not layout.replicas(obj) else ()
+    idle = (NO_REPLICAS,) if not layout.replicas(obj) else ()
     name = job_name(meta.name, index)
     return msgspec.structs.replace(
         observation,
