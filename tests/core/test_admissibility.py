@@ -101,9 +101,9 @@ def test_what_waits_for_a_check_of_kueues_is_not_adopted_as_admitted() -> None:
 
 def test_of_two_queues_that_are_drained_at_once_the_local_queue_is_why_a_workload_leaves() -> None:
     scene = Scene().open()
-    stage, drained = scene.stage, {"stop_policy": "HoldAndDrain"}
+    stage, drained = scene.stage, "HoldAndDrain"
     stage.turn(stage.submit("big", {"cpu": 4}))
-    stage.turn(*scene.queue(**drained), *scene.local(**drained))
+    stage.turn(*scene.queue(stop_policy=drained), *scene.local(stop_policy=drained))
     assert "WorkloadEvicted big LocalQueueStopped" in stage.decided
 
 

@@ -255,6 +255,7 @@ ATTEMPTS: tuple[Attempt, ...] = (
         job=FEWEST,
         patches=(MUCH,),
         refused=(0,),
+        then="anything",
     ),
     *(
         Attempt(name=f"{name}, and start", cpu="9", job=odd, patches=(STARTED,))
