@@ -43,7 +43,7 @@ from tidegate.model.quota import ResourceGroup as Group
 Fields = dict[str, Any]
 TEAM = "team"
 
-OF_EVERY_JOB = {"CreatedWorkload", "Suspended"}
+OF_EVERY_JOB = {"CreatedWorkload"}
 """Events that every job has: ``tests/actuator/test_looked_at.py`` looks at them, no rule does."""
 
 

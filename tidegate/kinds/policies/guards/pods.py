@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from tidegate.kinds.names import (
     ADMISSION_GATE,
+    ADMISSION_GATED_BY,
     MANAGED,
+    MAX_EXECUTION_S,
     POD_GROUP_NAME,
     POD_GROUP_TOTAL_COUNT,
+    PRIORITY_CLASS,
     QUEUE_NAME,
     RETRIABLE_IN_GROUP,
 )
@@ -20,6 +23,7 @@ from tidegate.kinds.policies.forms import (
     Target,
     annotation,
     label,
+    only_removed,
     validating,
 )
 from tidegate.kinds.policies.frameworks import TOPMOST
@@ -74,6 +78,20 @@ _GROUPS = (
     ),
 )
 _CHANGES = (
+    only_removed(ADMISSION_GATED_BY),
+    Check(
+        f"{label(PRIORITY_CLASS)} != '' || {label(PRIORITY_CLASS, 'oldObject')} == ''",
+        f"metadata.labels[{PRIORITY_CLASS}] may change, but not be removed",
+    ),
+    Check(
+        f"!variables.running || {label(PRIORITY_CLASS)} == ''"
+        f" || {label(PRIORITY_CLASS, 'oldObject')} != ''",
+        f"metadata.labels[{PRIORITY_CLASS}] may change, but not be added once the pod was admitted",
+    ),
+    Check(
+        f"!variables.running || {label(MAX_EXECUTION_S)} == {label(MAX_EXECUTION_S, 'oldObject')}",
+        f"metadata.labels[{MAX_EXECUTION_S}] is immutable once the pod was admitted",
+    ),
     _fixed(label(POD_GROUP_NAME), label(POD_GROUP_NAME, "oldObject"), f"labels[{POD_GROUP_NAME}]"),
     _fixed(
         annotation(POD_GROUP_NAME),

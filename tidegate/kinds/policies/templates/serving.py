@@ -8,20 +8,26 @@ Source: behaviour.md 16; the cases of ``tests.kinds`` of these kinds.
 
 from __future__ import annotations
 
-from tidegate.kinds.names import PRIORITY_CLASS, QUEUE_NAME
+from tidegate.kinds.names import ADMISSION_GATED_BY, PRIORITY_CLASS, QUEUE_NAME
 from tidegate.kinds.policies.forms import (
     Check,
     Manifest,
     Scope,
+    are_paths,
     label,
     mutating,
+    only_removed,
     patched,
     validating,
 )
 from tidegate.kinds.policies.frameworks import TOPMOST
 from tidegate.kinds.policies.jobs import QUEUED_JOBS, Managed
 from tidegate.kinds.policies.templates.numbering import from_one, made_at, set_in
-from tidegate.kinds.policies.templates.serving_kinds import ServedTemplate, Serving
+from tidegate.kinds.policies.templates.serving_kinds import (
+    LEADER_WORKER_SET,
+    ServedTemplate,
+    Serving,
+)
 
 
 def mark_templates(kind: Serving, managed: Managed = QUEUED_JOBS) -> list[Manifest]:
@@ -40,10 +46,9 @@ def serving_guards(kind: Serving) -> list[Manifest]:
     """Return the policies about a queued object: its labels, and what may change while it runs."""
     scope = Scope(targets=[kind.target("CREATE", "UPDATE")], conditions=_TOPMOST)
     changed = Scope(targets=[kind.target("UPDATE")], conditions=_TOPMOST)
-    checks = [*_CHANGES, *(() if kind.scales else _SCALED)]
     return [
         *validating(f"check-{kind.slug}", scope, _LABELS),
-        *validating(f"check-{kind.slug}-changes", changed, checks, _VARIABLES),
+        *validating(f"check-{kind.slug}-changes", changed, _changes(kind), _VARIABLES),
     ]
 
 
@@ -67,11 +72,36 @@ def _copied(path: str, key: str) -> str:
     return f"({label(key)} != '' ? {set_in(path, 'labels', key, label(key))} : [])"
 
 
-def _of(of: str, field: str) -> str:
-    containers = f"{of}.spec.template.spec.?{field}.orValue([])"
-    return f"{containers}.map(c, [c.?resources.?requests, c.?resources.?limits])"
+def _changes(kind: Serving) -> list[Check]:
+    """Return the checks of a change: what a Workload stands for stays while there are pods."""
+    kept = [_kept(template.path) for template in kind.templates if kind.stands_for_pods]
+    return [*_CHANGES, *kept, *(() if kind.scales else _SCALED), *_OF_KIND.get(kind.name, ())]
 
 
+def _kept(path: str) -> Check:
+    spec = f"{path.replace('.', '.?')}.?spec"
+    asked = " && ".join(
+        [f"object.{spec}.{field} == oldObject.{spec}.{field}" for field in _PLACED]
+        + [f"{_of('object', spec, field)} == {_of('oldObject', spec, field)}" for field in _RUN]
+    )
+    return Check(
+        f"!variables.queued || variables.before == 0 || ({asked})",
+        f"{path}.spec of a queued object keeps its resources, nodeSelector, tolerations and"
+        " affinity while there are replicas: scale it to 0 first",
+    )
+
+
+def _of(of: str, spec: str, field: str) -> str:
+    """Return the expression of what containers request; limits count where they request nothing."""
+    requests, limits = "c.?resources.?requests", "c.?resources.?limits"
+    return (
+        f"{of}.{spec}.?{field}.orValue([])"
+        f".map(c, [{requests}, {requests}.hasValue() ? optional.none() : {limits}])"
+    )
+
+
+_PLACED = ("?nodeSelector", "?tolerations", "?affinity")
+_RUN = ("containers", "initContainers")
 _TOPMOST = TOPMOST | {
     "no-part-of-a-set": "!object.metadata.?ownerReferences.orValue([]).exists(o,"
     " o.?controller.orValue(false) && o.kind in ['LeaderWorkerSet', 'Pod'])"
@@ -87,6 +117,7 @@ _LABELS = (
         f"{label(QUEUE_NAME)}.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$')",
         f"metadata.labels[{QUEUE_NAME}] is the name of a LocalQueue",
     ),
+    are_paths(ADMISSION_GATED_BY, "request.operation == 'UPDATE'"),
 )
 _CHANGES = (
     Check(
@@ -98,23 +129,14 @@ _CHANGES = (
         f"{label(PRIORITY_CLASS)} != '' || {label(PRIORITY_CLASS, 'oldObject')} == ''",
         f"metadata.labels[{PRIORITY_CLASS}] may change, but not be removed",
     ),
-)
-_ASKED = " && ".join(
-    [
-        f"object.spec.template.spec.{field} == oldObject.spec.template.spec.{field}"
-        for field in ("?nodeSelector", "?tolerations", "?affinity")
-    ]
-    + [
-        f"{_of('object', field)} == {_of('oldObject', field)}"
-        for field in ("containers", "initContainers")
-    ]
+    Check(
+        f"!variables.running || {label(PRIORITY_CLASS)} == ''"
+        f" || {label(PRIORITY_CLASS, 'oldObject')} != ''",
+        f"metadata.labels[{PRIORITY_CLASS}] may change, but not be added while pods are ready",
+    ),
+    only_removed(ADMISSION_GATED_BY),
 )
 _SCALED = (
-    Check(
-        f"!variables.queued || variables.before == 0 || ({_ASKED})",
-        "spec.template.spec of a queued object keeps its resources, nodeSelector, tolerations and"
-        " affinity while there are replicas: scale it to 0 first",
-    ),
     Check(
         "!variables.queued || variables.replicas == variables.before"
         " || variables.replicas == 0 || variables.before == 0",
@@ -126,3 +148,14 @@ _SCALED = (
         "spec.replicas may grow once the pods from before are gone",
     ),
 )
+_SIZE = "spec.?leaderWorkerTemplate.?size.orValue(1)"
+_OF_KIND: dict[str, tuple[Check, ...]] = {
+    LEADER_WORKER_SET: (
+        Check(
+            f"!variables.queued || variables.before == 0 || object.{_SIZE} == oldObject.{_SIZE}",
+            "spec.leaderWorkerTemplate.size of a queued object stays while there are replicas:"
+            " scale it to 0 first",
+        ),
+    )
+}
+"""Checks that only one kind has, by its name."""

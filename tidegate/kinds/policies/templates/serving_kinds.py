@@ -57,9 +57,9 @@ class Serving(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-_LWS = "leaderworkerset.x-k8s.io/leaderworkerset"
+LEADER_WORKER_SET = "leaderworkerset.x-k8s.io/leaderworkerset"
 _LEADER = "spec.leaderWorkerTemplate.leaderTemplate"
-_OF_GROUP = {POD_GROUP_SERVING: "true", SUSPENDING_PARENT: _LWS}
+_OF_GROUP = {POD_GROUP_SERVING: "true", SUSPENDING_PARENT: LEADER_WORKER_SET}
 SERVING: tuple[Serving, ...] = (
     Serving(
         name="deployment",
@@ -87,7 +87,7 @@ SERVING: tuple[Serving, ...] = (
         scales=False,
     ),
     Serving(
-        name=_LWS,
+        name=LEADER_WORKER_SET,
         group="leaderworkerset.x-k8s.io",
         resource="leaderworkersets",
         kind="LeaderWorkerSet",
