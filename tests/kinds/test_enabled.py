@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.parts.foreign import CONFIGURATION, declarations
-from tidegate.cli.commands.manifests import wanted
+from tidegate.cli.commands.manifests import of_configuration, wanted
 from tidegate.kinds.manifests import policies
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.frameworks import NAMES
 from tidegate.kinds.policies.templates.serving_kinds import SERVING
 from tidegate.kinds.rights import kind_roles
+from tidegate.service.config.configuration import read_configuration
 
 SERVING_NAMES = tuple(kind.name for kind in SERVING)
 
@@ -69,7 +70,8 @@ def test_a_kind_that_would_never_be_started_is_not_suspended(tmp_path: Path) -> 
     text = CONFIGURATION.read_text().replace("[batch/job]", "[batch/job, example.com/ferry]")
     config = tmp_path / "configuration.yaml"
     config.write_text(text)
-    names = {obj["metadata"]["name"] for obj in wanted(str(config))}
+    objects = of_configuration(read_configuration(str(config)))
+    names = {obj["metadata"]["name"] for obj in objects}
     assert "tidegate-suspend-batch-job" in names
     assert "tidegate-suspend-example-com-ferry" not in names
 
