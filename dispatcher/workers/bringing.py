@@ -127,14 +127,14 @@ class Bringer:
                 return "foreign", _version(local)
             patch = status_patch(kind, local, remote)
             deferred = patch == DEFERRED
-            wanted = suspended_patch(local, remote) if deferred else patch
-            if isinstance(wanted, dict):
+            body = suspended_patch(local, remote) if deferred else patch
+            if isinstance(body, dict):
                 meta = local["metadata"]
                 path = f"{kind.path(meta['namespace'], meta['name'])}/status"
-                local = await calls.patch(self.home, path, wanted, local)
+                local = await calls.patch(self.home, path, body, local)
             if deferred:
                 return "later", _version(local)
-            if wanted is None:
+            if body is None:
                 break
         return "there", _version(local)
 

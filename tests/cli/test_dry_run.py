@@ -49,15 +49,15 @@ def test_the_doctor_finds_what_was_installed(tidegate: Tidegate, name: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (("stop", "lq", "lost", "-n", "a"), "There is no LocalQueue lost in namespace a: kubectl"),
         (("resume", "cq", "lost"), "There is no ClusterQueue lost: kubectl get clusterqueues"),
     ],
 )
 def test_what_is_not_there_is_named_with_its_namespace(
-    tidegate: Tidegate, name: str, words: tuple[str, ...], said: str
+    tidegate: Tidegate, name: str, words: tuple[str, ...], text: str
 ) -> None:
     assert name
     missed = tidegate(*words)
-    assert (missed.exit_code, said in missed.stderr) == (1, True), missed.stderr
+    assert (missed.exit_code, text in missed.stderr) == (1, True), missed.stderr

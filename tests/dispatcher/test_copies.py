@@ -8,13 +8,7 @@ from __future__ import annotations
 import pytest
 
 from dispatcher.adapters import copies, groups
-from dispatcher.adapters.jobs import (
-    DEFERRED,
-    remote_job,
-    spec_patch,
-    status_patch,
-    suspended_patch,
-)
+from dispatcher.adapters.jobs import DEFERRED, remote_job, spec_patch, status_patch
 from dispatcher.manager.conditions import active_patch, check_patch
 from tests.jobs.test_managed_by import KINDS, queued
 from tests.multikueue.world import member
@@ -152,24 +146,6 @@ def test_a_jobs_status_is_copied_when_it_makes_sense_here(
     local: Object, remote: Object, patch: object
 ) -> None:
     assert status_patch(JOB_KINDS["batch/job"], local, remote) == patch
-
-
-def test_a_job_whose_copy_runs_is_shown_as_suspended_until_it_runs_here() -> None:
-    other = {"type": "FailureTarget", "status": "False"}
-    waits = job(suspend=True, conditions=[other, {"type": "Suspended", "status": "False"}])
-    patch = suspended_patch(waits, job(suspend=False, startTime=AT))
-    assert patch is not None
-    conditions = patch["status"]["conditions"]
-    assert conditions[0] == other
-    assert conditions[1] == {
-        "type": "Suspended",
-        "status": "True",
-        "reason": "MultiKueueAdapter",
-        "message": "Set by MultiKueue adapter",
-        "lastProbeTime": AT,
-        "lastTransitionTime": AT,
-    }
-    assert suspended_patch(job(suspend=True, **patch["status"]), job(suspend=False)) is None
 
 
 def test_a_gated_pod_stays_unscheduled_and_without_an_address() -> None:

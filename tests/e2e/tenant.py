@@ -250,7 +250,7 @@ ATTEMPTS: tuple[Attempt, ...] = (
     ),
     Attempt(name="200,000 bytes of annotation", cpu="9", job=annotated("mine", "a" * 200_000)),
     Attempt(
-        name="a few of 12 pods, and then all",
+        name="a few of 12",
         once="running",
         job=FEWEST,
         patches=(MUCH,),

@@ -60,10 +60,10 @@ def check_frameworks(names: Iterable[str]) -> None:
     """
     unknown = [name for name in names if not is_supported(name)]
     if unknown:
-        known = sorted({*JOB_KINDS, *THROUGH_PODS} - _NOT_NAMED)
+        kinds = sorted({*JOB_KINDS, *THROUGH_PODS} - _NOT_NAMED)
         raise NotSupportedError(
             f"integrations.frameworks: there is no job kind {unknown[0][:80]!r};"
-            f" known: {', '.join(known)}."
+            f" known: {', '.join(kinds)}."
         )
 
 

@@ -74,18 +74,18 @@ def _copied(path: str, key: str) -> str:
 
 def _changes(kind: Serving) -> list[Check]:
     """Return the checks of a change: what a Workload stands for stays while there are pods."""
-    kept = [_kept(template.path) for template in kind.templates if kind.stands_for_pods]
-    return [*_CHANGES, *kept, *(() if kind.scales else _SCALED), *_OF_KIND.get(kind.name, ())]
+    templates = [_kept(template.path) for template in kind.templates if kind.stands_for_pods]
+    return [*_CHANGES, *templates, *(() if kind.scales else _SCALED), *_OF_KIND.get(kind.name, ())]
 
 
 def _kept(path: str) -> Check:
     spec = f"{path.replace('.', '.?')}.?spec"
-    asked = " && ".join(
+    unchanged = " && ".join(
         [f"object.{spec}.{field} == oldObject.{spec}.{field}" for field in _PLACED]
         + [f"{_of('object', spec, field)} == {_of('oldObject', spec, field)}" for field in _RUN]
     )
     return Check(
-        f"!variables.queued || variables.before == 0 || ({asked})",
+        f"!variables.queued || variables.before == 0 || ({unchanged})",
         f"{path}.spec of a queued object keeps its resources, nodeSelector, tolerations and"
         " affinity while there are replicas: scale it to 0 first",
     )
