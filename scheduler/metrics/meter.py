@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from scheduler.metrics.series import GO_CLIENT, LONG, ROLE, Labels, Maker, shared
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.facts import Event
+from tidegate.contracts.phases import SLICE_REPLACED
 from tidegate.core.state.state import State
 
 _S = 1e-6  # a microsecond
@@ -99,7 +100,6 @@ class Meter:
         )
 
     def _make_others(self, registry: CollectorRegistry) -> None:
-        by = "priority_class"
         self._preempted = Counter(
             "kueue_preempted_workloads",
             "Preemptions by the ClusterQueue that preempted.",
@@ -109,7 +109,13 @@ class Meter:
         self._below = Counter(
             "kueue_cohort_subtree_admitted_workloads",
             "Admissions below a cohort.",
-            ("cohort", by, "replica_role"),
+            ("cohort", "priority_class", "replica_role"),
+            registry=registry,
+        )
+        self._replaced = Counter(
+            "kueue_replaced_workload_slices",
+            "Slices of elastic workloads that another slice replaced.",
+            ("cluster_queue", "replica_role"),
             registry=registry,
         )
         labels = ("result", "replica_role")
@@ -216,8 +222,10 @@ class Meter:
         life.admitted_us = life.ready_us = 0
 
     def released(self, event: decisions.QuotaReleased, state: State) -> None:
-        """Count how long an eviction took."""
+        """Count how long an eviction took, or that another slice replaced this one."""
         life = self._life(event.workload, state)
+        if life is not None and event.reason == SLICE_REPLACED:
+            self._replaced.labels(life.labels.cluster_queue, ROLE).inc()
         if life is not None and life.evicted_us:
             self._left.add(life.labels, _since(life.evicted_us, event), life.evicted_reason)
             life.evicted_us = 0
@@ -246,6 +254,7 @@ class Meter:
         """Forget the series of a ClusterQueue."""
         self._maker.forget_cluster_queue(event.name)
         self._preempted.remove_by_labels({"preempting_cluster_queue": event.name})
+        self._replaced.remove_by_labels({"cluster_queue": event.name})
 
     def local_queue_gone(self, event: facts.LocalQueueRemoved, _state: State) -> None:
         """Forget the series of a LocalQueue."""

@@ -122,6 +122,14 @@ def test_a_preemption_is_reported_from_both_sides_until_the_quota_is_free(world:
     assert world.value("pending_workloads", **CQ, status="inadmissible") == 1
 
 
+def test_a_slice_that_another_replaced_is_counted_until_its_queue_is_gone(world: World) -> None:
+    assert world.value("replaced_workload_slices_total", **CQ) is None
+    world.happen(about(decisions.QuotaReleased, ONE, 12, reason="WorkloadSliceReplaced"))
+    assert world.value("replaced_workload_slices_total", **CQ) == 1
+    world.happen(facts.ClusterQueueRemoved(at_us=at(13), name="left"))
+    assert world.value("replaced_workload_slices_total", **CQ) is None
+
+
 def test_a_second_eviction_for_one_cause_is_not_a_first_one(world: World) -> None:
     for when in (20, 40):
         world.happen(
