@@ -93,3 +93,22 @@ def test_a_newer_field_that_is_null_does_not_hide_the_older_one(path: Path) -> N
     nulls = {field: None for field in newer.get("spec", {}) if field not in older.get("spec", {})}
     spelled_twice = older | {"spec": older.get("spec", {}) | nulls}
     assert read(spelled_twice, kind) == read(older, kind)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
+async def test_a_quota_with_a_fraction_becomes_text(cluster: Cluster, version: str) -> None:
+    quotas = {"nominalQuota": 1.5, "borrowingLimit": "2", "lendingLimit": 0.25}
+    flavors = [{"name": "any", "resources": [{"name": "cpu", **quotas}]}]
+    group = {"coveredResources": ["cpu"], "flavors": flavors}
+    field = "cohort" if version == "v1beta1" else "cohortName"
+    manifest: Manifest = {
+        "apiVersion": f"kueue.x-k8s.io/{version}",
+        "kind": "ClusterQueue",
+        "metadata": {"name": "fractions"},
+        "spec": {field: "c", "resourceGroups": [group]},
+    }
+    answer = await cluster.create(manifest, dry=True)
+    assert answer.status == 201, answer.message
+    (resource,) = answer.body["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
+    assert resource == {"name": "cpu", **quotas, "nominalQuota": "1500m", "lendingLimit": "250m"}

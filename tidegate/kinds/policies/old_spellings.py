@@ -51,6 +51,36 @@ def _patch(op: str, path: str, value: str = "") -> str:
     return f"[JSONPatch{{op: '{op}', path: '/{path.replace('.', '/')}'{suffix}}}]"
 
 
+def _quantities() -> Spelling:
+    """Return the spelling of quotas as numbers with a fraction, which the schema knows as text.
+
+    Kueue's webhook reads and writes them before the schema is asked. A finer fraction than a
+    thousandth stays, and is refused.
+    """
+    groups = "object.?spec.?resourceGroups.orValue([])"
+    values = ", ".join(f"r.?{field}.orValue(0)" for field in _QUOTAS)
+    there = (
+        f"{groups}.exists(g, g.?flavors.orValue([]).exists(f, f.?resources.orValue([])"
+        f".exists(r, [{values}].exists(q, type(q) == double))))"
+    )
+    fields = ", ".join(f"?'{field}': {_quantity(f'r.{field}')}" for field in _QUOTAS)
+    resources = f"dyn(f.resources.map(r, {{'name': dyn(r.name), {fields}}}))"
+    flavors = f"dyn(g.flavors.map(f, {{'name': dyn(f.name), 'resources': {resources}}}))"
+    value = (
+        "object.spec.resourceGroups"
+        f".map(g, {{'coveredResources': dyn(g.coveredResources), 'flavors': {flavors}}})"
+    )
+    return _where(there, _patch("replace", "spec.resourceGroups", value))
+
+
+def _quantity(path: str) -> str:
+    """Return the optional value of a quota in thousandths if it is a number with a fraction."""
+    value, milli = f"r.?{path.removeprefix('r.')}", f"int({path} * 1000.0 + 0.5)"
+    thousandths = f"type({value}.orValue(0)) == double && double({milli}) / 1000.0 == {path}"
+    return f"({thousandths} ? optional.of(dyn(string({milli}) + 'm')) : {value})"
+
+
+_QUOTAS = ("nominalQuota", "borrowingLimit", "lendingLimit")
 _SOURCE = "object.spec.?priorityClassSource.orValue('')"
 _WORKLOAD_SOURCE = "kueue.x-k8s.io/workloadpriorityclass"
 _PLACES = "object.?status.?admission.?podSetAssignments.orValue([])"
@@ -66,6 +96,7 @@ SPECS: dict[str, tuple[Spelling, ...]] = {
         ),
         _reworded("spec.flavorFungibility.whenCanBorrow", "Borrow", "MayStopSearch"),
         _reworded("spec.flavorFungibility.whenCanPreempt", "Preempt", "MayStopSearch"),
+        _quantities(),
     ),
     "cohorts": (_moved("spec.parent", "parentName"),),
     "localqueues": (),
