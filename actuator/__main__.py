@@ -17,6 +17,7 @@ from actuator.installation import Installation
 from actuator.metrics import Metrics
 from actuator.ordering.apply import Applier
 from actuator.ordering.consume import Consumer, Session
+from actuator.ordering.pod_events import Says, let_go_event
 from actuator.ordering.reports import Reporter, Traces
 from actuator.project import Projector
 from actuator.provisioning.provisioner import CLEANS_GATE, Provisioner
@@ -32,7 +33,9 @@ from tidegate.bus.jetstream.keys import CLUSTER
 from tidegate.bus.ports import Lease
 from tidegate.bus.streams import user_of
 from tidegate.contracts.entry import Position, Published
+from tidegate.jobs.kind import Patch
 from tidegate.jobs.registry import SETS, declare
+from tidegate.kinds.pods import Pod
 from tidegate.kinds.policies.disabled import queued_kinds
 from tidegate.kube.client import connect
 from tidegate.kube.identity import cluster_uid
@@ -135,7 +138,7 @@ def _consumer(
         learners.append(CopyStatuses(calls, service.random, metrics))
         kinds = queued_kinds(configured.frameworks) if settings.project else ()
         learners.append(Unqueued(calls, service.random, _now_us, kinds))
-    rules = _ungating_rules(configured) if alone else []
+    rules = _ungating_rules(configured, applier.say) if alone else []
     if settings.project and alone:
         rules.append(TopologyPods(lambda: projector.read_model))
     learners += [PodUngater(calls, service.random, rule) for rule in rules]
@@ -149,13 +152,18 @@ def _consumer(
     return consumer
 
 
-def _ungating_rules(configured: Configuration) -> list[UngatingRule]:
+def _ungating_rules(configured: Configuration, say: Says) -> list[UngatingRule]:
     rules = list[UngatingRule]()
     if configured.elastic:
         rules.append(ElasticPods())
     if any(name in SETS for name in configured.frameworks):
-        rules.append(ServingPods())
+        rules.append(ServingPods(partial(_report_started, say)))
     return rules
+
+
+def _report_started(say: Says, pod: Pod, patch: Patch) -> None:
+    """Create the Event that a pod of a StatefulSet or LeaderWorkerSet was started."""
+    say(let_go_event(pod.metadata, patch, _now_us()))
 
 
 def _refuse(metrics: Metrics, message: Published, at: Position) -> None:

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from actuator.projection.k8s_events import event_about
+from tidegate.core.admission.orders import CLUSTER_QUEUE_LABEL
 from tidegate.jobs.kind import Delete, Object, Patch, Start, Step, Stop
 from tidegate.jobs.pods.pod_state import is_held
+from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import ADMISSION_GATE, API_VERSION
 
 Says: TypeAlias = Callable[[Object], None]
@@ -37,6 +39,21 @@ def pod_events(order: Start | Stop, obj: Object, step: Step) -> list[Object]:
         case _:
             return []
     return [_event(order, obj, ("v1", "Pod"), text)]
+
+
+def let_go_event(meta: ObjectMeta, patch: Patch, at_us: int) -> Object:
+    """Return the Event about a pod whose object was started before it; ``patch`` lets it go."""
+    labels = patch.body.get("metadata", {}).get("labels", {})
+    queue = labels.get(CLUSTER_QUEUE_LABEL, "")
+    regarding = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": meta.namespace,
+        "name": meta.name,
+        "uid": meta.uid,
+    }
+    message = f"Admitted by clusterQueue {queue}" if queue else "Admitted"
+    return event_about(regarding, f"{at_us:x}.p", at_us, ("Normal", "Started", message))
 
 
 def owners_added(order: Start, workload: Object, count: int) -> Object:

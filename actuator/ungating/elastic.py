@@ -37,6 +37,9 @@ class ElasticPods:
         by_owner = "" if owner is None else owner.uid
         return by_owner if label == names.OF_CONTROLLER else label
 
+    def released(self, pod: Pod, patch: Patch) -> None:
+        """Take no notice."""
+
     def is_used(self) -> bool:
         """See ``UngatingRule.is_used``."""
         return True

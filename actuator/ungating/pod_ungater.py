@@ -107,6 +107,10 @@ class UngatingRule(Protocol):
         """
         ...
 
+    def released(self, pod: Pod, patch: Patch) -> None:
+        """Take notice of a pod that a patch let go."""
+        ...
+
 
 class PodUngater:
     """See ``actuator.events.Subscriber``: an event only queues its job."""
@@ -270,5 +274,6 @@ class PodUngater:
                 if status not in _PASSED:
                     _log.warning("cannot let a pod go", pod=path, error=str(error))
             else:
+                self._rule.released(pod, patch)
                 if meta.name in self._pods.get(job, {}):
                     self._note(pod, patched)

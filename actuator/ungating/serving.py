@@ -6,7 +6,8 @@ counts only while the Workload is admitted, and for as many pods as the Workload
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 from urllib.parse import quote
 
 import msgspec
@@ -34,6 +35,14 @@ from tidegate.service.logs import get_log
 _log = get_log("ungater")
 
 
+Report: TypeAlias = Callable[[Pod, Patch], None]
+"""Gets a pod as it was, and the patch that let it go."""
+
+
+def unreported(pod: Pod, patch: Patch) -> None:
+    """See ``Report``: of a pod that nothing is to be shown of."""
+
+
 class Started(msgspec.Struct, frozen=True, kw_only=True):
     """What a started job may give to its pods."""
 
@@ -46,6 +55,14 @@ class ServingPods:
 
     selector = f"{names.SERVING_POD}=true"
     gate = names.ADMISSION_GATE
+
+    def __init__(self, report: Report = unreported) -> None:
+        """``report`` gets each pod that was let go."""
+        self._report = report
+
+    def released(self, pod: Pod, patch: Patch) -> None:
+        """See ``UngatingRule.released``."""
+        self._report(pod, patch)
 
     def job_of(self, pod: Pod) -> str:
         """Return the name of the job that a pod is of; empty: it is of none."""

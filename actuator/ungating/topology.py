@@ -47,6 +47,9 @@ class TopologyPods:
         self._slices = dict[Chain, WorkloadView]()  # those that were admitted at a time
         self._slices_s = -INDEX_S  # the loop's time of that
 
+    def released(self, pod: Pod, patch: Patch) -> None:
+        """Take no notice."""
+
     def is_used(self) -> bool:
         """See ``UngatingRule.is_used``."""
         return self._read_model().places

@@ -15,8 +15,9 @@ from prometheus_client import CollectorRegistry
 
 from actuator.calls import Calls
 from actuator.metrics import Metrics
+from actuator.ordering.pod_events import let_go_event
 from actuator.ungating.pod_ungater import PodUngater
-from actuator.ungating.serving import ServingPods
+from actuator.ungating.serving import Report, ServingPods, unreported
 from tests.ingest.test_serving import SETS as STATEFUL_SETS
 from tests.ingest.test_serving import leader_worker_set, owner_of, pod, stateful
 from tests.multikueue.sites import NAMESPACE, Manager, Site, until
@@ -24,7 +25,9 @@ from tests.multikueue.world import PODS, POLICY, SENT, WORKLOADS, Object, World
 from tests.parts.foreign import foreign_crd
 from tests.parts.stage import CRDS, alongside
 from tests.parts.virtual import run_virtually
+from tidegate.jobs.kind import Patch
 from tidegate.kinds import names
+from tidegate.kinds.pods import Pod
 
 LWS = "leaderworkerset.x-k8s.io/leaderworkerset"
 SETS = f"/apis/leaderworkerset.x-k8s.io/v1/namespaces/{NAMESPACE}/leaderworkersets"
@@ -46,13 +49,13 @@ def sites(actual_world: World) -> list[Site]:
 
 
 @asynccontextmanager
-async def running(actual_world: World) -> AsyncGenerator[Manager]:
+async def running(actual_world: World, report: Report = unreported) -> AsyncGenerator[Manager]:
     """Let all services work, and in each cluster the controllers of sets and pods."""
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(actual_world.running())
         for site in sites(actual_world):
             calls = Calls(site.stage.embedded, Metrics(CollectorRegistry()))
-            lets_go = PodUngater(calls, Random(3), ServingPods())
+            lets_go = PodUngater(calls, Random(3), ServingPods(report))
             lets_go.work(True)  # noqa: FBT003 - a state
             for work in (lets_go.run(), make_pods(site)):
                 await stack.enter_async_context(alongside(work))
@@ -140,6 +143,23 @@ def test_all_groups_go_where_the_first_one_was_admitted_though_another_has_room(
             assert runs(w1) == GROUP_0, "the other waits there for quota"
             assert (is_empty(w2), clusters(manager)) == (True, ["w1", ""])
             assert not runs(manager)
+
+    run_virtually(live())
+
+
+def test_each_pod_that_is_let_go_shows_its_start() -> None:
+    async def live() -> None:
+        actual_world, events = world(), list[Object]()
+
+        def report(pod: Pod, patch: Patch) -> None:
+            events.append(let_go_event(pod.metadata, patch, 1))
+
+        async with running(actual_world, report):
+            submit(actual_world.manager)
+            await until(lambda: len(events) >= 2, "a group was let go")
+        texts = {(event["involvedObject"]["name"], event["message"]) for event in events}
+        assert {(name, "Admitted by clusterQueue main") for name in GROUP_0} <= texts
+        assert {event["reason"] for event in events} == {"Started"}
 
     run_virtually(live())
 

@@ -59,7 +59,7 @@ def _quantities() -> Spelling:
     """
     groups = "object.?spec.?resourceGroups.orValue([])"
     values = ", ".join(f"r.?{field}.orValue(0)" for field in _QUOTAS)
-    there = (
+    fractions = (
         f"{groups}.exists(g, g.?flavors.orValue([]).exists(f, f.?resources.orValue([])"
         f".exists(r, [{values}].exists(q, type(q) == double))))"
     )
@@ -70,7 +70,7 @@ def _quantities() -> Spelling:
         "object.spec.resourceGroups"
         f".map(g, {{'coveredResources': dyn(g.coveredResources), 'flavors': {flavors}}})"
     )
-    return _where(there, _patch("replace", "spec.resourceGroups", value))
+    return _where(fractions, _patch("replace", "spec.resourceGroups", value))
 
 
 def _quantity(path: str) -> str:
