@@ -36,20 +36,19 @@ class Server:
         self._restart = restart
         self._numbers = count(1)
 
-    def new_database(self) -> str:
-        """Make an empty database and return its URL."""
+    def new_database(self, template: str = "") -> str:
+        """Make a database, empty or a copy of the one at this URL, and return its URL.
+
+        No client may be connected to the template.
+        """
         name = f"test_{os.getpid()}_{next(self._numbers)}"
-        self.execute(f"CREATE DATABASE {name}")
+        copied = f" TEMPLATE {_name(template)}" if template else ""
+        self.execute(f"CREATE DATABASE {name}{copied}")
         return self._url.format(name)
 
     def drop(self, url: str) -> None:
         """Remove a database, and cut the clients that are still connected to it."""
         self.execute(f"DROP DATABASE {_name(url)} WITH (FORCE)")
-
-    def replace(self, url: str, template: str) -> None:
-        """Make an empty database a copy of another one, to which no client is connected."""
-        self.drop(url)
-        self.execute(f"CREATE DATABASE {_name(url)} TEMPLATE {_name(template)}")
 
     def restart(self) -> None:
         """End the server, and every connection with it, and start it on the same data."""

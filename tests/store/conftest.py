@@ -19,13 +19,15 @@ from tests.parts.newer import newer
 from tests.parts.postgresql import Server
 
 __all__ = ["newer"]
-DATABASES = ("memory", "file", pytest.param("postgresql", marks=pytest.mark.real))
+KEPT = ("file", pytest.param("postgresql", marks=pytest.mark.real))
+"""What is only read there is answered in memory as from a file: it is the same engine."""
+DATABASES = ("memory", *KEPT)
 Fresh: TypeAlias = Callable[[], AbstractContextManager[Engine]]
 
 
 @pytest.fixture(params=DATABASES)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """An empty database."""
+    """An empty database; a test with ``engine`` finds it migrated on PostgreSQL."""
     match request.param:
         case "memory":
             yield "sqlite://"
@@ -33,7 +35,10 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
             yield f"sqlite:///{tmp_path}/ledger.db"
         case _:
             server: Server = request.getfixturevalue("postgresql")
-            made = server.new_database()
+            is_migrated = "engine" in request.fixturenames
+            made = server.new_database(
+                request.getfixturevalue("migrated_database") if is_migrated else ""
+            )
             yield made
             server.drop(made)
 
@@ -54,13 +59,22 @@ def ledger(engine: Engine) -> SqlLedger:
 @pytest.fixture(scope="module", params=DATABASES)
 def fresh_engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Fresh:
     """What lends engines of empty ledgers on one database, for what a module's tests share."""
+    return _lender(request, tmp_path_factory)
 
+
+@pytest.fixture(scope="module", params=KEPT)
+def kept_engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Fresh:
+    """The same, for tests that only read what their module wrote."""
+    return _lender(request, tmp_path_factory)
+
+
+def _lender(request: pytest.FixtureRequest, folders: pytest.TempPathFactory) -> Fresh:
     @contextmanager
     def lend() -> Generator[Engine]:
-        made = f"sqlite:///{tmp_path_factory.mktemp('shared')}/ledger.db"
+        made = f"sqlite:///{folders.mktemp('shared')}/ledger.db"
         if request.param == "postgresql":
             server: Server = request.getfixturevalue("postgresql")
-            made = server.new_database()
+            made = server.new_database(request.getfixturevalue("migrated_database"))
         with migrated("sqlite://" if request.param == "memory" else made, request) as engine:
             yield engine
 
@@ -92,10 +106,7 @@ def migrated_database(postgresql: Server) -> str:
 
 @contextmanager
 def migrated(url: str, request: pytest.FixtureRequest) -> Generator[Engine]:
-    """Lend the engine of a ledger with its tables and views."""
-    if url.startswith("postgresql"):
-        server: Server = request.getfixturevalue("postgresql")
-        server.replace(url, request.getfixturevalue("migrated_database"))
+    """Lend the engine of a ledger with its tables and views; PostgreSQL made it with them."""
     engine = open_engine(url)
     if not url.startswith("postgresql"):
         _copy(request.getfixturevalue("migrated_file"), url.removeprefix("sqlite:///"), engine)

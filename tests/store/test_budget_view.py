@@ -14,6 +14,7 @@ from tests.core.budget_judge import Judge
 from tests.core.test_budgets import DAY, HOUR, acted
 from tests.parts.reports import rows
 from tests.replay.world import World
+from tests.store.conftest import KEPT
 from tests.store.histories import AT, LEASE_US
 from tidegate.cli.times import utc
 from tidegate.contracts.codec import decode
@@ -33,6 +34,7 @@ def played(seed: int) -> list[Entry]:
     return world.entries
 
 
+@pytest.mark.parametrize("url", KEPT, indirect=True)
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_period_has_what_the_raw_events_give(engine: Engine, seed: int) -> None:
     entries = played(seed)

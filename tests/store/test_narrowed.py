@@ -22,11 +22,11 @@ HOUR_US = 3_600_000_000
 
 
 @pytest.fixture(scope="module", params=(0, "sample"))
-def filled(request: pytest.FixtureRequest, fresh_engine: Fresh) -> Iterator[tuple[Engine, str]]:
+def filled(request: pytest.FixtureRequest, kept_engine: Fresh) -> Iterator[tuple[Engine, str]]:
     """A ledger, and the first hour that its reports tell of."""
     busy = Busy(request.param) if isinstance(request.param, int) else None
     story = turns() if busy is None else iter([busy.open(), *filter(None, busy.turns(150))])
-    with fresh_engine() as engine:
+    with kept_engine() as engine:
         ledger = SqlLedger(engine)
         ledger.lead("a", LEASE_US)
         for entries in story:

@@ -28,13 +28,13 @@ US = 1_000_000
 
 
 @pytest.fixture(scope="module", params=HISTORIES)
-def kept(request: pytest.FixtureRequest, fresh_engine: Fresh) -> Iterator[tuple[Engine, Books]]:
+def kept(request: pytest.FixtureRequest, kept_engine: Fresh) -> Iterator[tuple[Engine, Books]]:
     """A ledger, and the books that its raw events make."""
     busy = Busy(request.param) if isinstance(request.param, int) else None
     actual_entries = (
         turns() if busy is None else iter([busy.open(), *filter(None, busy.turns(150))])
     )
-    with fresh_engine() as engine:
+    with kept_engine() as engine:
         ledger = SqlLedger(engine)
         ledger.lead("a", LEASE_US)
         for entries in actual_entries:

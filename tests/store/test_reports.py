@@ -123,9 +123,9 @@ def tables(engine: Engine) -> dict[str, list[tuple[Any, ...]]]:
 
 
 @pytest.fixture(scope="module", params=SEEDS)
-def filled(request: pytest.FixtureRequest, fresh_engine: Fresh) -> Iterator[tuple[Engine, int]]:
+def filled(request: pytest.FixtureRequest, kept_engine: Fresh) -> Iterator[tuple[Engine, int]]:
     """A ledger that holds the history of a seed; its readers leave it as it is."""
-    with fresh_engine() as engine:
+    with kept_engine() as engine:
         written(engine, history(request.param)[0])
         yield engine, request.param
 

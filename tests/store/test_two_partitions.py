@@ -79,11 +79,11 @@ def write(engine: Engine, *histories: tuple[int, Sequence[Sequence[Event]]]) -> 
 
 
 @pytest.fixture(scope="module", params=["story", "busy"])
-def databases(request: pytest.FixtureRequest, fresh_engine: Fresh) -> Iterator[list[Engine]]:
+def databases(request: pytest.FixtureRequest, kept_engine: Fresh) -> Iterator[list[Engine]]:
     """One database with two partitions, and one for each of them."""
     first, second = (story(), story()) if request.param == "story" else (busy(1), busy(2))
     two = (0, first), (1, retold(second))
-    with fresh_engine() as both, fresh_engine() as zero, fresh_engine() as engine:
+    with kept_engine() as both, kept_engine() as zero, kept_engine() as engine:
         write(both, *two)
         write(zero, two[0])
         write(engine, two[1])
