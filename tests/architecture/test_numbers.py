@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
+
+from tests.architecture.syntax import outline
 
 ROOT = Path(__file__).parents[2]
 READER = "tidegate/model/texts.py"
@@ -31,24 +32,13 @@ NO_TEXT = {
 """Calls whose argument is bounded where it stands, or a number or a truth already."""
 
 
-def conversions(path: Path) -> list[str]:
-    calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
-    named = (node for node in calls if isinstance(node.func, ast.Name) and node.func.id == "int")
-    return [ast.unparse(node) for node in named if not is_a_truth(node.args[0])]
-
-
-def is_a_truth(value: ast.expr) -> bool:
-    asks = isinstance(value, ast.Call) and ast.unparse(value.func).startswith("is_")
-    return asks or isinstance(value, ast.Compare | ast.BoolOp)
-
-
 def test_nothing_but_the_bounded_reader_makes_numbers_of_text() -> None:
     files = (path for room in READS_OUTSIDE for path in (ROOT / room).rglob("*.py"))
     names = {
         f"{path.relative_to(ROOT)}: {call}"
         for path in files
         if str(path.relative_to(ROOT)) != READER
-        for call in conversions(path)
+        for call in outline(path).conversions
         if call not in NO_TEXT
     }
     assert names == set()

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 from pathlib import Path
+
+from tests.architecture.syntax import outline
 
 TESTS = Path(__file__).parents[1]
 
 
-def decorators(node: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    return {ast.unparse(node).partition("(")[0] for node in node.decorator_list}
-
-
 def test_every_property_says_how_much_it_draws() -> None:
-    kinds = ast.FunctionDef | ast.AsyncFunctionDef
     properties = {
-        f"{path.name}: {node.name}": decorators(node)
+        f"{path.name}: {function.name}": function.decorators
         for path in TESTS.rglob("test_*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, kinds) and "given" in decorators(node)
+        for function in outline(path).functions
+        if "given" in function.decorators
     }
     assert len(properties) > 20
     assert [name for name, names in properties.items() if "drawn" not in names] == []

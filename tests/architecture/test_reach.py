@@ -5,10 +5,11 @@ What a recipe of CONTRIBUTING.md forgets to list (a rule, a report, a command) i
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.architecture.syntax import outline
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("actuator", "apiserver", "dispatcher", "ingest", "migrations", "scheduler", "store")
@@ -29,17 +30,8 @@ def modules() -> dict[str, Path]:
 
 def named(path: Path) -> Iterator[str]:
     """Yield what a module imports, and what may be a module's name in a table."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        match node:
-            case ast.Import():
-                yield from (alias.name for alias in node.names)
-            case ast.ImportFrom(module=str(module)):
-                yield module
-                yield from (f"{module}.{alias.name}" for alias in node.names)
-            case ast.Constant(value=str(text)):
-                yield from (f"{prefix}{text}" for prefix in BELOW)
-            case _:
-                pass
+    yield from outline(path).imported
+    yield from (f"{prefix}{text}" for text in outline(path).texts for prefix in BELOW)
 
 
 def reached(paths: dict[str, Path]) -> set[str]:

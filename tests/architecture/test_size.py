@@ -5,11 +5,11 @@ Each rule is one test that names every place: as a test for each module they wer
 
 from __future__ import annotations
 
-import ast
 from collections import Counter
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+
+from tests.architecture.syntax import outline
 
 ROOT = Path(__file__).parents[2]
 SERVICES = ("ingest", "scheduler", "actuator", "dispatcher")
@@ -29,34 +29,6 @@ def modules() -> dict[Path, str]:
     return {path: path.read_text() for path in paths}
 
 
-class Outline(NamedTuple):
-    """What the rules ask of a module; its syntax tree takes a hundred times the memory."""
-
-    first_line: str  # of its docstring
-    functions: list[tuple[str, int]]  # with the lines of their bodies
-
-
-@cache
-def outlines() -> dict[Path, Outline]:
-    return {path: outline(ast.parse(text)) for path, text in modules().items()}
-
-
-def outline(tree: ast.Module) -> Outline:
-    defined = (
-        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    )
-    return Outline(
-        first_line=(ast.get_docstring(tree) or "").partition("\n")[0],
-        functions=[(node.name, body_lines(node)) for node in defined],
-    )
-
-
-def body_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-    documented = ast.get_docstring(node) is not None
-    first = node.body[1] if documented and len(node.body) > 1 else node.body[0]
-    return (node.end_lineno or 0) - first.lineno + 1
-
-
 def label(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
@@ -74,9 +46,7 @@ def test_a_folder_is_read_at_a_glance() -> None:
 
 def test_a_module_has_one_purpose_said_in_its_first_line_and_in_its_name() -> None:
     ends = (".", ":", "?")
-    assert [
-        label(path) for path, each in outlines().items() if not each.first_line.endswith(ends)
-    ] == []
+    assert [label(path) for path in modules() if not outline(path).first_line.endswith(ends)] == []
     assert [label(path) for path in modules() if path.stem in NAMES_FORBIDDEN] == []
 
 
@@ -86,10 +56,10 @@ def test_a_function_can_be_read_at_a_glance() -> None:
         for path in modules()
     }
     long = [
-        f"{label(path)}: {name}: {lines}"
+        f"{label(path)}: {function.name}: {function.lines}"
         for path, limit in limits.items()
-        for name, lines in outlines()[path].functions
-        if lines > limit
+        for function in outline(path).functions
+        if function.lines > limit
     ]
     assert long == []
 

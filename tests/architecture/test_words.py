@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.architecture.syntax import outline
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "glossary.md").read_text()
@@ -38,11 +38,9 @@ def modules() -> list[Path]:
     return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 
 
-@cache
 def names(path: Path) -> tuple[str, ...]:
     """Return the names of a module and of its classes."""
-    tree = ast.walk(ast.parse(path.read_text()))
-    return path.stem, *(node.name for node in tree if isinstance(node, ast.ClassDef))
+    return path.stem, *outline(path).classes
 
 
 def words(name: str) -> set[str]:
@@ -97,12 +95,8 @@ PARTICIPLES = {
 
 def names_in(path: Path) -> Iterator[tuple[str, str]]:
     """Yield each function of a module with its parameters and variables."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            parameters = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
-            yield from ((node.name, parameter.arg) for parameter in parameters)
-            variables = (name for name in ast.walk(node) if isinstance(name, ast.Name))
-            yield from ((node.name, x.id) for x in variables if isinstance(x.ctx, ast.Store))
+    for function in outline(path).functions:
+        yield from ((function.name, name) for name in function.names)
 
 
 @pytest.mark.parametrize("package", [*PACKAGES, "bench"])
@@ -180,10 +174,9 @@ def test_no_case_has_a_person_in_place_of_an_object(root: str) -> None:
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_no_test_is_named_after_a_person_in_place_of_an_object(folder: str) -> None:
     persons = {
-        f"{path.relative_to(ROOT)}: {node.name}"
+        f"{path.relative_to(ROOT)}: {function.name}"
         for path in sorted((ROOT / "tests" / folder).rglob("test_*.py"))
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        if node.name.startswith("test_") and PRONOUNS.search(node.name.replace("_", " "))
+        for function in outline(path).functions
+        if function.name.startswith("test_") and PRONOUNS.search(function.name.replace("_", " "))
     }
     assert persons == set()
