@@ -7,12 +7,7 @@ import pytest
 from tests.multikueue.ordeals import played
 
 
-@pytest.mark.parametrize("seed", range(1))
-def test_whatever_strikes_no_job_is_on_two_workers_and_all_ends_well(seed: int) -> None:
-    played(seed)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1, 20))
-def test_more_seeds(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_strikes_no_job_is_on_two_workers_and_all_ends_well(seed: int) -> None:
     played(seed)
