@@ -26,7 +26,7 @@ REWRITTEN = tests/cli/test_cli_cases.py tests/cli/test_pages.py tests/cli/test_s
 	tests/cli/test_tamperings.py tests/cli/test_two_partitions.py tests/simulation/test_job_path.py \
 	tests/store/test_reports_page.py tests/store/test_views.py
 
-.PHONY: help env lint types arrows tests test test-all admission nightly generate rewrite pins migrate demo bench chaos controlplane clean
+.PHONY: help env lint types mypy pyright arrows tests test test-all admission nightly generate rewrite pins migrate demo bench chaos controlplane clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -42,8 +42,12 @@ lint: env ## format and lint, without changing anything
 	$(RUN) ruff format --check .
 	$(RUN) ruff check .
 
-types: env ## mypy and pyright, both strict
+types: mypy pyright ## mypy and pyright, both strict
+
+mypy: env
 	$(RUN) mypy
+
+pyright: env
 	.venv/bin/pyright
 
 arrows: env ## who may import whom
@@ -57,7 +61,7 @@ tests: env controlplane ## every test but the long ones
 	$(RUN) pytest -m "not slow" -q -n $(WORKERS) --dist loadfile tests/e2e
 
 test: env ## what CI runs: the cheapest first, while the control plane is built beside it
-	$(MAKE) --no-print-directory --jobs 2 controlplane lint types arrows
+	$(MAKE) --no-print-directory --jobs 3 controlplane lint types arrows
 	$(MAKE) --no-print-directory tests
 
 test-all: lint types arrows controlplane admission ## all of it, the long ones too
