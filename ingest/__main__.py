@@ -47,6 +47,7 @@ async def ingest(service: Service, settings: Settings) -> None:
         without_queue=configured.policy.manage_jobs_without_queue_name,
         elastic=configured.elastic,
         namespaces=configured.namespaces,
+        queue_labels=configured.local_queue_metrics.selector.keys,
     )
     async with (
         connect(settings.access()) as api,

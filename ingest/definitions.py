@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from tidegate.contracts.observations import (
@@ -92,13 +93,15 @@ def cohort(obj: Cohort) -> CohortObserved:
     )
 
 
-def local_queue(queue: LocalQueue) -> LocalQueueObserved:
-    """Observe a LocalQueue."""
+def local_queue(queue: LocalQueue, label_keys: Collection[str] = ()) -> LocalQueueObserved:
+    """Observe a LocalQueue, with its labels of these keys: other labels decide nothing."""
+    labels = queue.metadata.labels
     return LocalQueueObserved(
         **identity(queue.metadata),
         spec=local_queue_spec(queue),
         deleting=queue.metadata.deleting,
         author=_author(queue.metadata),
+        labels={key: labels[key] for key in sorted(label_keys) if key in labels},
     )
 
 

@@ -14,14 +14,13 @@ from ingest.jobs.ownership import ResourceObservation
 from ingest.jobs.placed import PlacedJobs, with_placed
 from ingest.jobs.scope import Scope
 from ingest.nodes.rows import Placement
+from ingest.pods.descriptions import both, described
 from ingest.pods.groups import PodGroups
-from ingest.pods.referred import PATH, RESOURCE, Claims, Described, Named, waiting
+from ingest.pods.referred import PATH, RESOURCE, Claims, Named
 from ingest.pods.serving import ServingSets
 from ingest.watched import Watched
 from tidegate.contracts.observations import Observed
-from tidegate.errors import TidegateError
 from tidegate.jobs import workload
-from tidegate.jobs.job_status import Loose
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.pods import pod, pod_group
 from tidegate.jobs.registry import SETS
@@ -56,33 +55,6 @@ def _worker(plural: str, kind: type[Any], observe: Observe) -> Watched:
     return msgspec.structs.replace(_kueue(plural, kind, observe), optional=True)
 
 
-DEFINITIONS: tuple[Watched, ...] = (
-    _kueue("clusterqueues", objects.ClusterQueue, definitions.cluster_queue),
-    _kueue("cohorts", objects.Cohort, definitions.cohort),
-    _kueue("localqueues", objects.LocalQueue, definitions.local_queue),
-    _kueue(
-        "workloadpriorityclasses",
-        flavors.WorkloadPriorityClass,
-        definitions.workload_priority_class,
-    ),
-    _kueue("admissionchecks", checks.AdmissionCheck, definitions.admission_check),
-    _worker("multikueueclusters", checks.MultiKueueCluster, definitions.multikueue_cluster),
-    _worker("multikueueconfigs", checks.MultiKueueConfig, definitions.multikueue_config),
-    _defined("limitranges", "/api/v1/limitranges", seen.LimitRange, definitions.limit_range),
-    _defined(
-        "priorityclasses.scheduling.k8s.io",
-        "/apis/scheduling.k8s.io/v1/priorityclasses",
-        seen.PriorityClass,
-        definitions.priority_class,
-    ),
-    _defined(
-        "runtimeclasses.node.k8s.io",
-        "/apis/node.k8s.io/v1/runtimeclasses",
-        seen.RuntimeClass,
-        definitions.runtime_class,
-    ),
-)
-"""Objects that decisions depend on, without jobs and without effect on jobs' observations."""
 EVERYWHERE = Scope()
 NO_DEVICES: Mapping[str, str] = {}
 """No device class is charged as a resource."""
@@ -109,14 +81,14 @@ def watched(
         if kind.name not in _NOT_WATCHED
     )
     about = {
-        described.path: described
+        row.path: row
         for kind in kinds
-        for described in (_described(kind, plural, index) for plural in kind.referred)
+        for row in (described(kind, plural, index) for plural in kind.referred)
     }
-    jobs = [_both(about.pop(row.path, None), row) for row in watched_jobs]
+    jobs = [both(about.pop(row.path, None), row) for row in watched_jobs]
     placement = Placement()
     return (
-        *DEFINITIONS,
+        *_definitions(scope),
         _flavors(placement),
         *placement.rows(),
         _namespaces(index),
@@ -124,6 +96,37 @@ def watched(
         _claim_templates(claims, index),
         *about.values(),
         *jobs,
+    )
+
+
+def _definitions(scope: Scope) -> tuple[Watched, ...]:
+    """Watch what decisions depend on, without jobs and without effect on jobs' observations."""
+    local_queue = partial(definitions.local_queue, label_keys=scope.queue_labels)
+    return (
+        _kueue("clusterqueues", objects.ClusterQueue, definitions.cluster_queue),
+        _kueue("cohorts", objects.Cohort, definitions.cohort),
+        _kueue("localqueues", objects.LocalQueue, local_queue),
+        _kueue(
+            "workloadpriorityclasses",
+            flavors.WorkloadPriorityClass,
+            definitions.workload_priority_class,
+        ),
+        _kueue("admissionchecks", checks.AdmissionCheck, definitions.admission_check),
+        _worker("multikueueclusters", checks.MultiKueueCluster, definitions.multikueue_cluster),
+        _worker("multikueueconfigs", checks.MultiKueueConfig, definitions.multikueue_config),
+        _defined("limitranges", "/api/v1/limitranges", seen.LimitRange, definitions.limit_range),
+        _defined(
+            "priorityclasses.scheduling.k8s.io",
+            "/apis/scheduling.k8s.io/v1/priorityclasses",
+            seen.PriorityClass,
+            definitions.priority_class,
+        ),
+        _defined(
+            "runtimeclasses.node.k8s.io",
+            "/apis/node.k8s.io/v1/runtimeclasses",
+            seen.RuntimeClass,
+            definitions.runtime_class,
+        ),
     )
 
 
@@ -216,55 +219,6 @@ def _claim_templates(claims: Claims, index: JobIndex) -> Watched:
         optional=True,
         wide=True,
     )
-
-
-def _described(kind: JobKind[Any], plural: str, index: JobIndex) -> Watched:
-    """Watch the objects that describe the pods of a kind's jobs.
-
-    It is called otherwise than jobs are: those of a kind that is not enabled are not watched by it.
-    """
-    path, referred = f"/apis/{kind.group}/{kind.version}/{plural}", index.referred
-    return Watched(
-        resource=f"described-{plural}.{kind.group}",
-        path=path,
-        kind=Described,
-        observe=lambda obj: _republished(index, referred.take(path, obj)),
-        gone=lambda uid, _version: _republished(index, referred.forget(uid)),
-        listed=lambda present, _version: _republished(index, referred.listed(path, present)),
-        optional=True,
-        wide=True,
-    )
-
-
-def _both(described: Watched | None, job: Watched) -> Watched:
-    """Watch jobs that also say what the pods of other jobs are like; None: they do not."""
-    if described is None:
-        return job
-
-    def observe(obj: Any) -> Iterator[ResourceObservation]:  # noqa: ANN401 - of the job's kind
-        yield from described.observe(obj)
-        yield from job.observe(obj)
-
-    def gone(uid: str, version: int) -> Iterator[ResourceObservation]:
-        yield from described.gone(uid, version)
-        yield from job.gone(uid, version)
-
-    def listed(present: Collection[str], version: int) -> Iterator[ResourceObservation]:
-        yield from described.listed(present, version)
-        yield from job.listed(present, version)
-
-    return msgspec.structs.replace(job, observe=observe, gone=gone, listed=listed)
-
-
-def _republished(
-    index: JobIndex, jobs: Iterable[tuple[JobKind[Any], Loose]]
-) -> Iterator[ResourceObservation]:
-    """Yield jobs as what they refer to describes them now; one that is unreadable so waits."""
-    for kind, obj in jobs:
-        try:
-            yield from index.job(kind, obj)
-        except TidegateError:
-            yield from index.wait(kind, obj.metadata, waiting(kind, obj))
 
 
 def _flavors(placement: Placement) -> Watched:

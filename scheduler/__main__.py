@@ -48,7 +48,7 @@ async def scheduler(service: Service, settings: Settings) -> None:
         get_log("configuration").warning(warning)
     async with _bus(service, settings) as bus, measured(bus.reach, service.registry):
         await _ensure(bus, settings, service)
-        status = Status(service.registry, local_queues=configured.local_queue_metrics)
+        status = Status(service.registry, configured.local_queue_metrics)
         _register_gauges(service.registry, status, configured)
         service.health.live_if("turns", status.stuck)
         service.health.ready_if("scheduler", status.not_ready)
@@ -123,7 +123,7 @@ def _register_gauges(
     registry.register(
         Gauges(
             lambda: status.leader.state if status.leader else None,
-            local_queues=configured.local_queue_metrics,
+            configured.local_queue_metrics,
             resources=configured.resource_metrics,
         )
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from scheduler.metrics.exposed import ALL
 from scheduler.metrics.meter import Meter
 from tidegate.contracts.codec import decode_observation, type_name
 from tidegate.contracts.decisions import WorkloadDecision
@@ -22,6 +23,7 @@ from tidegate.contracts.facts import Event
 from tidegate.contracts.observations import Observed
 from tidegate.contracts.subjects import publishing_events
 from tidegate.errors import UndecodableError
+from tidegate.service.config.local_queue_metrics import LocalQueueMetrics
 from tidegate.service.logs import get_log
 from tidegate.service.tracing import OFF, Span, Tracing
 
@@ -41,8 +43,8 @@ if TYPE_CHECKING:
 class Status:
     """The scheduler's own numbers, read by the health pages and written by its turns."""
 
-    def __init__(self, registry: CollectorRegistry, *, local_queues: bool = True) -> None:
-        self.meter = Meter(registry, local_queues=local_queues)
+    def __init__(self, registry: CollectorRegistry, local_queues: LocalQueueMetrics = ALL) -> None:
+        self.meter = Meter(registry, local_queues)
         self.role: Role = "starting"
         self.trouble = ""  # what keeps it from its work, one line
         self.deaf = ""  # why nothing of what was read counts, one line

@@ -62,6 +62,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     without_queue: bool = False  # manageJobsWithoutQueueName
     elastic: bool = False  # jobs may be elastic: the actuator may look at their pods
     namespaces: LabelSelector | None = None  # managedJobsNamespaceSelector; None: Kueue's default
+    queue_labels: tuple[str, ...] = ()  # keys of labels by which metrics select LocalQueues
 
     def asks(self, meta: ObjectMeta) -> bool:
         """Return whether a job has a queue name, in any namespace."""

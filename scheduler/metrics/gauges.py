@@ -14,6 +14,7 @@ from typing import Any
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from scheduler.metrics.exposed import ALL
 from scheduler.metrics.queue_stats import Queue, QueueStats, Sums, queues_below, shapes, standing
 from scheduler.metrics.resource_gauges import resource_gauges
 from scheduler.metrics.series import ROLE
@@ -22,6 +23,7 @@ from tidegate.core.quota.forest import forest
 from tidegate.core.quota.shares import share
 from tidegate.core.quota.tree import Node, root_of
 from tidegate.core.state.state import State
+from tidegate.service.config.local_queue_metrics import LocalQueueMetrics
 
 CLUSTER_QUEUE, LOCAL_QUEUE = ("cluster_queue",), ("name", "namespace")
 STATUSES = ("pending", "active", "terminating")
@@ -44,8 +46,8 @@ class Gauges(Collector):
     def __init__(
         self,
         state: Callable[[], State | None],
+        local_queues: LocalQueueMetrics = ALL,
         *,
-        local_queues: bool = True,
         resources: bool = True,
     ) -> None:
         self._state, self._local_queues, self._resources = state, local_queues, resources
@@ -61,16 +63,16 @@ class Gauges(Collector):
 
     def _of(self, state: State) -> Iterator[GaugeMetricFamily]:
         forest(state)  # what is derived is up to date from here on
-        now = standing(state, requests=self._resources)
+        now = standing(state, self._local_queues, requests=self._resources)
         yield from _of_workloads("", CLUSTER_QUEUE, now.cluster_queues)
-        if self._local_queues:
+        if self._local_queues.enabled:
             yield from _of_workloads("local_queue_", LOCAL_QUEUE, now.local_queues)
-            yield from _of_local_queues(state)
+            yield from _of_local_queues(state, now)
         yield from _of_cluster_queues(state)
         yield from _of_cohorts(state, now)
         yield _drift(now)
         if self._resources:
-            yield from resource_gauges(state, now, local_queues=self._local_queues)
+            yield from resource_gauges(state, now, local_queues=self._local_queues.enabled)
 
 
 class BuildInfo(Collector):
@@ -139,12 +141,12 @@ def _of_cluster_queues(state: State) -> Iterator[GaugeMetricFamily]:
     yield from (status.gauge, hashes.gauge, shares.gauge, info.gauge)
 
 
-def _of_local_queues(state: State) -> Iterator[GaugeMetricFamily]:
+def _of_local_queues(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
     status = Family("kueue_local_queue_status", "One-hot.", *LOCAL_QUEUE, "active")
     used = Family(
         "kueue_local_queue_admission_fair_sharing_usage", "Weighted.", *LOCAL_QUEUE, *CLUSTER_QUEUE
     )
-    for key, queue in state.objects.local_queues.items():
+    for key, queue in now.exposed.items():
         above = queue.spec.cluster_queue
         running = cluster_queue_status(state, above) == "active"
         is_active = running and queue.spec.stop_policy == "None" and not queue.deleting

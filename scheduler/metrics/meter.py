@@ -8,40 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import msgspec
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
+from scheduler.metrics.exposed import ALL, Exposure
+from scheduler.metrics.life import Life, S, life_of, since
 from scheduler.metrics.series import GO_CLIENT, LONG, ROLE, Labels, Maker, shared
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.facts import Event
 from tidegate.contracts.phases import SLICE_REPLACED
 from tidegate.core.state.state import State
-
-_S = 1e-6  # a microsecond
-
-
-class _Life(msgspec.Struct, kw_only=True):
-    """The past of one workload for metrics, in UTC microseconds; 0: it did not happen yet."""
-
-    labels: Labels
-    queued_us: int
-    reserved_us: int = 0
-    admitted_us: int = 0
-    ready_us: int = 0
-    was_ready: bool = False  # of any start
-    evicted_us: int = 0
-    evicted_reason: str = ""
-    executed_us: int = 0
-    checked: bool = False  # it has admission checks
-    evictions: frozenset[tuple[str, str]] = frozenset()  # by reason and cause
+from tidegate.service.config.local_queue_metrics import LocalQueueMetrics
 
 
 class Meter:
     """Counts committed events; one a process."""
 
-    def __init__(self, registry: CollectorRegistry, *, local_queues: bool = True) -> None:
-        self._lives = dict[str, _Life]()
-        self._maker = maker = Maker(registry, local_queues=local_queues)
+    def __init__(self, registry: CollectorRegistry, local_queues: LocalQueueMetrics = ALL) -> None:
+        self._lives = dict[str, Life]()
+        self._exposure = Exposure(local_queues)
+        self._maker = maker = Maker(registry, self._exposure)
         self._make_counters(maker)
         self._make_waits(maker)
         self._make_others(registry)
@@ -144,6 +129,7 @@ class Meter:
 
     def took(self, events: Sequence[Event], state: State) -> None:
         """Count the events of one commit; ``state`` stands behind them."""
+        self._exposure.stand(state.objects)
         for event in events:
             count = _COUNTED.get(type(event))
             if count is not None:
@@ -155,7 +141,7 @@ class Meter:
         priority_class = event.priority_class or event.pod_priority_class
         labels = shared(Labels("", namespace, event.queue, priority_class))
         queued_us = event.created_us or event.at_us
-        self._lives[event.workload] = _Life(labels=labels, queued_us=queued_us)
+        self._lives[event.workload] = Life(labels=labels, queued_us=queued_us)
 
     def changed(self, event: facts.WorkloadChanged, state: State) -> None:
         """Count a workload for its new queue and class from here on."""
@@ -176,7 +162,7 @@ class Meter:
             life.labels = shared(life.labels._replace(cluster_queue=event.cluster_queue))
             life.reserved_us, life.checked = event.at_us, bool(event.checks)
             self._reserved.add(life.labels)
-            self._waited_for_quota.add(life.labels, _since(life.queued_us, event))
+            self._waited_for_quota.add(life.labels, since(life.queued_us, event))
 
     def admitted(self, event: decisions.WorkloadAdmitted, state: State) -> None:
         """Count an admission."""
@@ -185,9 +171,9 @@ class Meter:
             return
         life.admitted_us, life.ready_us = event.at_us, 0
         self._admitted.add(life.labels)
-        self._waited.add(life.labels, _since(life.queued_us, event))
+        self._waited.add(life.labels, since(life.queued_us, event))
         if life.checked:
-            self._checked.add(life.labels, _since(life.reserved_us, event))
+            self._checked.add(life.labels, since(life.reserved_us, event))
         cq = state.forest.cluster_queues.get(life.labels.cluster_queue)
         above = None if cq is None else cq.node.parent
         while above is not None:
@@ -199,9 +185,9 @@ class Meter:
         life = self._life(event.workload, state)
         if life is None or not event.ready or not life.admitted_us or life.ready_us:
             return
-        self._started.add(life.labels, _since(life.admitted_us, event))
+        self._started.add(life.labels, since(life.admitted_us, event))
         if not life.was_ready:
-            self._until_ready.add(life.labels, _since(life.queued_us, event))
+            self._until_ready.add(life.labels, since(life.queued_us, event))
         life.ready_us, life.was_ready = event.at_us, True
 
     def evicted(self, event: decisions.WorkloadEvicted, state: State) -> None:
@@ -215,7 +201,7 @@ class Meter:
             life.evictions |= {causes}
             self._once.add(life.labels, 1.0, *causes)
         if life.ready_us:
-            self._lost.add(life.labels, _since(life.ready_us, event), *causes)
+            self._lost.add(life.labels, since(life.ready_us, event), *causes)
         if life.admitted_us:
             life.executed_us += event.at_us - life.admitted_us
         life.evicted_us, life.evicted_reason = event.at_us, event.reason
@@ -227,7 +213,7 @@ class Meter:
         if life is not None and event.reason == SLICE_REPLACED:
             self._replaced.labels(life.labels.cluster_queue, ROLE).inc()
         if life is not None and life.evicted_us:
-            self._left.add(life.labels, _since(life.evicted_us, event), life.evicted_reason)
+            self._left.add(life.labels, since(life.evicted_us, event), life.evicted_reason)
             life.evicted_us = 0
 
     def requeued(self, event: decisions.WorkloadRequeued, state: State) -> None:
@@ -247,7 +233,7 @@ class Meter:
             return
         self._finished.add(life.labels)
         running_us = event.at_us - life.admitted_us if life.admitted_us else 0
-        self._ran.add(life.labels, (life.executed_us + running_us) * _S)
+        self._ran.add(life.labels, (life.executed_us + running_us) * S)
         life.admitted_us = life.executed_us = 0
 
     def queue_gone(self, event: facts.ClusterQueueRemoved, _state: State) -> None:
@@ -256,25 +242,19 @@ class Meter:
         self._preempted.remove_by_labels({"preempting_cluster_queue": event.name})
         self._replaced.remove_by_labels({"cluster_queue": event.name})
 
+    def local_queue_defined(self, event: facts.LocalQueueDefined, _state: State) -> None:
+        """Begin or end the series of a LocalQueue."""
+        self._maker.follow_local_queue(event.namespace, event.name)
+
     def local_queue_gone(self, event: facts.LocalQueueRemoved, _state: State) -> None:
         """Forget the series of a LocalQueue."""
         self._maker.forget_local_queue(event.namespace, event.name)
 
-    def _life(self, key: str, state: State) -> _Life | None:
+    def _life(self, key: str, state: State) -> Life | None:
         """Return a workload's past; for one from before this term, the part that the state has."""
         life, workload = self._lives.get(key), state.workloads.get(key)
         if life is None and workload is not None:
-            named = workload.priority_class or workload.pod_priority_class
-            namespace = key.partition("/")[0]
-            labels = shared(Labels(workload.cluster_queue, namespace, workload.queue, named))
-            life = self._lives[key] = _Life(
-                labels=labels,
-                queued_us=max(workload.created_us, workload.evicted_us),
-                reserved_us=workload.reserved_us,
-                admitted_us=workload.admitted_us,
-                executed_us=workload.executed_us,
-                was_ready=workload.ready,
-            )
+            life = self._lives[key] = life_of(workload)
         return life
 
 
@@ -286,6 +266,7 @@ _COUNTED: dict[type, Callable[..., None]] = {
     facts.WorkloadFinished: Meter.finished,
     facts.PodsReadyReported: Meter.ready,
     facts.ClusterQueueRemoved: Meter.queue_gone,
+    facts.LocalQueueDefined: Meter.local_queue_defined,
     facts.LocalQueueRemoved: Meter.local_queue_gone,
     decisions.QuotaReserved: Meter.reserved,
     decisions.WorkloadAdmitted: Meter.admitted,
@@ -294,7 +275,3 @@ _COUNTED: dict[type, Callable[..., None]] = {
     decisions.WorkloadRequeued: Meter.requeued,
     decisions.WorkloadPreempted: Meter.preempted,
 }
-
-
-def _since(since_us: int, event: Event) -> float:
-    return max(0, event.at_us - since_us) * _S if since_us else 0.0

@@ -6,17 +6,20 @@ A walk costs a few microseconds a workload and decides nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
 
+from scheduler.metrics.exposed import ALL, exposed
+from tidegate.contracts.facts import LocalQueueDefined
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.quota.charging import count, per_pod
 from tidegate.core.quota.tree import Node
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import UNSATISFIED_CHECKS, FlavorResource
+from tidegate.service.config.local_queue_metrics import LocalQueueMetrics
 
 Queue = tuple[str, ...]
 """A ClusterQueue as (name,), a LocalQueue as (name, namespace)."""
@@ -51,12 +54,14 @@ class QueueStats(msgspec.Struct, kw_only=True):
 
     cluster_queues: Sums = msgspec.field(default_factory=Sums)
     local_queues: Sums = msgspec.field(default_factory=Sums)
+    exposed: Mapping[str, LocalQueueDefined] = {}  # LocalQueues with series
     drifting: int = 0  # orders that had to be given again and are not yet seen to be done
 
 
-def standing(state: State, *, requests: bool) -> QueueStats:
+def standing(state: State, local_queues: LocalQueueMetrics = ALL, *, requests: bool) -> QueueStats:
     """Return the statistics of a state's workloads; sums of requests only if ``requests``."""
-    stats, alike = _begun(state), Counter[_Alike]()
+    stats = _begun(state, exposed(local_queues, state.objects))
+    alike = Counter[_Alike]()
     for workload in state.workloads.values():
         alike[_alike(workload)] += 1
         if (
@@ -70,18 +75,18 @@ def standing(state: State, *, requests: bool) -> QueueStats:
     for kind, number in alike.items():
         if kind.cluster_queue in state.forest.cluster_queues:
             _count(stats.cluster_queues, (kind.cluster_queue,), kind, number, "")
-        queue = state.objects.local_queues.get(f"{kind.namespace}/{kind.queue}")
+        queue = stats.exposed.get(f"{kind.namespace}/{kind.queue}")
         if queue is not None:
             above = queue.spec.cluster_queue
             _count(stats.local_queues, (kind.queue, kind.namespace), kind, number, above)
     return stats
 
 
-def _begun(state: State) -> QueueStats:
-    stats = QueueStats()
+def _begun(state: State, local_queues: Mapping[str, LocalQueueDefined]) -> QueueStats:
+    stats = QueueStats(exposed=local_queues)
     for name in state.forest.cluster_queues:
         _begin(stats.cluster_queues, (name,))
-    for local in state.objects.local_queues.values():
+    for local in local_queues.values():
         _begin(stats.local_queues, (local.name, local.namespace))
     return stats
 

@@ -82,7 +82,7 @@ def _held_by_local_queues(state: State, now: QueueStats) -> Iterator[GaugeMetric
     }
     for name, (description, counts) in families.items():
         family = GaugeMetricFamily(f"kueue_{name}", description, labels=_BY_LOCAL_QUEUE)
-        for queue in state.objects.local_queues.values():
+        for queue in now.exposed.values():
             cq = state.forest.cluster_queues.get(queue.spec.cluster_queue)
             for cell in [] if cq is None else _cells(cq):
                 units = counts[(queue.name, queue.namespace), cell.fr]

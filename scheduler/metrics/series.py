@@ -11,6 +11,8 @@ from typing import NamedTuple, TypeAlias
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
+from scheduler.metrics.exposed import Exposure
+
 LONG = (1.0, 2.5, *(5.0 * 2**n for n in range(14)))  # up to 40960 s
 SHORT = LONG[:-2]  # up to 10240 s
 GO_CLIENT = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -43,11 +45,10 @@ class Pair:
         by_cluster_queue: Counter | Histogram,
         by_local_queue: Counter | Histogram | None,
         extra: tuple[str, ...],
+        exposure: Exposure,
     ) -> None:
-        self._metrics = tuple(
-            metric for metric in (by_cluster_queue, by_local_queue) if metric is not None
-        )
-        self._extra = extra
+        self._by_cluster_queue, self._by_local_queue = by_cluster_queue, by_local_queue
+        self._extra, self._exposure = extra, exposure
         self._adders = dict[tuple[Labels, tuple[str, ...]], tuple[_Add, ...]]()
 
     def add(self, series: Labels, amount: float = 1.0, *extra: str) -> None:
@@ -67,11 +68,11 @@ class Pair:
 
     def _made(self, series: Labels, extra: tuple[str, ...]) -> tuple[_Add, ...]:
         label_values = (*extra, series.priority_class) if "priority_class" in self._extra else extra
-        queues = ((series.cluster_queue,), (series.queue, series.namespace))
-        return tuple(
-            _add_of(metric.labels(*queue, *label_values, ROLE))
-            for metric, queue in zip(self._metrics, queues, strict=False)
-        )
+        made = (_add_of(self._by_cluster_queue.labels(series.cluster_queue, *label_values, ROLE)),)
+        local = self._by_local_queue
+        if local is None or not self._exposure.covers(series.namespace, series.queue):
+            return made
+        return *made, _add_of(local.labels(series.queue, series.namespace, *label_values, ROLE))
 
 
 def _add_of(child: Counter | Histogram) -> _Add:
@@ -82,8 +83,8 @@ def _add_of(child: Counter | Histogram) -> _Add:
 class Maker:
     """Makes figures in one registry; LocalQueues may be left out."""
 
-    def __init__(self, registry: CollectorRegistry, *, local_queues: bool) -> None:
-        self._registry, self._local_queues = registry, local_queues
+    def __init__(self, registry: CollectorRegistry, exposure: Exposure) -> None:
+        self._registry, self._exposure = registry, exposure
         self.by_cluster_queue = list[Counter | Histogram]()
         self.by_local_queue = list[Counter | Histogram]()
         self._pairs = list[Pair]()
@@ -97,7 +98,7 @@ class Maker:
             registry=self._registry,
         )
         other = None
-        if local and self._local_queues:
+        if local and self._exposure.enabled:
             labels = ("name", "namespace", *extra, "replica_role")
             other = Counter(
                 f"kueue_local_queue_{name}", description, labels, registry=self._registry
@@ -119,7 +120,7 @@ class Maker:
             f"kueue_{name}", description, labels, buckets=buckets, registry=self._registry
         )
         other = None
-        if local and self._local_queues:
+        if local and self._exposure.enabled:
             labels = ("name", "namespace", *extra, "replica_role")
             other = Histogram(
                 f"kueue_local_queue_{name}",
@@ -139,7 +140,7 @@ class Maker:
         self.by_cluster_queue.append(cluster)
         if other is not None:
             self.by_local_queue.append(other)
-        self._pairs.append(Pair(cluster, other, extra))
+        self._pairs.append(Pair(cluster, other, extra, self._exposure))
         return self._pairs[-1]
 
     def forget_cluster_queue(self, name: str) -> None:
@@ -153,6 +154,13 @@ class Maker:
         for metric in self.by_local_queue:
             metric.remove_by_labels({"name": name, "namespace": namespace})
         self._forget()
+
+    def follow_local_queue(self, namespace: str, name: str) -> None:
+        """Begin or end the series of a LocalQueue whose labels may have changed."""
+        if self._exposure.covers(namespace, name):
+            self._forget()
+        else:
+            self.forget_local_queue(namespace, name)
 
     def _forget(self) -> None:
         for pair in self._pairs:

@@ -10,7 +10,7 @@ import msgspec
 from tidegate.core.folding import snapshot
 
 _WORDS = {"description", "title", "default"}
-KNOWN = (22, "4a15c2a7878aa143")
+KNOWN = (23, "d99eb4bb4cf914fc")
 """The version, and a digest of what each of its fields is."""
 
 

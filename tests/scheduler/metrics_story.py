@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from prometheus_client import CollectorRegistry, disable_created_metrics, generate_latest
 
 from scheduler.health import Status
+from scheduler.metrics.exposed import ALL
 from scheduler.metrics.gauges import BuildInfo, Gauges
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.facts import Event
@@ -23,6 +24,7 @@ from tidegate.model.quota import (
     Quota,
     ResourceGroup,
 )
+from tidegate.service.config.local_queue_metrics import LocalQueueMetrics
 
 S = 1_000_000
 START_US = 1_772_352_000 * S
@@ -103,13 +105,11 @@ def about(kind: type[Kind], workload: str, when: float, **fields: Any) -> Kind: 
 class World:
     """A state, and a registry that is told what happens to it."""
 
-    def __init__(self, *, local_queues: bool = True, resources: bool = True) -> None:
+    def __init__(self, local_queues: LocalQueueMetrics = ALL, *, resources: bool = True) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # as a service does
         self.registry, self.state = CollectorRegistry(), State()
-        self.status = Status(self.registry, local_queues=local_queues)
-        self.registry.register(
-            Gauges(lambda: self.state, local_queues=local_queues, resources=resources)
-        )
+        self.status = Status(self.registry, local_queues)
+        self.registry.register(Gauges(lambda: self.state, local_queues, resources=resources))
         self.registry.register(BuildInfo("0"))
         self.events = list[Told]()
 

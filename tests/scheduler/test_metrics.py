@@ -9,6 +9,7 @@ import pytest
 from tests.scheduler.metrics_story import World, about, at, queues, reserved, submitted
 from tidegate.contracts import decisions, facts
 from tidegate.core.folding.fold import apply
+from tidegate.service.config.local_queue_metrics import NONE
 
 ONE, TWO = "left/one", "right/two"
 CQ = {"cluster_queue": "left"}
@@ -173,7 +174,7 @@ def test_a_queue_that_is_gone_leaves_no_series(world: World) -> None:
 
 
 def test_what_the_configuration_leaves_out_is_left_out() -> None:
-    world = World(local_queues=False, resources=False)
+    world = World(NONE, resources=False)
     world.happen(*queues(), submitted(ONE, 0), reserved(ONE, 4))
     page = world.page()
     assert "local_queue_" not in page

@@ -94,6 +94,7 @@ class LocalQueueObserved(
     spec: LocalQueueSpec
     deleting: bool = False
     author: str = ""
+    labels: dict[str, str] = {}  # those that the configuration selects by
 
 
 class FlavorObserved(

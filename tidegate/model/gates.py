@@ -21,6 +21,8 @@ Gate: TypeAlias = Literal[
     "FairSharingPreemptWithinNominal",
     "FairSharingPrioritizeNonBorrowing",
     "FlavorFungibilityPreserveScanProgress",
+    "LocalQueueMetrics",
+    "MetricForWorkloadCreationLatency",
     "MultiKueue",
     "MultiKueueAdaptersForCustomJobs",
     "MultiKueueClusterProfile",

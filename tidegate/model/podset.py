@@ -46,6 +46,11 @@ class LabelSelector(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     labels: dict[str, str] = {}
     expressions: tuple[Requirement, ...] = ()
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Return the keys of the labels that it depends on, in order."""
+        return tuple(sorted({*self.labels, *(wanted.key for wanted in self.expressions)}))
+
 
 class Container(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The requests and limits of one container, as written."""

@@ -99,6 +99,7 @@ class LocalQueueDefined(
     spec: LocalQueueSpec
     deleting: bool = False
     author: str = ""
+    labels: dict[str, str] = {}  # those that metrics.localQueueMetrics selects by, and no others
 
 
 class LocalQueueRemoved(

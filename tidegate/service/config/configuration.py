@@ -16,7 +16,7 @@ import yaml
 from tidegate.errors import SettingsError, reason_of
 from tidegate.model.declaration import Declaration
 from tidegate.model.gates import GATES
-from tidegate.model.podset import LabelSelector, Requirement
+from tidegate.model.podset import LabelSelector
 from tidegate.model.policy import (
     DEFAULT_STRATEGIES,
     AdmissionFairSharing,
@@ -29,12 +29,15 @@ from tidegate.service.config.configuration_file import (
     AdmissionFairSharingSection,
     ConfigurationFile,
     FairSharingSection,
-    MetricsSection,
     ResourcesSection,
-    Selector,
 )
 from tidegate.service.config.durations import duration_us
 from tidegate.service.config.gates import check_gates
+from tidegate.service.config.local_queue_metrics import (
+    LocalQueueMetrics,
+    local_queue_metrics,
+    selector,
+)
 from tidegate.service.config.multikueue import Transport, multikueue_policy, transport
 
 GROUP = "config.kueue.x-k8s.io/"
@@ -71,7 +74,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     device_classes: dict[str, str] = {}  # to the resource that each is charged as
     label_keys_to_copy: tuple[str, ...] = ()
     resource_metrics: bool = False  # metrics.enableClusterQueueResources
-    local_queue_metrics: bool = True  # metrics.localQueueMetrics.enable
+    local_queue_metrics: LocalQueueMetrics = LocalQueueMetrics()
     warnings: tuple[str, ...] = ()
 
     @property
@@ -111,7 +114,9 @@ def parse_configuration(text: str) -> Configuration:
     if file.api_version not in (GROUP + "v1beta1", GROUP + "v1beta2"):
         raise SettingsError(f"apiVersion {file.api_version} is neither {GROUP}v1beta1 nor v1beta2.")
     integrations = file.integrations
-    selector = file.managed_jobs_namespace_selector
+    namespaces = file.managed_jobs_namespace_selector
+    if file.metrics.custom_labels:
+        raise SettingsError("metrics.customLabels is not supported.")
     return Configuration(
         policy=_policy(file),
         multikueue=transport(file),
@@ -120,10 +125,10 @@ def parse_configuration(text: str) -> Configuration:
         denies_disabled_kinds=file.tidegate.disabled_kinds == "Deny",
         elastic=file.feature_gates.get(ELASTIC_GATE, GATES[ELASTIC_GATE]),
         device_classes=_device_classes(file.resources),
-        namespaces=_selector(selector) if selector is not None else None,
+        namespaces=selector(namespaces) if namespaces is not None else None,
         label_keys_to_copy=integrations.label_keys_to_copy,
         resource_metrics=file.metrics.enable_cluster_queue_resources,
-        local_queue_metrics=_local_queue_metrics(file.metrics),
+        local_queue_metrics=local_queue_metrics(file),
         warnings=tuple(_warnings(document)),
     )
 
@@ -176,14 +181,6 @@ def _declared(file: ConfigurationFile) -> Iterator[Declaration]:
                 " tidegate.dev.kinds where its objects keep what (docs/kinds.md)."
             )
         yield by_name[name]
-
-
-def _local_queue_metrics(metrics: MetricsSection) -> bool:
-    if metrics.custom_labels:
-        raise SettingsError("metrics.customLabels is not supported.")
-    if metrics.local_queue_metrics.local_queue_selector is not None:
-        raise SettingsError("metrics.localQueueMetrics.localQueueSelector is not supported.")
-    return metrics.local_queue_metrics.enable
 
 
 def _policy(file: ConfigurationFile) -> Policy:
@@ -269,16 +266,6 @@ def _transformations(resources: ResourcesSection) -> tuple[Transformation, ...]:
             outputs={name: str(quantity) for name, quantity in transformation.outputs.items()},
         )
         for transformation in resources.transformations
-    )
-
-
-def _selector(selector: Selector) -> LabelSelector:
-    return LabelSelector(
-        labels=selector.match_labels,
-        expressions=tuple(
-            Requirement(key=expression.key, operator=expression.operator, values=expression.values)
-            for expression in selector.match_expressions
-        ),
     )
 
 

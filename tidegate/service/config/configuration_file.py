@@ -101,17 +101,15 @@ class ResourcesSection(msgspec.Struct, rename="camel", forbid_unknown_fields=Tru
 class LocalQueueMetricsSection(msgspec.Struct, rename="camel"):
     """``metrics.localQueueMetrics``."""
 
-    enable: bool = True
-    local_queue_selector: Any = None
+    enable: bool = False
+    local_queue_selector: Selector | None = None
 
 
 class MetricsSection(msgspec.Struct, rename="camel"):
     """``metrics``; where they are served is a service's own setting."""
 
     enable_cluster_queue_resources: bool = False
-    local_queue_metrics: LocalQueueMetricsSection = msgspec.field(
-        default_factory=LocalQueueMetricsSection
-    )
+    local_queue_metrics: LocalQueueMetricsSection | None = None
     custom_labels: Any = None
 
 

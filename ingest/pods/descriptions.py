@@ -1,0 +1,65 @@
+"""Watches of objects that describe the pods of jobs: with one, these jobs are observed again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from ingest.jobs.job_index import JobIndex
+from ingest.jobs.ownership import ResourceObservation
+from ingest.pods.referred import Described, waiting
+from ingest.watched import Watched
+from tidegate.errors import TidegateError
+from tidegate.jobs.job_status import Loose
+from tidegate.jobs.kind import JobKind
+
+
+def described(kind: JobKind[Any], plural: str, index: JobIndex) -> Watched:
+    """Watch the objects that describe the pods of a kind's jobs.
+
+    It is called otherwise than jobs are: those of a kind that is not enabled are not watched by it.
+    """
+    path, referred = f"/apis/{kind.group}/{kind.version}/{plural}", index.referred
+    return Watched(
+        resource=f"described-{plural}.{kind.group}",
+        path=path,
+        kind=Described,
+        observe=lambda obj: _republished(index, referred.take(path, obj)),
+        gone=lambda uid, _version: _republished(index, referred.forget(uid)),
+        listed=lambda present, _version: _republished(index, referred.listed(path, present)),
+        optional=True,
+        wide=True,
+    )
+
+
+def both(described: Watched | None, job: Watched) -> Watched:
+    """Watch jobs that also say what the pods of other jobs are like; None: they do not."""
+    if described is None:
+        return job
+
+    def observe(obj: Any) -> Iterator[ResourceObservation]:  # noqa: ANN401 - of the job's kind
+        yield from described.observe(obj)
+        yield from job.observe(obj)
+
+    def gone(uid: str, version: int) -> Iterator[ResourceObservation]:
+        yield from described.gone(uid, version)
+        yield from job.gone(uid, version)
+
+    def listed(present: Collection[str], version: int) -> Iterator[ResourceObservation]:
+        yield from described.listed(present, version)
+        yield from job.listed(present, version)
+
+    return msgspec.structs.replace(job, observe=observe, gone=gone, listed=listed)
+
+
+def _republished(
+    index: JobIndex, jobs: Iterable[tuple[JobKind[Any], Loose]]
+) -> Iterator[ResourceObservation]:
+    """Yield jobs as what they refer to describes them now; one that is unreadable so waits."""
+    for kind, obj in jobs:
+        try:
+            yield from index.job(kind, obj)
+        except TidegateError:
+            yield from index.wait(kind, obj.metadata, waiting(kind, obj))

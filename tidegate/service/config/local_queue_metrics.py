@@ -1,0 +1,57 @@
+"""Which LocalQueues have metrics of their own: ``metrics.localQueueMetrics``, and its gate."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.errors import SettingsError
+from tidegate.model.gates import GATES
+from tidegate.model.podset import LabelSelector, Requirement
+from tidegate.service.config.configuration_file import ConfigurationFile, Selector
+
+SELECTED_BY_MAX = 16
+"""Keys of labels that are kept of each LocalQueue; Kubernetes bounds a value at 63 characters."""
+_WHERE = "metrics.localQueueMetrics.localQueueSelector"
+_GATE = "LocalQueueMetrics"
+_WITH_VALUES = ("In", "NotIn")
+
+
+class LocalQueueMetrics(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether LocalQueues have series, and which of them."""
+
+    enabled: bool = True
+    selector: LabelSelector = LabelSelector()  # of their labels
+
+
+def local_queue_metrics(file: ConfigurationFile) -> LocalQueueMetrics:
+    """Read the section; as in Kueue, one that does not enable them disables them.
+
+    Raises:
+        SettingsError: the selector makes no sense, or names more keys than ``SELECTED_BY_MAX``.
+    """
+    section = file.metrics.local_queue_metrics
+    given = None if section is None else section.local_queue_selector
+    selected = LabelSelector() if given is None else selector(given)
+    for wanted in selected.expressions:
+        if bool(wanted.values) != (wanted.operator in _WITH_VALUES):
+            needs = "needs values" if wanted.operator in _WITH_VALUES else "has no values"
+            raise SettingsError(f"{_WHERE}: {wanted.operator} of {wanted.key} {needs}.")
+    if len(selected.keys) > SELECTED_BY_MAX:
+        raise SettingsError(f"{_WHERE}: at most {SELECTED_BY_MAX} keys of labels.")
+    enabled = (section is None or section.enable) and file.feature_gates.get(_GATE, GATES[_GATE])
+    return LocalQueueMetrics(enabled=True, selector=selected) if enabled else NONE
+
+
+NONE = LocalQueueMetrics(enabled=False)
+"""No LocalQueue has series, and none of their labels is kept."""
+
+
+def selector(written: Selector) -> LabelSelector:
+    """Return a label selector of the Configuration."""
+    return LabelSelector(
+        labels=written.match_labels,
+        expressions=tuple(
+            Requirement(key=expression.key, operator=expression.operator, values=expression.values)
+            for expression in written.match_expressions
+        ),
+    )
