@@ -14,6 +14,7 @@ from actuator.copies.carrying import Copier
 from actuator.copies.showing import CopyStatuses
 from actuator.events import FanOut, Subscriber, as_it_is, member_of_hub
 from actuator.installation import Installation
+from actuator.kueue_metrics import KueueMetrics
 from actuator.metrics import Metrics
 from actuator.ordering.apply import Applier
 from actuator.ordering.consume import Consumer, Session
@@ -41,6 +42,7 @@ from tidegate.kube.client import connect
 from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ownership import ACTUATOR, Ownership
 from tidegate.kube.ports import KubernetesApi
+from tidegate.model.gates import gate
 from tidegate.service.belonging import answered, refuse_other_cluster
 from tidegate.service.config.configuration import Configuration, read_configuration
 from tidegate.service.holder import take_place
@@ -110,7 +112,7 @@ def _consumer(
     bus: NatsBus,
 ) -> Consumer:
     """Return the consumer of EVENTS, with all its subscribers."""
-    metrics = Metrics(service.registry)
+    metrics = Metrics(service.registry, _kueue_metrics(service, configured))
     reporter = Reporter(
         bus.observation_publisher(),
         cluster=settings.cluster,
@@ -120,8 +122,7 @@ def _consumer(
     )
     calls = Calls(api, metrics)
     traces = Traces(service.tracing)
-    urgent = max(settings.workers // 2, 1)
-    rate = Rate(writes_per_s=settings.projections_per_s, urgent=urgent)
+    rate = Rate(writes_per_s=settings.projections_per_s, urgent=max(settings.workers // 2, 1))
     label_keys = configured.label_keys_to_copy
     projector = Projector(
         calls, service.random, metrics, rate, label_keys, partition=settings.partition
@@ -129,27 +130,33 @@ def _consumer(
     applier = Applier(calls, reporter, service.random, metrics, traces=traces)
     if settings.project:
         applier = replace(applier, along=projector.along, keeps=projector.keeps, say=projector.say)
+        metrics.kueue.read_model = lambda: projector.read_model
     cleans = configured.policy.gates.get(CLEANS_GATE, True)
     provisioner = Provisioner(calls, service.random, _now_us, cleans=cleans)
     alone = not (settings.hub or settings.partition)  # what one actuator a cluster does
-    learners: list[Subscriber] = [projector] if settings.project else []
+    learners: list[Subscriber] = [metrics.kueue, *([projector] if settings.project else ())]
     learners += [provisioner] if settings.provision and alone else []
     if not settings.partition:
         learners.append(CopyStatuses(calls, service.random, metrics))
         kinds = queued_kinds(configured.frameworks) if settings.project else ()
         learners.append(Unqueued(calls, service.random, _now_us, kinds))
     rules = _ungating_rules(configured, applier.say) if alone else []
-    if settings.project and alone:
-        rules.append(TopologyPods(lambda: projector.read_model))
-    learners += [PodUngater(calls, service.random, rule) for rule in rules]
+    rules += [TopologyPods(lambda: projector.read_model)] if settings.project and alone else []
+    learners += [PodUngater(calls, service.random, rule, metrics.kueue) for rule in rules]
     feed = traces.noted(bus.feed(forged=partial(_refuse, metrics), hub=settings.hub))
     as_read = member_of_hub(settings.cluster) if settings.hub else as_it_is
     consumer = Consumer(feed, applier, FanOut(*learners), service.random, as_read)
     projector.gives_way = consumer.give_way
     if settings.hub:
-        bodies = bus.bodies()
-        consumer.copier = Copier(calls, bodies, reporter, service.random, metrics, settings.hub)
+        consumer.copier = Copier(
+            calls, bus.bodies(), reporter, service.random, metrics, settings.hub
+        )
     return consumer
+
+
+def _kueue_metrics(service: Service, configured: Configuration) -> KueueMetrics:
+    creations = gate(configured.policy, "MetricForWorkloadCreationLatency")
+    return KueueMetrics(service.registry, creations=creations)
 
 
 def _ungating_rules(configured: Configuration, say: Says) -> list[UngatingRule]:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from actuator.kueue_metrics import KueueMetrics
+
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
 class Metrics:
     """Every metric of the actuator, registered once a process."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: CollectorRegistry, kueue: KueueMetrics | None = None) -> None:
+        self.kueue = kueue or KueueMetrics(registry)
+
         def counter(name: str, about: str, *labels: str) -> Counter:
             return Counter(f"tidegate_actuator_{name}", about, labels, registry=registry)
 

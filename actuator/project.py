@@ -62,7 +62,7 @@ class Projector:
         self.say = self._recorder.say
         self.read_model = ReadModel(partition)
         self._label_keys = label_keys
-        self._writer = Writer(self._calls, self.read_model, label_keys)
+        self._writer = Writer(self._calls, self.read_model, metrics.kueue, label_keys)
         self._first = 0  # the first seq learnt; 0: none yet; above 1: EVENTS lost its beginning
         self._rounds = FirstRounds()
         self._ordered = set[str]()  # Workloads made directly that the applier is about to write
@@ -109,7 +109,8 @@ class Projector:
     def begin_anew(self) -> None:
         """See ``Subscriber.begin_anew``."""
         self.read_model = ReadModel(self.read_model.territory.number)
-        self._writer = Writer(self._calls, self.read_model, self._label_keys)
+        kueue = self._metrics.kueue
+        self._writer = Writer(self._calls, self.read_model, kueue, self._label_keys)
         self._first, self._rounds = 0, FirstRounds()
         self._clear()
         self._recorder.forget()

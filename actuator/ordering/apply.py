@@ -9,13 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from random import Random
 from typing import Any, TypeAlias
 
 import msgspec
 
-from actuator.calls import CACHED, Calls, is_temporary, pinned
+from actuator.calls import CACHED, Calls, pinned
 from actuator.metrics import Metrics
 from actuator.ordering.job_objects import (
     Ahead,
@@ -30,7 +29,8 @@ from actuator.ordering.job_objects import (
     with_beside,
 )
 from actuator.ordering.orders import Expire, JobOrder, Order, job_of, with_pod_marks
-from actuator.ordering.pod_events import Says, pod_events
+from actuator.ordering.patience import Patience
+from actuator.ordering.pod_events import Says, pod_events, removes_gate
 from actuator.ordering.reports import Reporter, Traces
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
 from tidegate.jobs import workload
@@ -40,14 +40,15 @@ from tidegate.jobs.kind import (
     JobKind,
     Object,
     Patch,
-    Refusal,
     Refused,
     Start,
     Step,
     Stop,
     Wait,
 )
+from tidegate.jobs.pods import pod, pod_group
 from tidegate.jobs.registry import JOB_KINDS
+from tidegate.kinds import names
 from tidegate.kinds.decode import said
 from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
@@ -55,20 +56,11 @@ from tidegate.service.logs import get_log
 _log = get_log("apply")
 Along: TypeAlias = Callable[[str, Object, Object], Object]
 """A workload's key, its job as it is, and an order's patch of a status: the patch to send."""
+_PODS = (pod.NAME, pod_group.NAME)
+"""Kinds of jobs that wait behind a gate of their own."""
 PATCHES_MAX = 20
 """More than any kind needs: another client reverts each patch."""
 _UNDONE = Refused(reason="conflict", message="Another client reverts each patch.")
-
-
-class Patience(msgspec.Struct, frozen=True, kw_only=True):
-    """For how many seconds an order is tried without progress before it is reported."""
-
-    busy_s: float = 30.0  # the API server does not answer, or answers 429 or 5xx
-    conflict_s: float = 20.0  # 409: another client changes the object each time
-    not_yet_s: float = 15.0  # 422: what must be so first is not so yet
-    stop_s: float = 600.0  # the kind's controller does not bring its pods to an end
-    first_s: float = 0.02  # the first wait between tries; they double
-    most_s: float = 2.0
 
 
 @dataclass(slots=True)
@@ -156,7 +148,7 @@ class Applier:
             case Delete():
                 return await self._deleted(order, tried)
             case Patch():
-                return await self._patched(self._dressed(order, step, tried), tried)
+                return await self._patched(order, self._dressed(order, step, tried), tried)
 
     async def _mustered(
         self, order: JobOrder, kind: JobKind[Any], tried: _Try
@@ -164,12 +156,12 @@ class Applier:
         """Take one step with each object of a job that is several; None: look again."""
         pods = await listed(self.calls, kind, job_of(order))
         if isinstance(order, Expire):
-            for path, pod in pods.items():
-                await self._stepped(path, pod, Delete())
+            for path, obj in pods.items():
+                await self._stepped(path, obj, Delete())
             await let_go(self.calls, kind, pods)
             return Done()
-        paths = {pod["metadata"]["uid"]: path for path, pod in pods.items()}
-        genuine_pods = [await self._genuine(order, pod, tried) for pod in pods.values()]
+        paths = {obj["metadata"]["uid"]: path for path, obj in pods.items()}
+        genuine_pods = [await self._genuine(order, obj, tried) for obj in pods.values()]
         todo = mustered(genuine_pods, kind, order, self.keeps)
         if isinstance(todo, Refused):
             return todo
@@ -177,9 +169,10 @@ class Applier:
             return await replace(self.calls, kind, order, pods, self.say)
         if tried.patches == PATCHES_MAX:
             return _UNDONE
-        for pod, step in todo:
-            await self._stepped(paths[pod["metadata"]["uid"]], pod, step)
-            for event in pod_events(order, pod, step):
+        for obj, step in todo:
+            await self._stepped(paths[obj["metadata"]["uid"]], obj, step)
+            self._note_ungated(order, obj, step)
+            for event in pod_events(order, obj, step):
                 self.say(event)
         self._progressed(tried)
         return None
@@ -193,6 +186,15 @@ class Applier:
     async def _sent(self, path: str, step: Patch, obj: Object) -> Object:
         where = f"{path}/{step.subresource}" if step.subresource else path
         return await self.calls.patch(where, pinned(step.body, obj))
+
+    def _note_ungated(self, order: JobOrder, before: Object, step: Step) -> None:
+        """Measure that a pod was let go, if the step did so."""
+        kind = job_of(order).kind
+        if not (kind in _PODS and isinstance(order, Start) and isinstance(step, Patch)):
+            return
+        if removes_gate(before, step):
+            key, of_group = order.order.workload, JOB_KINDS[kind].is_group
+            self.metrics.kueue.ungated(names.ADMISSION_GATE, key, of_group=of_group)
 
     def _progressed(self, tried: _Try) -> None:
         tried.patches, tried.waits = tried.patches + 1, self._waits()
@@ -242,11 +244,13 @@ class Applier:
         body = self.along(order.order.workload, tried.found, step.body)
         return msgspec.structs.replace(step, body=body)
 
-    async def _patched(self, step: Patch, tried: _Try) -> Refused | None:
+    async def _patched(self, order: JobOrder, step: Patch, tried: _Try) -> Refused | None:
         assert tried.found is not None, "a patch is thought out for an object"
         if tried.patches == PATCHES_MAX:
             return _UNDONE
-        tried.found, tried.fresh = await self._sent(tried.path, step, tried.found), True
+        before = tried.found
+        tried.found, tried.fresh = await self._sent(tried.path, step, before), True
+        self._note_ungated(order, before, step)
         self._progressed(tried)
         return None
 
@@ -268,26 +272,12 @@ class Applier:
         self, error: ApiUnreachableError | ApiStatusError, tried: _Try
     ) -> Refused | None:
         """Wait a moment and look again, unless this kind of trouble has lasted too long."""
-        reason, bound_s = self._judged(error)
+        reason, bound_s = self.patience.judge(error)
         if asyncio.get_running_loop().time() - tried.since >= bound_s:
             return Refused(reason=reason, message=str(error))
         await asyncio.sleep(next(tried.waits))
         tried.found, tried.fresh = None, True
         return None
-
-    def _judged(self, error: ApiUnreachableError | ApiStatusError) -> tuple[Refusal, float]:
-        """Return what to call an error that stays, and how long it may."""
-        if isinstance(error, ApiUnreachableError) or is_temporary(error):
-            return "unreachable", self.patience.busy_s
-        match error.status:
-            case HTTPStatus.CONFLICT | HTTPStatus.NOT_FOUND:
-                return "conflict", self.patience.conflict_s
-            case HTTPStatus.UNPROCESSABLE_ENTITY:
-                return "invalid", self.patience.not_yet_s
-            case HTTPStatus.FORBIDDEN | HTTPStatus.UNAUTHORIZED:
-                return "forbidden", 0
-            case _:
-                return "invalid", 0
 
     def _waiting_s(self, tried: _Try) -> float:
         began = tried.waiting_since

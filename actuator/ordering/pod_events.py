@@ -26,7 +26,7 @@ def pod_events(order: Start | Stop, obj: Object, step: Step) -> list[Object]:
     ``obj`` is the pod before the step.
     """
     match order, step:
-        case Start(), Patch() if _removes_gate(obj, step):
+        case Start(), Patch() if removes_gate(obj, step):
             text = "Started", f"Admitted by clusterQueue {order.order.cluster_queue}"
         case Start(), Delete():
             text = "ExcessPodDeleted", "Excess pod deleted"
@@ -74,7 +74,7 @@ def _event(
     return event_about(regarding, f"{order.seq:x}.p", order.order.at_us, ("Normal", *text))
 
 
-def _removes_gate(pod: Object, step: Patch) -> bool:
+def removes_gate(pod: Object, step: Patch) -> bool:
     """Return whether a patch of a pod takes the gate off that holds it until it is admitted."""
     spec = step.body.get("spec", {})
     stays = [gate["name"] for gate in spec.get("schedulingGates") or ()]

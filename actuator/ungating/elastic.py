@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from actuator.calls import Calls
 from actuator.ordering.job_objects import with_beside
 from actuator.projection.siblings import generation_of
-from actuator.ungating.pod_ungater import Released, Standing
+from actuator.ungating.pod_ungater import Release, Released, Standing
 from actuator.ungating.pods import Owners, read_owner, runs, waits, without
 from tidegate.jobs.kind import Patch
 from tidegate.jobs.workload import KIND as WORKLOADS
@@ -54,21 +54,22 @@ class ElasticPods:
         owners = Owners(calls, self.job_of(pods[waiting[0]]))
         jobs = {name: await owners.job_above(pods[name].metadata) for name in waiting}
         job = next((owner for owner in jobs.values() if owner is not None), None)
-        capacity = None if job is None else await _granted(calls, job, pods[waiting[0]])
-        if capacity is None:
+        grant = None if job is None else await _granted(calls, job, pods[waiting[0]])
+        if grant is None:
             return None
+        workload, capacity = grant
         for pod in pods.values():
             podset = _podset(pod, capacity)
             if runs(pod, self.gate) and podset in capacity:
                 capacity[podset] -= 1
-        patches = list[tuple[Pod, Patch]]()
+        patches = list[Release]()
         # Pods with a pending patch come first: they use capacity whether or not it is sent again.
         order = sorted(waiting, key=lambda name: name not in standing.sent)
         for name in (name for name in order if jobs[name] is not None):
             podset = _podset(pods[name], capacity)
             if capacity.get(podset, 0) > 0:
                 capacity[podset] -= 1
-                patches.append((pods[name], _ungated(pods[name])))
+                patches.append(Release(pods[name], _ungated(pods[name]), workload))
         return patches
 
 
@@ -81,11 +82,13 @@ def _podset(pod: Pod, capacity: Mapping[str, int]) -> str:
     return next(iter(capacity)) if len(capacity) == 1 else pod.metadata.labels.get(names.PODSET, "")
 
 
-async def _granted(calls: Calls, job: OwnerReference, pod: Pod) -> dict[str, int] | None:
-    """Return how many pods of each podset a job's Workload was granted; empty: it has no Workload.
+async def _granted(
+    calls: Calls, job: OwnerReference, pod: Pod
+) -> tuple[str, dict[str, int]] | None:
+    """Return the key of a job's Workload, and how many pods of each podset it was granted.
 
-    Of several that do, as a slice takes over from another, the larger one counts. None: there is
-    no such job.
+    Both are empty if it has none. Of several that do, as a slice takes over from another, the
+    larger one counts. None: there is no such job.
     """
     path = WORKLOADS.path(pod.metadata.namespace)
     page = await calls.page(path, {"labelSelector": f"{names.JOB_UID}={job.uid}"}, Workload)
@@ -93,12 +96,12 @@ async def _granted(calls: Calls, job: OwnerReference, pod: Pod) -> dict[str, int
     if version is None:
         return None
     counts = [
-        granted(workload)
+        (f"{workload.metadata.namespace}/{workload.metadata.name}", granted(workload))
         for workload in page.items
         if isinstance(workload, Workload)
         and generation_of(workload.metadata.annotations) == version
     ]
-    return max(counts, key=lambda count: sum(count.values()), default={})
+    return max(counts, key=lambda count: sum(count[1].values()), default=("", {}))
 
 
 async def _version(calls: Calls, job: OwnerReference, pod: Pod) -> int | None:

@@ -17,10 +17,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from random import Random
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from actuator.calls import Calls, pinned
 from actuator.informer import Informer, Source
+from actuator.kueue_metrics import KueueMetrics
+from actuator.ungating.pods import is_behind, is_of_group
+from actuator.ungating.strangers import Strangers
 from tidegate.contracts.decision_kinds.placements import NodeFailed, TopologyAssigned
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.contracts.entry import Published
@@ -32,8 +35,6 @@ from tidegate.kinds.decode import read
 from tidegate.kinds.pods import Pod
 from tidegate.service.logs import get_log
 
-AGAIN_S, AGAIN_S_MAX = 2.0, 60.0
-"""When such a job is looked for again: twice as late each time, up to this."""
 LOOKS_AGAIN_S = 1.0
 AT_ONCE = 32
 """How many pods are ungated at the same time, of one job or of many."""
@@ -41,35 +42,8 @@ _PODS = "/api/v1/pods"
 _TELLING = (StartOrdered, TopologyAssigned, NodeFailed)
 """Decisions after which pods may go that could not before."""
 _log = get_log("ungater")
-Released: TypeAlias = Sequence[tuple[Pod, Patch]]
-"""Pods that may go, each with the patch that lets it."""
 _PASSED = (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND)
 """The pod has changed, or is deleted: the watch delivers its state."""
-
-
-class Strangers:
-    """Jobs that were not found, and from when on each may be looked for again."""
-
-    def __init__(self) -> None:
-        self._again = dict[str, tuple[float, float]]()  # the loop's time, and the wait before it
-
-    def waits(self, job: str) -> bool:
-        """Return whether a job was looked for in vain a short while ago."""
-        return _now_s() < self._again.get(job, (0.0, 0.0))[0]
-
-    def note(self, job: str) -> None:
-        """Note that a job was looked for in vain."""
-        before_s = self._again.get(job, (0.0, 0.0))[1]
-        wait_s = min(2 * before_s, AGAIN_S_MAX) or AGAIN_S
-        self._again[job] = _now_s() + wait_s, wait_s
-
-    def forget(self, job: str) -> None:
-        """Let a job be looked for at once: it is known, or no pod names it any more."""
-        self._again.pop(job, None)
-
-
-def _now_s() -> float:
-    return asyncio.get_running_loop().time()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +54,17 @@ class Standing:
     waiting: Sequence[str]  # names of those that the rule minds, in order
     sent: Mapping[str, Object] = field(default_factory=dict)
     """Patches with an unknown outcome, by the name of the pod: they may yet be applied."""
+
+
+class Release(NamedTuple):
+    """A pod that may go, the patch that lets it, and the key of the workload that it is of."""
+
+    pod: Pod
+    patch: Patch
+    workload: str
+
+
+Released: TypeAlias = Sequence[Release]
 
 
 class UngatingRule(Protocol):
@@ -115,7 +100,10 @@ class UngatingRule(Protocol):
 class PodUngater:
     """See ``actuator.events.Subscriber``: an event only queues its job."""
 
-    def __init__(self, calls: Calls, random: Random, rule: UngatingRule) -> None:
+    def __init__(
+        self, calls: Calls, random: Random, rule: UngatingRule, kueue: KueueMetrics | None = None
+    ) -> None:
+        self._kueue = kueue
         self._calls = calls.only_while(lambda: self._working)
         self._rule = rule
         self._working = False
@@ -253,10 +241,11 @@ class PodUngater:
             return
         self._strangers.forget(job)
         async with asyncio.TaskGroup() as tasks:
-            for pod, patch in patches:
-                tasks.create_task(self._release(job, pod, patch))
+            for release in patches:
+                tasks.create_task(self._release(job, release))
 
-    async def _release(self, job: str, pod: Pod, patch: Patch) -> None:
+    async def _release(self, job: str, release: Release) -> None:
+        pod, patch, workload = release
         meta = pod.metadata
         obj = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version}}
         path = pods.KIND.path(meta.namespace, meta.name)
@@ -275,5 +264,11 @@ class PodUngater:
                     _log.warning("cannot let a pod go", pod=path, error=str(error))
             else:
                 self._rule.released(pod, patch)
+                self._measure(pod, patched, workload)
                 if meta.name in self._pods.get(job, {}):
                     self._note(pod, patched)
+
+    def _measure(self, before: Pod, after: Pod, workload: str) -> None:
+        gate = self._rule.gate
+        if self._kueue and is_behind(before, gate) and not is_behind(after, gate):
+            self._kueue.ungated(gate, workload, of_group=is_of_group(before))

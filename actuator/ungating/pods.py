@@ -8,6 +8,7 @@ from actuator.calls import Calls
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.pods.pod_state import is_finished
 from tidegate.jobs.registry import JOB_KINDS
+from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.meta import ObjectMeta, OwnerReference
 from tidegate.kinds.pods import Pod
@@ -19,6 +20,12 @@ _DEPTH_MAX = 10
 def is_behind(pod: Pod, gate: str) -> bool:
     """Return whether a pod has a gate."""
     return any(scheduling_gate.get("name") == gate for scheduling_gate in pod.spec.scheduling_gates)
+
+
+def is_of_group(pod: Pod) -> bool:
+    """Return whether a pod is of a group, as those of StatefulSets and LeaderWorkerSets are."""
+    labels = pod.metadata.labels
+    return bool(labels.get(names.POD_GROUP_NAME)) or names.SERVING_POD in labels
 
 
 def without(pod: Pod, gate: str) -> list[dict[str, Any]] | None:

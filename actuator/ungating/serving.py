@@ -14,7 +14,7 @@ import msgspec
 
 from actuator.calls import Calls
 from actuator.ungating.elastic import granted
-from actuator.ungating.pod_ungater import Released, Standing
+from actuator.ungating.pod_ungater import Release, Released, Standing
 from actuator.ungating.pods import runs, waits
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.jobs.job_metadata import named_workload, workload_name
@@ -46,6 +46,7 @@ def unreported(pod: Pod, patch: Patch) -> None:
 class Started(msgspec.Struct, frozen=True, kw_only=True):
     """What a started job may give to its pods."""
 
+    workload: str = ""  # its key
     decision: str = ""
     podsets: dict[str, PodSetStart] = {}  # with the counts that are granted
 
@@ -93,7 +94,7 @@ class ServingPods:
             if runs(pod, self.gate):
                 podset = _podset(pod, started)
                 capacity[podset] = capacity.get(podset, 0) - 1
-        patches = list[tuple[Pod, Patch]]()
+        patches = list[Release]()
         for name in standing.waiting:
             podset = _podset(pods[name], started)
             if capacity.get(podset, 0) > 0:
@@ -102,9 +103,7 @@ class ServingPods:
         return patches
 
 
-async def _let_go(
-    calls: Calls, waiting: Pod, started: Started, podset: str
-) -> list[tuple[Pod, Patch]]:
+async def _let_go(calls: Calls, waiting: Pod, started: Started, podset: str) -> list[Release]:
     meta = waiting.metadata
     pod = await calls.read(pods.KIND.path(meta.namespace, meta.name))
     if pod is None or pod["metadata"]["resourceVersion"] != meta.resource_version:
@@ -112,7 +111,7 @@ async def _let_go(
     step = pods.let_go(pod, started.podsets[podset], started.decision, {})
     if isinstance(step, Refused):
         _log.warning("cannot let a pod go", pod=meta.name, error=step.message)
-    return [(waiting, step)] if isinstance(step, Patch) else []
+    return [Release(waiting, step, started.workload)] if isinstance(step, Patch) else []
 
 
 async def _started(calls: Calls, pod: Pod) -> Started | None:
@@ -136,7 +135,12 @@ async def _started(calls: Calls, pod: Pod) -> Started | None:
         )
         for start in starts
     }
-    return Started(decision=ordering.decision(notes, member.index), podsets=podsets)
+    meta = workload["metadata"]
+    return Started(
+        workload=f"{meta['namespace']}/{meta['name']}",
+        decision=ordering.decision(notes, member.index),
+        podsets=podsets,
+    )
 
 
 async def _workload(

@@ -17,7 +17,7 @@ from actuator.calls import CACHED, Calls
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import WorkloadView
 from actuator.ungating.domains import Numbering, Place, Values, choose
-from actuator.ungating.pod_ungater import Released, Standing
+from actuator.ungating.pod_ungater import Release, Released, Standing
 from actuator.ungating.pods import is_behind, runs, waits, without
 from tidegate.jobs import workload
 from tidegate.jobs.kind import Object, Patch
@@ -106,19 +106,20 @@ class TopologyPods:
             step
             for assignment in view.assignment
             if (place := _place(assignment, view, numbered.get(assignment.name, Numbering())))
-            for step in self._steps(assignment, place, standing)
+            for step in self._steps(assignment, place, standing, view.key)
         ]
 
     def _steps(
-        self, assignment: PodSetAssignment, place: Place, standing: Standing
-    ) -> list[tuple[Pod, Patch]]:
+        self, assignment: PodSetAssignment, place: Place, standing: Standing, workload: str
+    ) -> list[Release]:
         mine = [pod for pod in standing.pods.values() if _podset(pod) == assignment.name]
         ungated = {name: place.domain_of(_selector(body)) for name, body in standing.sent.items()}
         chosen = choose(mine, place, ungated, self.gate)
         steps = [
-            (
+            Release(
                 standing.pods[name],
                 Patch(body=_let_go(standing.pods[name], place, values, self.gate)),
+                workload,
             )
             for name, values in chosen.items()
         ]
@@ -127,7 +128,7 @@ class TopologyPods:
         for member in let_go:
             own = place.domain_of(member.spec.node_selector)
             if all(own) and own not in domains:
-                steps.append((member, _failed(member)))
+                steps.append(Release(member, _failed(member), workload))
         return steps
 
 

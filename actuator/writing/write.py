@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from actuator.calls import CACHED, Calls, pinned
-from actuator.ordering.job_objects import is_leaving, with_beside
+from actuator.kueue_metrics import KueueMetrics
 from actuator.projection import checks, objects, siblings
 from actuator.projection import queue_statuses as queues
 from actuator.projection.queue_statuses import Numbers
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import WorkloadView
+from actuator.writing.making import Making
 from actuator.writing.removal import Removal, workload_path
 from tidegate.errors import ApiStatusError, UndecodableError
-from tidegate.jobs import workload
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import job_kind
 from tidegate.jobs.templates.paths import difference
@@ -31,12 +31,18 @@ class Writer:
 
     calls: Calls
     read_model: ReadModel
+    kueue: KueueMetrics
     label_keys: Sequence[str] = ()  # of labels that a Workload takes over from its job
 
     @property
     def removal(self) -> Removal:
         """Return what ends Workloads."""
         return Removal(self.calls, self.read_model)
+
+    @property
+    def making(self) -> Making:
+        """Return what makes Workloads of jobs."""
+        return Making(self.calls, self.read_model, self.removal, self.label_keys, self.kueue)
 
     async def workload(self, key: str, *, again: bool = False) -> None:
         """Make, change or remove a Workload object; ``again`` after that has failed."""
@@ -63,14 +69,14 @@ class Writer:
         cached = created or (None if fresh else await self.calls.read(path, CACHED))
         if cached is not None and await self._bring(view, path, cached):
             return
-        obj = await self.calls.read(path) or await self._make(view)
+        obj = await self.calls.read(path) or await self.making.make(view)
         if obj is not None:  # else the job is gone, or a user deleted the object
             await self._bring(view, path, obj)
 
     async def _made_first(self, view: WorkloadView) -> Object | None:
         """Make a Workload that was never seen; None: it is there, or it is not ours to make."""
         try:
-            return await self._make(view)
+            return await self.making.make(view)
         except ApiStatusError as error:
             if error.status != HTTPStatus.CONFLICT:
                 raise
@@ -188,7 +194,7 @@ class Writer:
 
     async def _renew(self, view: WorkloadView, path: str, obj: Object) -> Object:
         """Bring a Workload's podsets to what its job asks for now; it holds no quota for others."""
-        job = await self._present(view)
+        job = await self.making.present(view)
         podsets = before = obj["spec"]["podSets"]
         with suppress(UndecodableError):  # ingest reports the error on the job
             podsets = before if job is None else job_kind(view.job.kind).podsets(job)
@@ -198,51 +204,6 @@ class Writer:
         obj = await self.calls.patch(path, pinned({"spec": patch}, obj)) if patch else obj
         view.renews = view.stale = False
         return obj
-
-    async def _present(self, view: WorkloadView) -> Object | None:
-        """Return a workload's job as it is, or its pods; None: it is gone, or cannot be read."""
-        kind = job_kind(view.job.kind)
-        try:
-            present = [
-                await with_beside(self.calls, kind, obj)
-                for obj in await self.removal.job(view, kind, recent=True)
-                if kind.is_group or "deletionTimestamp" not in obj["metadata"]
-            ]
-        except UndecodableError:  # ingest reports the error on the job
-            return None
-        if not any(not is_leaving(obj) for obj in present):
-            await self._bereft(view)
-            return None
-        return {"items": present} if kind.is_group else present[0]
-
-    async def _make(self, view: WorkloadView) -> Object | None:
-        kind = job_kind(view.job.kind)
-        if view.prebuilt and kind.is_group:
-            await self._bereft(view)
-        if not view.made or view.phase == "finished" or not (job := await self._present(view)):
-            return None
-        if view.parent:
-            variant = await self._variant(view)
-        else:
-            variant = objects.workload(view, job, kind, self.read_model.priorities, self.label_keys)
-        return await self.calls.create(workload.KIND.path(view.namespace), variant)
-
-    async def _bereft(self, view: WorkloadView) -> None:
-        """Release the pods of a group that wait to be replaced, if its Workload was deleted."""
-        if await self.calls.read(workload_path(view.key)) is None:
-            await self.removal.unguard(view)
-
-    async def _variant(self, view: WorkloadView) -> Object:
-        """Return a variant as it is made of its parent, which is made first."""
-        above = self.read_model.workloads.get(view.parent)
-        parent = await self.calls.read(workload_path(view.parent))
-        if parent is None and above is not None:
-            parent = await self._make(above)
-        if parent is None:
-            raise ApiStatusError(HTTPStatus.NOT_FOUND, f"There is no Workload {view.parent}.")
-        return siblings.variant_object(
-            view, parent, objects.wanted_spec(view, self.read_model.priorities)
-        )
 
     def _is_defined(self, kind: str, key: str) -> bool:
         read_model = self.read_model

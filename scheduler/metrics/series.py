@@ -68,11 +68,13 @@ class Pair:
 
     def _made(self, series: Labels, extra: tuple[str, ...]) -> tuple[_Add, ...]:
         label_values = (*extra, series.priority_class) if "priority_class" in self._extra else extra
-        made = (_add_of(self._by_cluster_queue.labels(series.cluster_queue, *label_values, ROLE)),)
+        adders = (
+            _add_of(self._by_cluster_queue.labels(series.cluster_queue, *label_values, ROLE)),
+        )
         local = self._by_local_queue
         if local is None or not self._exposure.covers(series.namespace, series.queue):
-            return made
-        return *made, _add_of(local.labels(series.queue, series.namespace, *label_values, ROLE))
+            return adders
+        return *adders, _add_of(local.labels(series.queue, series.namespace, *label_values, ROLE))
 
 
 def _add_of(child: Counter | Histogram) -> _Add:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
@@ -11,6 +12,7 @@ from actuator.calls import Calls
 from actuator.copies.carrying import Copier
 from actuator.copies.showing import CopyStatuses
 from actuator.events import FanOut, Read, Subscriber, as_it_is
+from actuator.kueue_metrics import KueueMetrics
 from actuator.metrics import Metrics
 from actuator.ordering.apply import Applier
 from actuator.ordering.consume import Consumer, Session
@@ -49,8 +51,10 @@ class Scene(Stage):
         registry: CollectorRegistry | None = None,
         as_read: Read = as_it_is,
         partition: int = 0,
+        now_us: Callable[[], int] = lambda: 0,
     ) -> Session:
-        random, metrics = Random(3), Metrics(registry or CollectorRegistry())
+        registry = registry or CollectorRegistry()
+        random, metrics = Random(3), Metrics(registry, KueueMetrics(registry, now_us))
         reporter = Reporter(
             self.bus.observation_publisher(),
             cluster="local",
@@ -66,7 +70,8 @@ class Scene(Stage):
             applier = replace(
                 applier, along=projector.along, keeps=projector.keeps, say=projector.say
             )
-        shows = FanOut(shows, CopyStatuses(calls, random, metrics))
+            metrics.kueue.read_model = lambda: projector.read_model
+        shows = FanOut(metrics.kueue, shows, CopyStatuses(calls, random, metrics))
         consumer = Consumer(self.bus.feed(), applier, shows, random, as_read)
         bodies = self.bus.bodies()
         consumer.copier = Copier(calls, bodies, reporter, random, metrics, "hub", busy_s=5.0)

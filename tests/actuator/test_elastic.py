@@ -138,7 +138,7 @@ def test_a_pod_whose_patch_was_never_answered_has_the_room_before_any_other() ->
         standing = Standing(mapping, ("a", "b"), {"b": {"spec": {"schedulingGates": None}}})
         released = await ElasticPods().release(stage.calls, standing)
         assert released is not None
-        assert [pod.metadata.name for pod, _ in released] == ["b"]
+        assert [release.pod.metadata.name for release in released] == ["b"]
 
     run_virtually(run())
 

@@ -49,7 +49,7 @@ class LabelSelector(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     @property
     def keys(self) -> tuple[str, ...]:
         """Return the keys of the labels that it depends on, in order."""
-        return tuple(sorted({*self.labels, *(wanted.key for wanted in self.expressions)}))
+        return tuple(sorted({*self.labels, *(requirement.key for requirement in self.expressions)}))
 
 
 class Container(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

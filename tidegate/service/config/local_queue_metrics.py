@@ -30,12 +30,12 @@ def local_queue_metrics(file: ConfigurationFile) -> LocalQueueMetrics:
         SettingsError: the selector makes no sense, or names more keys than ``SELECTED_BY_MAX``.
     """
     section = file.metrics.local_queue_metrics
-    given = None if section is None else section.local_queue_selector
-    selected = LabelSelector() if given is None else selector(given)
-    for wanted in selected.expressions:
-        if bool(wanted.values) != (wanted.operator in _WITH_VALUES):
-            needs = "needs values" if wanted.operator in _WITH_VALUES else "has no values"
-            raise SettingsError(f"{_WHERE}: {wanted.operator} of {wanted.key} {needs}.")
+    written = None if section is None else section.local_queue_selector
+    selected = LabelSelector() if written is None else selector(written)
+    for requirement in selected.expressions:
+        if bool(requirement.values) != (requirement.operator in _WITH_VALUES):
+            needs = "needs values" if requirement.operator in _WITH_VALUES else "has no values"
+            raise SettingsError(f"{_WHERE}: {requirement.operator} of {requirement.key} {needs}.")
     if len(selected.keys) > SELECTED_BY_MAX:
         raise SettingsError(f"{_WHERE}: at most {SELECTED_BY_MAX} keys of labels.")
     enabled = (section is None or section.enable) and file.feature_gates.get(_GATE, GATES[_GATE])
