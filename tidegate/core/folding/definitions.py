@@ -32,7 +32,7 @@ from tidegate.contracts.phases import HOLDING
 from tidegate.core.folding import timing
 from tidegate.core.queueing.heads import leave, place, unstick, wake
 from tidegate.core.queueing.quota_ops import resolve
-from tidegate.core.quota.forest import forest
+from tidegate.core.quota.forest import concerned, forest
 from tidegate.core.state.definition_kinds import keep_namespace
 from tidegate.core.state.state import State, Stop, Workload
 
@@ -161,13 +161,10 @@ def redefined(state: State, event: _Quota | ClusterQueueReleased | BudgetDecisio
     state.forest.stale = True
     if not state.workloads:
         return
-    trees = forest(state)
+    forest(state)
     if isinstance(event, ClusterQueueDefined | ClusterQueueRemoved):
         _follow_queue(state, event.name)
-    for tree in trees.trees:  # a changed ClusterQueue makes workloads fit only in its own tree
-        names = (cq.name for cq in tree.cluster_queues)
-        if isinstance(event, ClusterQueueDefined) and event.name not in names:
-            continue
+    for tree in concerned(state, event):
         wake(state, tree)
 
 

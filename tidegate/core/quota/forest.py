@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tidegate.contracts.facts import ClusterQueueDefined, CohortDefined
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.quota.charging import flavor_resource
 from tidegate.core.quota.readiness import readiness
@@ -38,6 +39,20 @@ def forest(state: State) -> Forest:
 def cq(state: State, cluster_queue: str) -> ClusterQueueState:
     """Return the state of a ClusterQueue that exists."""
     return forest(state).cluster_queues[cluster_queue]
+
+
+def concerned(state: State, event: object) -> list[Tree]:
+    """Return the trees in which an event may make workloads fit that did not: all, by default.
+
+    By Kueue's rules a Cohort's event concerns its own tree only, as a ClusterQueue's always does.
+    """
+    trees = forest(state).trees
+    if isinstance(event, ClusterQueueDefined):
+        return [tree for tree in trees if any(q.name == event.name for q in tree.cluster_queues)]
+    if isinstance(event, CohortDefined) and state.requeue.by_event:
+        cohort = state.forest.cohorts.get(event.name)
+        return [tree for tree in trees if cohort is not None and tree.root is root_of(cohort)]
+    return trees
 
 
 def _rebuild(state: State) -> None:
