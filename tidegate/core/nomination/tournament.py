@@ -31,6 +31,7 @@ class Rules(msgspec.Struct, frozen=True):
     owners_first: bool
     by_priority: bool
     exact_shares: bool
+    cohorts_first: bool  # of a cohort's and a ClusterQueue's entry that nothing else tells apart
 
 
 class Champion(msgspec.Struct, kw_only=True, eq=False):
@@ -94,6 +95,7 @@ def rules_of(state: State) -> Rules:
         owners_first=gate(policy, "FairSharingPrioritizeNonBorrowing"),
         by_priority=gate(policy, "PrioritySortingWithinCohort"),
         exact_shares=state.scan.exact_shares,
+        cohorts_first=policy.compatibility == "kueue",
     )
 
 
@@ -138,7 +140,10 @@ def crowned(
     best: Champion | None = None
     came_from = node
     for child, champion in below:
-        if champion is not None and (best is None or _beats(rules, champion, best)):
+        if champion is None:
+            continue
+        lead = child.is_cohort - came_from.is_cohort
+        if best is None or _beats(rules, champion, best, lead):
             best, came_from = champion, child
     if best is None:
         return None
@@ -168,14 +173,19 @@ def champion_of(
     )
 
 
-def _beats(rules: Rules, champion: Champion, other: Champion) -> bool:
+def _beats(rules: Rules, champion: Champion, other: Champion, lead: int) -> bool:
+    """Tell whether a champion goes first; ``lead``: 1 for a cohort's against a ClusterQueue's."""
     if rules.preemptors_first and champion.entry.is_preemptor != other.entry.is_preemptor:
         return champion.entry.is_preemptor
     if rules.owners_first and champion.borrows != other.borrows:
         return other.borrows
     if champion.share < other.share:
         return True
-    return not other.share < champion.share and champion.place < other.place
+    if other.share < champion.share:
+        return False
+    if rules.cohorts_first and lead and champion.place[:2] == other.place[:2]:
+        return lead > 0
+    return champion.place < other.place
 
 
 def place_of(policy: Policy, rules: Rules, workload: Workload) -> Place:
