@@ -19,6 +19,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from tidegate.bus.headers import EXPECTED_ID, MESSAGE_ID
+from tidegate.bus.jetstream.wire.cancellation import cancellation_kept
 from tidegate.bus.jetstream.wire.client import QuickClient, Take
 from tidegate.bus.reach import Reach
 from tidegate.errors import BusRefusedError, BusUnreachableError
@@ -272,10 +273,12 @@ class JetStream:
     ) -> Msg:
         wait_s = wait_s or self._request_s
         wait = asyncio.timeout(wait_s)
+        asked = self.client.request(subject, body, timeout=2 * wait_s, headers=headers)
         try:
-            async with wait:
-                self._waits[wait] = None
-                return await self.client.request(subject, body, timeout=2 * wait_s, headers=headers)
+            with cancellation_kept():
+                async with wait:
+                    self._waits[wait] = None
+                    return await asked
         except _CUT_OFF as error:
             raise BusUnreachableError(f"NATS does not answer {subject}: {error!r}") from error
         finally:
