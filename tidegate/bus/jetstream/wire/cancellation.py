@@ -1,7 +1,7 @@
 """Cancellation that the library loses: up to Python 3.11 ``asyncio.wait_for`` passes over it.
 
-It does so where what is waited for is done in the same turn of the loop. A task that was asked to
-end would go on then, and whoever waits for its end would wait for ever.
+The library does so where the awaited result comes in the same turn of the loop. A task that was
+asked to end would go on then, and a caller that waits for its end would wait for ever.
 """
 
 from __future__ import annotations

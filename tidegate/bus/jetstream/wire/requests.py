@@ -273,12 +273,12 @@ class JetStream:
     ) -> Msg:
         wait_s = wait_s or self._request_s
         wait = asyncio.timeout(wait_s)
-        asked = self.client.request(subject, body, timeout=2 * wait_s, headers=headers)
+        reply = self.client.request(subject, body, timeout=2 * wait_s, headers=headers)
         try:
             with cancellation_kept():
                 async with wait:
                     self._waits[wait] = None
-                    return await asked
+                    return await reply
         except _CUT_OFF as error:
             raise BusUnreachableError(f"NATS does not answer {subject}: {error!r}") from error
         finally:
