@@ -95,14 +95,16 @@ def process(context: DecideContext, nominee: Nominee) -> None:
         if fulfil(context, nominee):
             _note_admission(nominee)
         return
-    if not proposal.targets and not context.place_now(nominee.workload, proposal.assignment):
-        return  # an earlier entry took its nodes, and there are no others
-    late = overlaps(context, nominee, proposal) or _came_too_late(context, nominee, proposal)
-    if late or not fits_after(context, nominee, proposal):
+    if not proposal.targets and not _may_start(context, nominee, proposal):
         return
-    yields = _yields_to_owners(nominee)
-    if proposal.targets or (not yields and _fits(context, nominee, proposal)):
+    late = overlaps(context, nominee, proposal) or _came_too_late(context, nominee, proposal)
+    if not late and fits_after(context, nominee, proposal):
         take(context, nominee, proposal)
+
+
+def _may_start(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
+    """Tell whether an entry without targets fits beside all charges and need not yield."""
+    return not _yields_to_owners(nominee) and _fits(context, nominee, proposal)
 
 
 def overlaps(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
