@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.core.partitions.world import TREES, Partition, World
 from tests.core.queues import of_cpu
 from tests.core.telling import flavor
-from tidegate.contracts.decisions import QuotaReserved, StopOrdered
+from tidegate.contracts.decisions import DecisionEvent, QuotaReserved, StopOrdered
 from tidegate.contracts.observations import (
     ClusterQueueObserved,
     CohortObserved,
@@ -38,6 +38,18 @@ class MovingWorld(World):
         self.asked = dict[str, int]()  # tree to the partition that its objects ask for
         self.nominal = dict[str, int]()  # of each flavor, by ClusterQueue
         self.budgets: tuple[Budget, ...] = ()  # of each ClusterQueue
+        self.delayed: list[DecisionEvent] | None = None  # decided, not carried out; None: nothing
+
+    def _carry_out(self, decided: Sequence[DecisionEvent]) -> None:
+        if self.delayed is None:
+            super()._carry_out(decided)
+        else:
+            self.delayed += decided
+
+    def catch_up(self) -> None:
+        """Carry out what was decided while the actuators delayed it."""
+        delayed, self.delayed = self.delayed or [], None
+        self._carry_out(delayed)
 
     def begin(self) -> None:
         """See ``World.begin``."""

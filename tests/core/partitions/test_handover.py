@@ -97,6 +97,23 @@ def test_until_it_is_taken_no_service_starts_anything_in_it() -> None:
     assert len(made.running()) == 1
 
 
+def test_a_tree_stays_while_an_order_for_one_of_its_jobs_is_not_carried_out() -> None:
+    """The other partition would list the job as it was, and give its quota away a second time."""
+    made = world()
+    made.delayed = []
+    made.submit("starts", "c", 1)
+    made.move("c", 1)
+    for _ in range(3):
+        made.pass_time()
+    assert (owners(made)["c"], made.running()) == ([0], [])
+    made.catch_up()
+    for _ in range(3):
+        made.pass_time()
+        made.check()
+    assert owners(made)["c"] == [1]
+    assert len(made.running()) == 1
+
+
 def test_nothing_is_kept_of_a_tree_that_is_deleted_before_its_jobs_are_listed() -> None:
     made = world()
     made.submit("runs", "c", 1)

@@ -6,7 +6,6 @@ import pytest
 
 from tests.simulation.partitions.__main__ import live
 from tests.simulation.partitions.site import NOMINAL_MILLI
-from tidegate.core.accepting import handovers
 
 SHOWN_LATE = 8
 """A seed in whose world a list leaves open how a job of a tree is that was just taken."""
@@ -20,17 +19,3 @@ def test_each_tree_is_one_partition_s_and_all_ends(seed: int) -> None:
     assert site.trees.moves > 0
     assert site.highest >= NOMINAL_MILLI
     assert {number for number, _ in site.trees.orders.values()} == {0, 1}
-
-
-@pytest.mark.slow
-def test_the_judge_notices_a_tree_that_is_released_while_something_is_under_way(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """What was ordered and not observed is told to no partition."""
-
-    def nothing(*_: object) -> None:
-        return None
-
-    monkeypatch.setattr(handovers, "under_way", nothing)
-    with pytest.raises(AssertionError, match="its tree is None's"):
-        live(0)
