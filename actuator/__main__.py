@@ -32,7 +32,7 @@ from actuator.workqueue import Rate
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.keys import CLUSTER
 from tidegate.bus.ports import Lease
-from tidegate.bus.streams import user_of
+from tidegate.bus.streams import nats_user
 from tidegate.contracts.entry import Position, Published
 from tidegate.jobs.kind import Patch
 from tidegate.jobs.registry import SETS, declare
@@ -43,10 +43,10 @@ from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ownership import ACTUATOR, Ownership
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.gates import gate
-from tidegate.service.belonging import answered, refuse_other_cluster
+from tidegate.service.belonging import refuse_other_cluster, retry_until_answered
 from tidegate.service.config.configuration import Configuration, read_configuration
-from tidegate.service.holder import take_place
-from tidegate.service.lease import succeed
+from tidegate.service.holder import lock_holder_file
+from tidegate.service.lease import take_over_lease
 from tidegate.service.logs import get_log, log_refusal
 from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings
@@ -58,27 +58,27 @@ ABOUT = "Makes the cluster agree with the scheduler's decisions: starts and stop
 async def actuate(service: Service, settings: Settings) -> None:
     """Carry out decisions until the service is asked to stop."""
     configured = read_configuration(settings.config)
-    declare(configured.declared, configured.sent)
+    declare(configured.declared, configured.multikueue_kinds)
     async with (
         connect(settings.access()) as api,
         open_bus(
             settings.bus_url(),
             cluster=settings.cluster,
-            name=user_of(service.name, settings.partition),
+            name=nats_user(service.name, settings.partition),
             credentials=settings.nats_credentials,
             ca=settings.nats_ca,
             partition=settings.partition,
-            refused=log_refusal,
+            on_refused=log_refusal,
         ) as bus,
     ):
         consumer = _consumer(service, settings, configured, api, bus)
-        service.health.ready_if("bus", bus.fault)
-        service.health.ready_if("events", lambda: consumer.lag)
-        with take_place(settings.holder_file, service.session) as holder:
-            lease = await succeed(partial(_lease, bus, settings), holder)
+        service.health.add_readiness_check("bus", bus.fault)
+        service.health.add_readiness_check("events", lambda: consumer.lag)
+        with lock_holder_file(settings.holder_file, service.session) as holder:
+            lease = await take_over_lease(partial(_lease, bus, settings), holder)
             session = Session(consumer, lease, settings.lease_s, settings.workers)
             installation = Installation()
-            service.health.ready_if("installation", lambda: installation.lacks)
+            service.health.add_readiness_check("installation", lambda: installation.lacks)
             claim = partial(_claim, service, settings, api, bus)
             work = _work(installation, claim, session, api, bus)
             await until_stopped(service, work, consumer.drain)
@@ -100,7 +100,7 @@ async def _claim(
     service: Service, settings: Settings, api: KubernetesApi, bus: NatsBus
 ) -> Ownership:
     """Return the hold on this cluster that all processes on one bus share."""
-    holder = f"{settings.cluster} on bus {await answered(bus.register().made)}"
+    holder = f"{settings.cluster} on bus {await retry_until_answered(bus.register().created_at)}"
     return Ownership(api, ACTUATOR, holder, service.session)
 
 
@@ -143,7 +143,7 @@ def _consumer(
     rules = _ungating_rules(configured, applier.say) if alone else []
     rules += [TopologyPods(lambda: projector.read_model)] if settings.project and alone else []
     learners += [PodUngater(calls, service.random, rule, metrics.kueue) for rule in rules]
-    feed = traces.noted(bus.feed(forged=partial(_refuse, metrics), hub=settings.hub))
+    feed = traces.noted(bus.event_feed(forged=partial(_refuse, metrics), hub=settings.hub))
     as_read = member_of_hub(settings.cluster) if settings.hub else as_it_is
     consumer = Consumer(feed, applier, FanOut(*learners), service.random, as_read)
     projector.gives_way = consumer.give_way

@@ -21,7 +21,7 @@ from actuator.metrics import Metrics
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.jobs.kind import Object
 from tidegate.kinds.decode import Page, decode_list
-from tidegate.kube.answers import accepted
+from tidegate.kube.answers import checked_body
 from tidegate.kube.ports import JSON, MERGE_PATCH, KubernetesApi, Response
 
 LASTS_S = 30.0
@@ -132,7 +132,7 @@ class Calls:
         self._recent.drop(path)
 
     def _written(self, path: str, answer: Response) -> bytes:
-        written = accepted(answer)
+        written = checked_body(answer)
         self._recent.put(path, written, asyncio.get_running_loop().time())
         return written
 
@@ -143,14 +143,14 @@ class Calls:
 
     async def post(self, path: str, body: Object) -> None:
         """Create an object that is not read again, such as an Event; errors as in ``patch``."""
-        accepted(await self._request("POST", path, body=msgspec.json.encode(body)))
+        checked_body(await self._request("POST", path, body=msgspec.json.encode(body)))
 
     async def delete(self, path: str, options: Object) -> None:
         """Delete an object; a missing one counts as deleted. Errors as in ``patch``."""
         self.forget(path)
         answer = await self._request("DELETE", path, body=msgspec.json.encode(options))
         if answer.status not in (HTTPStatus.NOT_FOUND, HTTPStatus.ACCEPTED):
-            accepted(answer)
+            checked_body(answer)
 
     async def newest_version(self, path: str) -> str:
         """Return the version that a list would have now; errors as in ``read``."""
@@ -166,7 +166,7 @@ class Calls:
             UndecodableError: the answer is no list.
         """
         answer = await self._request("GET", path, query=query)
-        return decode_list(accepted(answer), kind)
+        return decode_list(checked_body(answer), kind)
 
     def watch(
         self, path: str, query: Mapping[str, str]
@@ -209,7 +209,7 @@ def is_temporary(error: ApiStatusError) -> bool:
 
 
 def _object(answer: Response) -> Object:
-    return _decoder.decode(accepted(answer))
+    return _decoder.decode(checked_body(answer))
 
 
 def is_outdated(error: Exception) -> bool:

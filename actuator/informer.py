@@ -18,7 +18,7 @@ from tidegate.errors import ApiStatusError, ApiUnreachableError, TidegateError, 
 from tidegate.kinds.decode import Bookmark, Unreadable, decode
 from tidegate.kinds.meta import ObjectMeta, Status
 from tidegate.model.texts import whole
-from tidegate.service.backoff import delays
+from tidegate.service.backoff import backoff_delays
 from tidegate.service.logs import get_log
 
 PAGE_MAX = 500
@@ -152,7 +152,7 @@ class Informer(Generic[T]):
             _log.info("not listed", path=self._source.path, error=str(error))
 
     def _waits(self) -> Iterator[float]:
-        return delays(self._random, first_s=0.2, most_s=self._source.asks_again_s)
+        return backoff_delays(self._random, first_s=0.2, most_s=self._source.asks_again_s)
 
 
 def _key(meta: ObjectMeta) -> str:

@@ -28,7 +28,7 @@ class Installation:
         """
         await self._take(ownership)
         self.lacks = ""
-        tasks = [asyncio.ensure_future(task) for task in (ownership.keep(), work())]
+        tasks = [asyncio.ensure_future(task) for task in (ownership.renew_forever(), work())]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -42,7 +42,7 @@ class Installation:
     async def _take(self, ownership: Ownership) -> None:
         while True:
             try:
-                await ownership.take()
+                await ownership.acquire()
             except (ApiUnreachableError, ApiStatusError) as error:
                 self.lacks = f"the Lease of this cluster cannot be had: {error}"
                 _log.warning(

@@ -30,7 +30,7 @@ from tidegate.contracts.facts import FactEvent, WorkloadFinished, WorkloadRemove
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.jobs.kind import Object, Stop
 from tidegate.model.clusters import cluster_of
-from tidegate.service.backoff import delays
+from tidegate.service.backoff import backoff_delays
 from tidegate.service.logs import get_log
 
 TRIES_MAX = 8
@@ -157,7 +157,7 @@ class Projector:
             self._add([("Workload", key)])
 
     async def _compare(self) -> None:
-        waits = delays(self._random, first_s=0.5, most_s=30.0)
+        waits = backoff_delays(self._random, first_s=0.5, most_s=30.0)
         while True:
             if self._working and self._watched and not self._compared:
                 try:
@@ -166,7 +166,7 @@ class Projector:
                     _log.warning("cannot compare what is shown", error=str(error))
                     await asyncio.sleep(next(waits))
                     continue
-                waits = delays(self._random, first_s=0.5, most_s=30.0)
+                waits = backoff_delays(self._random, first_s=0.5, most_s=30.0)
                 continue  # perhaps another ledger began meanwhile
             self._changed.clear()
             await self._changed.wait()
@@ -186,7 +186,7 @@ class Projector:
         self._workqueue.wake()
 
     async def _write(self, *, urgent: bool) -> None:
-        waits = delays(self._random, first_s=0.5, most_s=10.0)
+        waits = backoff_delays(self._random, first_s=0.5, most_s=10.0)
         while True:
             due = await self._next(urgent=urgent)
             await self._turn(due)
@@ -195,7 +195,7 @@ class Projector:
             try:
                 await self._show(due.place, again=due.tries > 0)
                 took_s = asyncio.get_running_loop().time() - since_s
-                waits = delays(self._random, first_s=0.5, most_s=10.0)
+                waits = backoff_delays(self._random, first_s=0.5, most_s=10.0)
                 finish = self._workqueue.finish_written
             except (ApiUnreachableError, ApiStatusError) as error:
                 self._recorder.refused(due.place, self.read_model, error)

@@ -27,7 +27,7 @@ from tidegate.jobs.kind import Object
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import QUEUE_NAME
 from tidegate.kinds.policies.disabled import QueuedKind
-from tidegate.service.backoff import delays
+from tidegate.service.backoff import backoff_delays
 from tidegate.service.logs import get_log
 
 REASON = "QueuedNotManaged"
@@ -145,7 +145,7 @@ class Unqueued:
             self._reported.popitem(last=False)
 
     def _waits(self) -> Iterator[float]:
-        return delays(self._random, first_s=0.5, most_s=30.0)
+        return backoff_delays(self._random, first_s=0.5, most_s=30.0)
 
 
 def _event(kind: QueuedKind, meta: ObjectMeta, at_us: int) -> Object:

@@ -17,7 +17,7 @@ import msgspec
 
 from actuator.calls import Calls
 from tidegate.errors import ApiStatusError, ApiUnreachableError
-from tidegate.service.backoff import delays
+from tidegate.service.backoff import backoff_delays
 from tidegate.service.logs import get_log
 
 WATCH_S = 120
@@ -154,4 +154,4 @@ class ChangeWatch:
             self._watched.changed(line.type, status.metadata)
 
     def _waits(self) -> Iterator[float]:
-        return delays(self._random, first_s=0.5, most_s=60.0)
+        return backoff_delays(self._random, first_s=0.5, most_s=60.0)

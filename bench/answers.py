@@ -120,7 +120,7 @@ def fill(file: Path, workloads: int, queues: int = QUEUES, standing: int = 0) ->
     migrate.upgrade(str(file))
     with opened(str(file)) as engine:
         ledger, snapshots = SqlLedger(engine), SqlSnapshots(engine)
-        assert ledger.lead("bench", 0) is not None, "another bench holds this ledger"
+        assert ledger.begin_term("bench", 0) is not None, "another bench holds this ledger"
         state, last = State(), 0
         for entries in history(workloads, TURN, queues, standing):
             head = entries[-1]

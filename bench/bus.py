@@ -25,13 +25,13 @@ from store.schema.migrate import upgrade
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.observations import NatsObservationPublisher
-from tidegate.bus.streams import Streams
+from tidegate.bus.streams import StreamOptions
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Entry, Position
 from tidegate.contracts.observations import Heartbeat
 from tidegate.contracts.subjects import observed
 from tidegate.model.policy import Policy
-from tidegate.service.holder import Holder
+from tidegate.service.holder import LeaseHolder
 
 SUBJECT = observed("local", "jobs.batch", "team-a", "job-1")
 EVENT = "tidegate.local.event.WorkloadAdmitted.team-a.ns.job-1"
@@ -46,7 +46,7 @@ async def measure(messages: int, folder: Path) -> None:
         embedded_server(folder) as url,
         open_bus(url, cluster="local", name="bench") as bus,
     ):
-        await bus.ensure(Streams())
+        await bus.ensure_streams(StreamOptions())
         await measure_observations(bus, messages)
         await measure_events(bus, messages)
         await measure_turns(bus, messages, folder)
@@ -70,7 +70,7 @@ async def measure_observations(bus: NatsBus, messages: int) -> None:
         at, read = batch[-1].at, read + len(batch)
     rate("observations read in order", read, began)
     began = perf_counter()
-    await reader.forget(at)
+    await reader.purge_through(at)
     took("forget all of them", began)
     await measure_latency(bus, port, at)
 
@@ -89,13 +89,13 @@ async def measure_latency(bus: NatsBus, port: NatsObservationPublisher, at: Posi
         lasted.append(perf_counter() - began)
     lasted.sort()
     say(f"{'published and read, alone':40}{1e3 * lasted[len(lasted) // 2]:10.1f} ms median")
-    await reader.forget(at)
+    await reader.purge_through(at)
 
 
 async def measure_events(bus: NatsBus, messages: int) -> None:
     """Measure publishing in fenced batches, and following."""
     publisher = bus.event_publisher()
-    _, counts = await publisher.last(Position())
+    _, counts = await publisher.last_published(Position())
     text = '{"at_us":1,"filler":"' + "x" * 400 + '"}'
     entries = [
         Entry(0, seq, 1, 1, seq, "local", "WorkloadAdmitted", EVENT, text, bytes(32))
@@ -106,7 +106,7 @@ async def measure_events(bus: NatsBus, messages: int) -> None:
         await publisher.publish("bench", counts, entries[first : first + 1_000])
     rate("events published, 1,000 a batch", messages, began)
     began = perf_counter()
-    async for published in bus.feed().follow(0):
+    async for published in bus.event_feed().follow(0):
         if published.seq == messages:
             break
     rate("events followed", messages, began)
@@ -124,7 +124,7 @@ async def measure_turns(bus: NatsBus, messages: int, folder: Path) -> None:
             run_sync=in_thread,
             status=Status(CollectorRegistry()),
             cluster="bench",
-            holder=Holder("bench"),
+            holder=LeaseHolder("bench"),
             new_ledger_id=lambda: "turns",
             policy=Policy(),
             pace=Pace(wait_s=0.0),
@@ -157,9 +157,9 @@ async def time_turns(bus: NatsBus, deps: Dependencies, messages: int) -> None:
 
 async def lead(bus: NatsBus, deps: Dependencies, published: int) -> LeaderState:
     """Begin a term where EVENTS already holds what was measured before."""
-    term = deps.ledger.lead("bench", 60_000_000)
+    term = deps.ledger.begin_term("bench", 60_000_000)
     assert term is not None
-    _, counts = await bus.event_publisher().last(Position())
+    _, counts = await bus.event_publisher().last_published(Position())
     moved = term.__class__(
         epoch=term.epoch,
         observations=term.observations,

@@ -24,7 +24,7 @@ from bench.virtual import memory
 from bench.virtual.driving import Tally, drive
 from bench.virtual.loads import BASELINE, LARGE, QUOTA_CPU, Load
 from bench.virtual.steps import StepCost, deep, flat
-from tidegate.service.loop import tune_garbage
+from tidegate.service.loop import tune_garbage_collection
 
 DEEP_QUEUES, DEEP_PENDING = 2_000, (10_000, 30_000, 100_000)
 CYCLE_QUEUES, CYCLE_PENDING = (10, 100, 1_000), (1_000, 10_000, 100_000)
@@ -169,7 +169,7 @@ def _of_load(load: Load, options: Namespace) -> Iterator[Callable[[], Figures]]:
 
 def _alone(measured: Callable[[], _Result]) -> _Result:
     """Measure in a process of its own, which collects garbage as often as a service does."""
-    with ProcessPoolExecutor(1, get_context("spawn"), initializer=tune_garbage) as pool:
+    with ProcessPoolExecutor(1, get_context("spawn"), initializer=tune_garbage_collection) as pool:
         return pool.submit(measured).result()
 
 

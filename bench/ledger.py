@@ -69,7 +69,7 @@ def _measure(options: Namespace, name: str, url: str, events: Sequence[Sequence[
 def _append(ledger: str, turns: Sequence[list[Entry]], label: str) -> Figure:
     with opened(ledger) as engine:
         sql_ledger, watch = SqlLedger(engine), Watch()
-        assert sql_ledger.lead("bench", month.LEASE_US) is not None, (
+        assert sql_ledger.begin_term("bench", month.LEASE_US) is not None, (
             "another bench holds this ledger"
         )
         with engine.connect() as conn:

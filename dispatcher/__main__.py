@@ -31,8 +31,8 @@ from tidegate.kube.ports import KubernetesApi
 from tidegate.model.multikueue import MultiKueuePolicy
 from tidegate.service.belonging import refuse_other_cluster
 from tidegate.service.config.configuration import Configuration, read_configuration
-from tidegate.service.holder import take_place
-from tidegate.service.lease import succeed
+from tidegate.service.holder import lock_holder_file
+from tidegate.service.lease import take_over_lease
 from tidegate.service.logs import log_refusal
 from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings
@@ -45,7 +45,7 @@ ABOUT = "Sends workloads to worker clusters, as decided, and publishes their sta
 async def dispatch(service: Service, settings: Settings) -> None:
     """Carry out decisions at worker clusters until the service is asked to stop."""
     configured = read_configuration(settings.config)
-    declare(configured.declared, configured.sent)
+    declare(configured.declared, configured.multikueue_kinds)
     async with (
         connect(settings.access()) as api,
         open_bus(
@@ -54,14 +54,14 @@ async def dispatch(service: Service, settings: Settings) -> None:
             name=service.name,
             credentials=settings.nats_credentials,
             ca=settings.nats_ca,
-            refused=log_refusal,
+            on_refused=log_refusal,
         ) as bus,
     ):
-        service.health.ready_if("bus", bus.fault)
-        with take_place(settings.holder_file, service.session) as holder:
-            lease = await succeed(partial(_lease, bus, settings), holder)
+        service.health.add_readiness_check("bus", bus.fault)
+        with lock_holder_file(settings.holder_file, service.session) as holder:
+            lease = await take_over_lease(partial(_lease, bus, settings), holder)
             session = _session(service, settings, configured, api, bus, lease)
-            service.health.ready_if("events", lambda: session.lag)
+            service.health.add_readiness_check("events", lambda: session.lag)
             await until_stopped(service, _work(session, api, bus))
 
 
@@ -90,7 +90,7 @@ def _session(  # noqa: PLR0913, PLR0917 - the parts of a process
     )
 
     session = Session(
-        bus.feed(),
+        bus.event_feed(),
         port,
         lease,
         lease_s=settings.lease_s,

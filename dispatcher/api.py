@@ -7,7 +7,7 @@ from http import HTTPStatus
 import msgspec
 
 from tidegate.jobs.kind import Object
-from tidegate.kube.answers import accepted
+from tidegate.kube.answers import checked_body
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi, Response
 
 _decoder = msgspec.json.Decoder(Object)
@@ -61,4 +61,4 @@ async def delete(api: KubernetesApi, path: str, obj: Object) -> None:
 
 
 def _object(answer: Response) -> Object:
-    return _decoder.decode(accepted(answer))
+    return _decoder.decode(checked_body(answer))

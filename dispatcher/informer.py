@@ -13,7 +13,7 @@ from dispatcher.api import read_sized
 from tidegate.errors import ApiStatusError, TidegateError
 from tidegate.jobs.kind import Object
 from tidegate.kube.ports import KubernetesApi
-from tidegate.service.backoff import delays
+from tidegate.service.backoff import backoff_delays
 
 PAGE_MAX, OBJECTS_MAX = 500, 100_000
 """Objects of a page, and those that a path may have: a worker cluster must not fill the memory."""
@@ -132,11 +132,11 @@ class Informer:
 
     async def keep(self, random: Random) -> None:
         """List and watch for ever; after any error begin again."""
-        waits = delays(random, first_s=_FIRST_S, most_s=_MOST_S)
+        waits = backoff_delays(random, first_s=_FIRST_S, most_s=_MOST_S)
         while True:
             try:
                 await self.open()
-                waits = delays(random, first_s=_FIRST_S, most_s=_MOST_S)
+                waits = backoff_delays(random, first_s=_FIRST_S, most_s=_MOST_S)
                 await self.follow()
             except (TidegateError, msgspec.DecodeError):
                 await asyncio.sleep(next(waits))

@@ -16,7 +16,7 @@ from tidegate.contracts.observed.clusters import (
 )
 from tidegate.contracts.subjects import observed
 from tidegate.errors import BusUnreachableError
-from tidegate.service.backoff import delays
+from tidegate.service.backoff import backoff_delays
 
 
 class Publisher:
@@ -76,7 +76,7 @@ class Publisher:
         subject = observed(self._cluster, REMOTES, namespace, name)
         self._sent += 1
         message_id = f"{self.session}:{self._sent}"
-        for wait_s in delays(self._random, first_s=0.2, most_s=5.0):
+        for wait_s in backoff_delays(self._random, first_s=0.2, most_s=5.0):
             try:
                 await self._port.publish(subject, encode(observation), message_id)
             except BusUnreachableError:

@@ -32,8 +32,8 @@ from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent
 from tidegate.errors import BusUnreachableError, TidegateError, UndecodableError
-from tidegate.service.backoff import delays
-from tidegate.service.lease import keep
+from tidegate.service.backoff import backoff_delays
+from tidegate.service.lease import maintain_lease
 from tidegate.service.logs import get_log
 
 LATER_S, REFRESH_S = 2.0, 60.0
@@ -86,7 +86,7 @@ class Session:
     async def run(self) -> None:
         """Work until cancelled; the lease is released at the end."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(keep(self._lease, self._lease_s, self._hold))
+            tasks.create_task(maintain_lease(self._lease, self._lease_s, self._hold))
             tasks.create_task(self._follow_ledger())
             tasks.create_task(self._act())
 
@@ -134,10 +134,10 @@ class Session:
 
     async def _hear(self) -> None:
         """Publish everything again whenever the scheduler requests it."""
-        waits = delays(self._random, first_s=0.5, most_s=10.0)
+        waits = backoff_delays(self._random, first_s=0.5, most_s=10.0)
         while True:
             with suppress(BusUnreachableError):
-                async for _ in self._port.resyncs():
+                async for _ in self._port.resync_requests():
                     self._publisher.forget_published()
                     await self._fleet.tell_again()
                     self._add_all()
@@ -167,7 +167,7 @@ class Session:
             self._add(each)
 
     async def _follow_ledger(self) -> None:
-        waits = delays(self._random, first_s=0.2, most_s=10.0)
+        waits = backoff_delays(self._random, first_s=0.2, most_s=10.0)
         while True:
             try:
                 await self._follow()

@@ -26,8 +26,8 @@ from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ports import KubernetesApi
 from tidegate.service.belonging import refuse_other_cluster
 from tidegate.service.config.configuration import read_configuration
-from tidegate.service.holder import take_place
-from tidegate.service.lease import succeed
+from tidegate.service.holder import lock_holder_file
+from tidegate.service.lease import take_over_lease
 from tidegate.service.logs import log_refusal
 from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings
@@ -40,7 +40,7 @@ ABOUT = "Watches Kubernetes and publishes observations for the scheduler; reads 
 async def ingest(service: Service, settings: Settings) -> None:
     """Publish observations until the service is stopped."""
     configured = read_configuration(settings.config)
-    declare(configured.declared, configured.sent)
+    declare(configured.declared, configured.multikueue_kinds)
     enabled = (*configured.frameworks, *(declaration.name for declaration in configured.declared))
     kinds = settings.kinds(enabled)
     scope = Scope(
@@ -57,7 +57,7 @@ async def ingest(service: Service, settings: Settings) -> None:
             name=service.name,
             credentials=settings.nats_credentials,
             ca=settings.nats_ca,
-            refused=log_refusal,
+            on_refused=log_refusal,
         ) as bus,
     ):
         placed = PlacedJobs(bus.bodies(), service.random)
@@ -65,11 +65,11 @@ async def ingest(service: Service, settings: Settings) -> None:
         identity = Identity()
         metrics = Metrics(service.registry)
         begin = partial(_begin, service, settings, resources, placed, api, bus, metrics, identity)
-        with take_place(settings.holder_file, service.session) as holder:
-            lease = await succeed(partial(_lease, bus, settings), holder)
+        with lock_holder_file(settings.holder_file, service.session) as holder:
+            lease = await take_over_lease(partial(_lease, bus, settings), holder)
             standby = Standby(lease, settings.lease_s, begin)
-            service.health.ready_if("watches", standby.waits_for)
-            service.health.ready_if("bus", bus.fault)
+            service.health.add_readiness_check("watches", standby.waits_for)
+            service.health.add_readiness_check("bus", bus.fault)
             await until_stopped(service, _observe(standby, api, bus, identity))
 
 

@@ -26,8 +26,8 @@ from tidegate.contracts.observations import (
 )
 from tidegate.contracts.subjects import observed, publishing
 from tidegate.errors import BusUnreachableError, TooLargeError
-from tidegate.service.backoff import delays
-from tidegate.service.tracing import OFF, Tracing, spanned
+from tidegate.service.backoff import backoff_delays
+from tidegate.service.tracing import OFF, Tracing, traced_span
 
 HEARTBEATS = "heartbeats"
 """Stands where an object's resource stands in the subject of a heartbeat."""
@@ -211,7 +211,7 @@ class Publisher:
         self, observation: JobObserved, subject: str, payload: bytes, stands: Callable[[], bool]
     ) -> None:
         about = {"tidegate.workload": observation.workload, "tidegate.job": observation.name}
-        with spanned(
+        with traced_span(
             self._tracing, f"observe {observation.kind}", observation.uid, "", about
         ) as span:
             token = publishing.set(span.context)
@@ -228,7 +228,7 @@ class Publisher:
         message_id = f"{self.session}:{self._sent}"
         loop = asyncio.get_running_loop()
         began_s = loop.time()
-        for wait_s in delays(self._random, first_s=0.2, most_s=5.0):
+        for wait_s in backoff_delays(self._random, first_s=0.2, most_s=5.0):
             try:
                 await self._port.publish(subject, payload, message_id)
             except BusUnreachableError:

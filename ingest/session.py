@@ -18,8 +18,8 @@ from ingest.watched import Watched
 from tidegate.bus.ports import Lease, ObservationPublisher
 from tidegate.contracts.observations import Heartbeat
 from tidegate.errors import BusUnreachableError
-from tidegate.service.backoff import delays
-from tidegate.service.lease import keep
+from tidegate.service.backoff import backoff_delays
+from tidegate.service.lease import maintain_lease
 from tidegate.service.logs import get_log
 
 _BEAT_S = 1.0
@@ -81,10 +81,10 @@ class Session:
 
     async def _obey(self) -> None:
         """List everything again, news or not, whenever the scheduler asks."""
-        waits = delays(self._deps.random, first_s=0.5, most_s=10.0)
+        waits = backoff_delays(self._deps.random, first_s=0.5, most_s=10.0)
         while True:
             try:
-                async for reason in self._port.resyncs():
+                async for reason in self._port.resync_requests():
                     self._list_again(reason)
             except BusUnreachableError as error:
                 await asyncio.sleep(next(waits))
@@ -118,10 +118,10 @@ class Standby:
         """Publish while holding the lease, until cancelled; it is released at the end."""
         self._runs = True
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(keep(self._lease, self._lease_s, self._change))
+            tasks.create_task(maintain_lease(self._lease, self._lease_s, self._change))
             tasks.create_task(self._tell())
 
-    def _change(self, active: bool) -> None:  # noqa: FBT001 - as ``keep`` calls it
+    def _change(self, active: bool) -> None:  # noqa: FBT001 - as ``maintain_lease`` calls it
         came, went = (self._ours, self._lost) if active else (self._lost, self._ours)
         came.set()
         went.clear()

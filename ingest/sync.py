@@ -27,7 +27,7 @@ from tidegate.errors import ApiStatusError, ApiUnreachableError, TidegateError, 
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kube.answers import status_message
 from tidegate.kube.ports import KubernetesApi
-from tidegate.service.backoff import delays
+from tidegate.service.backoff import backoff_delays
 from tidegate.service.logs import get_log
 
 PRESENT_MAX = 1_000
@@ -111,7 +111,7 @@ class Sync:
             await self.watched.needed.wait()
         gauge = self._metrics.watch_open.labels(self.watched.resource)
         gauge.set_function(lambda: float(self.open))
-        why, waits = "start", delays(self._random, first_s=0.2, most_s=_ABSENT_S)
+        why, waits = "start", backoff_delays(self._random, first_s=0.2, most_s=_ABSENT_S)
         while True:
             try:
                 self._metrics.relists.labels(self.watched.resource, why).inc()
@@ -119,7 +119,7 @@ class Sync:
                 version = await self._publish_list()
                 self._listed = True
                 self.watched.published.set()
-                waits = delays(self._random, first_s=0.2, most_s=_ABSENT_S)
+                waits = backoff_delays(self._random, first_s=0.2, most_s=_ABSENT_S)
                 why = await self._publish_changes(version)
             except (ApiUnreachableError, ApiStatusError, UndecodableError) as error:
                 why = "error"

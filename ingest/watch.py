@@ -23,9 +23,9 @@ from ingest.watched import Watched
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
 from tidegate.kinds.decode import Bookmark, Page, decode, decode_list
 from tidegate.kinds.meta import Status
-from tidegate.kube.answers import accepted
+from tidegate.kube.answers import checked_body
 from tidegate.kube.ports import KubernetesApi
-from tidegate.service.backoff import delays
+from tidegate.service.backoff import backoff_delays
 from tidegate.service.logs import get_log
 
 _LASTING_S = 1.0
@@ -78,7 +78,7 @@ async def pages(api: KubernetesApi, watched: Watched, pace: Pace) -> AsyncGenera
         query = {"limit": str(pace.page_max), **watched.select}
         query |= {"continue": token} if token else {}
         answer = await api.request("GET", watched.path, query=query)
-        body = accepted(answer, HTTPStatus.OK)
+        body = checked_body(answer, HTTPStatus.OK)
         page = decode_list(body, watched.kind, watched.noted_listed)
         yield page
         token = page.next
@@ -169,7 +169,7 @@ class Watch:
         self._broken = True
 
     def _waits(self) -> Iterator[float]:
-        return delays(self._random, first_s=0.1, most_s=_BACKOFF_MOST_S)
+        return backoff_delays(self._random, first_s=0.1, most_s=_BACKOFF_MOST_S)
 
 
 class Changes:

@@ -25,12 +25,12 @@ from store.schema.migrate import check, upgrade
 from store.snapshots import SqlSnapshots
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.ports import Ledger
-from tidegate.bus.streams import Streams, user_of
+from tidegate.bus.streams import StreamOptions, nats_user
 from tidegate.errors import BusUnreachableError
 from tidegate.model.policy import Policy
-from tidegate.service.backoff import delays
+from tidegate.service.backoff import backoff_delays
 from tidegate.service.config.configuration import Configuration, read_configuration
-from tidegate.service.holder import take_place
+from tidegate.service.holder import lock_holder_file
 from tidegate.service.logs import get_log, log_refusal
 from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings
@@ -46,16 +46,16 @@ async def scheduler(service: Service, settings: Settings) -> None:
     refuse_shared(settings.partition, configured.policy)
     for warning in configured.warnings:
         get_log("configuration").warning(warning)
-    async with _bus(service, settings) as bus, measured(bus.reach, service.registry):
+    async with _bus(service, settings) as bus, measured(bus.events_retention, service.registry):
         await _ensure(bus, settings, service)
         status = Status(service.registry, configured.local_queue_metrics)
         _register_gauges(service.registry, status, configured)
-        service.health.live_if("turns", status.stuck)
-        service.health.ready_if("scheduler", status.not_ready)
-        service.health.ready_if("bus", bus.fault)
+        service.health.add_liveness_check("turns", status.stuck)
+        service.health.add_readiness_check("scheduler", status.not_ready)
+        service.health.add_readiness_check("bus", bus.fault)
         with (
             _opened(settings) as (ledger, snapshots),
-            take_place(settings.holder_file, service.session) as holder,
+            lock_holder_file(settings.holder_file, service.session) as holder,
         ):
             deps = Dependencies(
                 observation_reader=bus.observation_reader(),
@@ -74,7 +74,7 @@ async def scheduler(service: Service, settings: Settings) -> None:
                 traces=Traces(service.tracing),
                 software=f"tidegate {version('tidegate')}",
                 partition=settings.partition,
-                tell=bus.store,
+                tell=bus.publish,
                 members={name: bus.observation_reader(name) for name in settings.member_clusters},
             )
             await schedule(deps, service.stopping, service.random)
@@ -84,20 +84,20 @@ def _bus(service: Service, settings: Settings) -> AbstractAsyncContextManager[Na
     return open_bus(
         settings.bus_url(),
         cluster=settings.cluster,
-        name=user_of(service.name, settings.partition),
+        name=nats_user(service.name, settings.partition),
         credentials=settings.nats_credentials,
         ca=settings.nats_ca,
         partition=settings.partition,
-        refused=log_refusal,
+        on_refused=log_refusal,
     )
 
 
 async def _ensure(bus: NatsBus, settings: Settings, service: Service) -> None:
     """Make the streams, for as long as NATS has no quorum to do so."""
-    waits = delays(service.random, first_s=0.2, most_s=5.0)
+    waits = backoff_delays(service.random, first_s=0.2, most_s=5.0)
     while True:
         try:
-            return await bus.ensure(_streams(settings), settings.member_clusters)
+            return await bus.ensure_streams(_streams(settings), settings.member_clusters)
         except BusUnreachableError as error:
             get_log("bus").warning("the streams cannot be made yet", why=str(error))
             await asyncio.sleep(next(waits))
@@ -138,8 +138,8 @@ def _policy(settings: Settings, configured: Configuration) -> Policy:
     )
 
 
-def _streams(settings: Settings) -> Streams:
-    return Streams(
+def _streams(settings: Settings) -> StreamOptions:
+    return StreamOptions(
         replicas=settings.replicas,
         observations_bytes=settings.observations_bytes,
         events_bytes=settings.events_bytes,

@@ -46,7 +46,7 @@ async def learn(register: Register | None) -> Bound:
         return Bound()
     for _ in range(POLLS):
         if uid := await register.read(CLUSTER):
-            return Bound(uid, await register.made())
+            return Bound(uid, await register.created_at())
         await asyncio.sleep(POLL_S)
     raise BusUnreachableError("No ingest has reported yet which cluster it observes: start one.")
 
@@ -80,7 +80,7 @@ async def newest_own(deps: Dependencies, head: Entry, last: int, counts: Positio
     """
     seq, then = min(last, head.seq), ""
     while seq > 0 and then != _OPENED:
-        stands = await deps.event_publisher.held(counts, seq)
+        stands = await deps.event_publisher.message_at(counts, seq)
         row = await deps.run_sync(_reading(deps, seq))
         if stands is None or (stands.seq, stands.hash) == (seq, row.hash):
             return seq
@@ -101,7 +101,7 @@ async def is_tail(
     """
     unknown = False
     for seq in range(head.seq + 1, last + 1):
-        stands = await deps.event_publisher.held(counts, seq)
+        stands = await deps.event_publisher.message_at(counts, seq)
         if stands is None:
             unknown = True
         elif _follows(head, stands) or (

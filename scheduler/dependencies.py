@@ -15,7 +15,7 @@ from scheduler.poison import Poison
 from tidegate.bus.ports import EventPublisher, Ledger, ObservationReader, Register
 from tidegate.contracts.entry import Snapshot
 from tidegate.model.policy import Policy
-from tidegate.service.holder import Holder
+from tidegate.service.holder import LeaseHolder
 
 Result = TypeVar("Result")
 
@@ -78,7 +78,7 @@ class Dependencies:
     run_sync: RunSync
     status: Status
     cluster: str
-    holder: Holder  # our identity among schedulers
+    holder: LeaseHolder  # our identity among schedulers
     new_ledger_id: Callable[[], str]
     policy: Policy
     pace: Pace

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 import msgspec
 from prometheus_client import CollectorRegistry, Gauge
 
-from tidegate.bus.reach import Reach
+from tidegate.bus.reach import EventsRetention
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened
 from tidegate.errors import LedgerUnreachableError, TidegateError
@@ -87,7 +87,7 @@ class ReachGauges:
         )
         self._short = False
 
-    def tell(self, reach: Reach | None) -> None:
+    def tell(self, reach: EventsRetention | None) -> None:
         """Note what was measured, and log it once when EVENTS begins to hold less."""
         bytes_wanted = 0 if reach is None else reach.bytes_wanted()
         self._span.set(0 if reach is None else reach.span_s)
@@ -101,7 +101,7 @@ class ReachGauges:
 
 @asynccontextmanager
 async def measured(
-    ask: Callable[[], Awaitable[Reach | None]], registry: CollectorRegistry
+    ask: Callable[[], Awaitable[EventsRetention | None]], registry: CollectorRegistry
 ) -> AsyncGenerator[None]:
     """Measure once a minute while the context is open."""
     task = asyncio.create_task(_measure(ask, ReachGauges(registry)))
@@ -111,7 +111,9 @@ async def measured(
         task.cancel()
 
 
-async def _measure(ask: Callable[[], Awaitable[Reach | None]], gauges: ReachGauges) -> None:
+async def _measure(
+    ask: Callable[[], Awaitable[EventsRetention | None]], gauges: ReachGauges
+) -> None:
     """Measure for ever; without an answer the last figures stay."""
     while True:
         try:

@@ -153,7 +153,7 @@ async def look(leader: LeaderState) -> None:
         now_s = asyncio.get_running_loop().time()
         if now_s - leader.seen_s < leader.deps.pace.look_s:
             return
-        as_left = await leader.deps.event_publisher.last(leader.counts) == (
+        as_left = await leader.deps.event_publisher.last_published(leader.counts) == (
             leader.published,
             leader.counts,
         )
@@ -184,7 +184,7 @@ async def _stand(leader: LeaderState) -> None:
     That is so for a stream made anew, and for one that was emptied. A new ledger starts after the
     old ledger's last published event and adopts its running jobs.
     """
-    last, counts = await leader.deps.event_publisher.last(leader.counts)
+    last, counts = await leader.deps.event_publisher.last_published(leader.counts)
     anew = leader.counts.incarnation not in (0, counts.incarnation) or leader.head.seq == 0
     tail = await _tail_of_new(leader, last, counts) if anew else None
     if tail is not None:
@@ -239,7 +239,7 @@ async def _tail_of_new(
     deps, head, ledger_id = leader.deps, leader.head, leader.state.ledger_id
     if leader.stood or last <= 0 or head.seq == 0:
         return None
-    newest = await deps.event_publisher.held(counts, last)
+    newest = await deps.event_publisher.message_at(counts, last)
     if newest is None or newest.ledger_id != ledger_id or newest.seq <= head.seq:
         return None
     end = Position(counts.incarnation, last + counts.seq - newest.seq)
@@ -252,18 +252,21 @@ async def _is_filled(leader: LeaderState, last: int, counts: Position) -> bool:
     What was under way to the former one was stored in this one: its fence held there, too.
     """
     deps = leader.deps
-    if not 0 < last <= leader.head.seq or await deps.event_publisher.held(counts, last) is None:
+    if (
+        not 0 < last <= leader.head.seq
+        or await deps.event_publisher.message_at(counts, last) is None
+    ):
         return False
     if await newest_own(deps, leader.head, last, counts) != last:
         return False
-    return last - await deps.event_publisher.count() <= await _window(leader)
+    return last - await deps.event_publisher.message_count() <= await _window(leader)
 
 
 async def _is_emptied(leader: LeaderState, last: int) -> bool:
     """Return whether EVENTS lost messages since the last look, before they had expired."""
     if not 0 < last <= leader.head.seq:
         return False
-    backlog, since = await leader.deps.event_publisher.count(), max(0, last - leader.seen)
+    backlog, since = await leader.deps.event_publisher.message_count(), max(0, last - leader.seen)
     return backlog <= since and await _window(leader) < last - backlog
 
 

@@ -85,8 +85,8 @@ async def begin(members: Members, deps: Dependencies) -> None:
     """
     for member in members.by_name.values():
         if member.accepted == Position():
-            member.accepted = await member.inbox.beginning()
-            await member.inbox.ask_resync("nothing has been read yet")
+            member.accepted = await member.inbox.start_position()
+            await member.inbox.request_resync("nothing has been read yet")
             deps.status.resyncs.inc()
 
 

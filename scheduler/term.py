@@ -30,7 +30,7 @@ from tidegate.errors import (
     TidegateError,
     TurnHangsError,
 )
-from tidegate.service.backoff import delays
+from tidegate.service.backoff import backoff_delays
 from tidegate.service.logs import get_log
 
 _log = get_log("term")
@@ -85,14 +85,14 @@ async def schedule(deps: Dependencies, stopping: asyncio.Event, random: Random) 
 
 async def _bury(deps: Dependencies) -> None:
     """Give up the lease of our dead predecessor, in its name."""
-    lead, predecessor = deps.ledger.lead, deps.holder.predecessor
+    lead, predecessor = deps.ledger.begin_term, deps.holder.predecessor
     if predecessor:
         with suppress(*PASSING):  # it runs out by itself
             await deps.run_sync(lambda: lead(predecessor, 0))
 
 
 async def _take(deps: Dependencies) -> Term | None:
-    lead, holder, lease_us = deps.ledger.lead, deps.holder.name, _lease_us(deps)
+    lead, holder, lease_us = deps.ledger.begin_term, deps.holder.name, _lease_us(deps)
     return await deps.run_sync(lambda: lead(holder, lease_us))
 
 
@@ -177,7 +177,7 @@ async def _renewed(
             await renewing
         with suppress(TidegateError, TimeoutError):  # it runs out by itself
             async with asyncio.timeout(deps.pace.lease_s):
-                await deps.run_sync(lambda: deps.ledger.renew(term.epoch, 0))
+                await deps.run_sync(lambda: deps.ledger.renew_term(term.epoch, 0))
 
 
 async def _renew(deps: Dependencies, term: Term) -> TidegateError:
@@ -194,7 +194,7 @@ async def _renew(deps: Dependencies, term: Term) -> TidegateError:
         if rounds >= HANGING_ROUNDS:
             return TurnHangsError(f"no turn ended for {rounds * deps.pace.lease_s / 3:.0f} s")
         try:
-            await deps.run_sync(lambda: deps.ledger.renew(term.epoch, _lease_us(deps)))
+            await deps.run_sync(lambda: deps.ledger.renew_term(term.epoch, _lease_us(deps)))
         except FencedError as error:
             return error
         except TidegateError as error:
@@ -206,7 +206,7 @@ def _lease_us(deps: Dependencies) -> int:
 
 
 def _waits(deps: Dependencies, random: Random) -> Iterator[float]:
-    return delays(random, deps.pace.retry_s, deps.pace.retry_s_max)
+    return backoff_delays(random, deps.pace.retry_s, deps.pace.retry_s_max)
 
 
 async def _pause(stopping: asyncio.Event, pause_s: float) -> None:

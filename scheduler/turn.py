@@ -58,7 +58,7 @@ async def first_turn(leader: LeaderState) -> int:
     if leader.head.seq == 0:
         bound = await learn(register)
     if leader.accepted == Position():
-        leader.accepted = await leader.deps.observation_reader.beginning()
+        leader.accepted = await leader.deps.observation_reader.start_position()
         await _ask(leader, OWN, "nothing has been read yet")
     elif leader.deps.partition or leader.state.objects.elsewhere:
         await _ask(leader, OWN, "which jobs other partitions had is not remembered")
@@ -125,7 +125,7 @@ async def _taken(leader: LeaderState, batches: Sequence[Batch]) -> int:
 
 
 async def _ask(leader: LeaderState, cluster: str, reason: str) -> None:
-    await _inbox(leader, cluster).ask_resync(reason)
+    await _inbox(leader, cluster).request_resync(reason)
     leader.deps.status.resyncs.inc()
 
 
@@ -180,9 +180,9 @@ async def _purge(leader: LeaderState, cluster: str, position: Position) -> bool:
     """
     try:
         if cluster == OWN:
-            lowest = leader.deps.ledger.lowest
+            lowest = leader.deps.ledger.purge_limit
             position = await leader.deps.run_sync(lambda: lowest(leader.committed))
-        await _inbox(leader, cluster).forget(position)
+        await _inbox(leader, cluster).purge_through(position)
     except (BusRefusedError, BusUnreachableError):
         if cluster == OWN:
             raise

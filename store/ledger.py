@@ -84,14 +84,14 @@ class SqlLedger:
         self._history = History(lambda: selecting(engine), partition)
         self._ahead = PartitionsAhead(engine, partition_events)
 
-    def lead(self, holder: str, lease_us: int) -> Term | None:
-        """See ``tidegate.bus.ports.Ledger.lead``; the first to lead opens the partition."""
+    def begin_term(self, holder: str, lease_us: int) -> Term | None:
+        """See ``tidegate.bus.ports.Ledger.begin_term``; the first to lead opens the partition."""
         with transaction(self._engine, begin_at_once=True) as conn:
             open_partition(conn, self._partition)
             return _take_term(conn, self._partition, holder, now=self._now(), lease_us=lease_us)
 
-    def renew(self, epoch: int, lease_us: int) -> None:
-        """See ``tidegate.bus.ports.Ledger.renew``."""
+    def renew_term(self, epoch: int, lease_us: int) -> None:
+        """See ``tidegate.bus.ports.Ledger.renew_term``."""
         with transaction(self._engine) as conn:
             _prolong(conn, self._partition, epoch, now=self._now(), lease_us=lease_us)
 
@@ -117,8 +117,8 @@ class SqlLedger:
             if self._reports and entries:
                 project(conn, entries, entries[0].at_us if before_us is None else before_us)
 
-    def lowest(self, position: Position) -> Position:
-        """See ``tidegate.bus.ports.Ledger.lowest``."""
+    def purge_limit(self, position: Position) -> Position:
+        """See ``tidegate.bus.ports.Ledger.purge_limit``."""
         with reading(self._engine) as conn:
             others = _others(conn, self._partition, now=self._now())
         if any(other.incarnation != position.incarnation for other in others):

@@ -19,7 +19,7 @@ from contextlib import aclosing, asynccontextmanager, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from tidegate.bus.catchup import Past, merged, seamless
+from tidegate.bus.catchup import LedgerReader, catchup_entries, merge_partitions
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry
@@ -119,10 +119,12 @@ async def subscribe(  # noqa: PLR0913 - each narrows the events
         async with _bus(url, cluster=cluster, credentials=credentials, ca=ca) as bus:
             numbers = (partition,) if partition is not None else await _partitions(bus)
             histories = [
-                seamless(bus.feed(partition=number), past_of(number), _after(since, number))
+                catchup_entries(
+                    bus.event_feed(partition=number), past_of(number), _after(since, number)
+                )
                 for number in numbers
             ]
-            async with aclosing(merged(histories)) as entries:
+            async with aclosing(merge_partitions(histories)) as entries:
                 async for entry in entries:
                     if wish.takes(entry):
                         yield LedgerEvent(entry.seq, decode(entry.payload), entry)
@@ -140,7 +142,7 @@ async def newest(
         BusUnreachableError: no connection, or no answer.
     """
     async with _bus(url, cluster=cluster, credentials=credentials, ca=ca) as bus:
-        _, seq = await bus.feed(partition=partition).newest()
+        _, seq = await bus.event_feed(partition=partition).newest()
         return seq
 
 
@@ -154,7 +156,7 @@ async def positions(
     """
     async with _bus(url, cluster=cluster, credentials=credentials, ca=ca) as bus:
         numbers = await _partitions(bus)
-        return {number: (await bus.feed(partition=number).newest())[1] for number in numbers}
+        return {number: (await bus.event_feed(partition=number).newest())[1] for number in numbers}
 
 
 async def _partitions(bus: NatsBus) -> tuple[int, ...]:
@@ -186,7 +188,7 @@ async def _bus(url: str, *, cluster: str, credentials: str, ca: str) -> AsyncGen
 
 
 @contextmanager
-def _opened(ledger: str) -> Generator[Callable[[int], Past | None]]:
+def _opened(ledger: str) -> Generator[Callable[[int], LedgerReader | None]]:
     """Lend what gives the ledger of each partition."""
     if not ledger:
         yield lambda _partition: None

@@ -30,7 +30,7 @@ from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds import names
 from tidegate.model.clusters import PLACEABLE, cluster_of
 from tidegate.model.texts import is_name
-from tidegate.service.backoff import delays
+from tidegate.service.backoff import backoff_delays
 from tidegate.service.logs import get_log
 
 BUSY_S = 30.0
@@ -58,7 +58,10 @@ class Copier:
     async def carry_out(self, order: CopyOrder, superseded: Callable[[], bool]) -> None:
         """Make or remove the copy, or report why that cannot be, or give way."""
         loop = asyncio.get_running_loop()
-        until, waits = loop.time() + self.busy_s, delays(self.random, first_s=0.05, most_s=2.0)
+        until, waits = (
+            loop.time() + self.busy_s,
+            backoff_delays(self.random, first_s=0.05, most_s=2.0),
+        )
         while not superseded():
             try:
                 step = await self._carried(order)

@@ -25,7 +25,7 @@ from tidegate.jobs.placed.body import status_patch
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.model.clusters import AT
 from tidegate.model.ids import ObjectRef
-from tidegate.service.backoff import delays
+from tidegate.service.backoff import backoff_delays
 from tidegate.service.logs import get_log
 
 WRITES_PER_S = 50.0
@@ -95,7 +95,7 @@ class CopyStatuses:
 
     async def run(self) -> None:
         """Write for ever."""
-        waits = delays(self._random, first_s=0.1, most_s=10.0)
+        waits = backoff_delays(self._random, first_s=0.1, most_s=10.0)
         while True:
             job = await self._next()
             try:
@@ -107,7 +107,7 @@ class CopyStatuses:
             except Exception as error:  # noqa: BLE001 - of one object: the others go on
                 self._give_up(job, error)
             else:
-                waits = delays(self._random, first_s=0.1, most_s=10.0)
+                waits = backoff_delays(self._random, first_s=0.1, most_s=10.0)
 
     def _report(self, event: CopyReported) -> None:
         job = _home_of(event)

@@ -50,7 +50,7 @@ from tidegate.jobs.pods import pod, pod_group
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds import names
 from tidegate.kinds.decode import said
-from tidegate.service.backoff import delays
+from tidegate.service.backoff import backoff_delays
 from tidegate.service.logs import get_log
 
 _log = get_log("apply")
@@ -284,7 +284,7 @@ class Applier:
         return 0.0 if began is None else asyncio.get_running_loop().time() - began
 
     def _waits(self) -> Iterator[float]:
-        return delays(self.random, self.patience.first_s, self.patience.most_s)
+        return backoff_delays(self.random, self.patience.first_s, self.patience.most_s)
 
     def _count(self, order: JobOrder, outcome: str) -> None:
         self.metrics.orders.labels(type(order).__name__, outcome).inc()

@@ -23,8 +23,8 @@ from tidegate.contracts.decisions import DecisionEvent, QuotaReleased
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent, WorkloadFinished, WorkloadRemoved
 from tidegate.errors import BusUnreachableError, UndecodableError
-from tidegate.service.backoff import delays
-from tidegate.service.lease import keep
+from tidegate.service.backoff import backoff_delays
+from tidegate.service.lease import maintain_lease
 from tidegate.service.logs import get_log
 
 _POLL_S = 0.02
@@ -86,7 +86,7 @@ class Consumer:
 
     async def read(self) -> None:
         """Follow EVENTS for ever."""
-        waits = delays(self._random, first_s=0.2, most_s=10.0)
+        waits = backoff_delays(self._random, first_s=0.2, most_s=10.0)
         while True:
             try:
                 await self._follow()
@@ -228,7 +228,7 @@ class Session:
     async def run(self) -> None:
         """Work until cancelled; the lease is released at the end."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(keep(self.lease, self.lease_s, self.consumer.activate))
+            tasks.create_task(maintain_lease(self.lease, self.lease_s, self.consumer.activate))
             tasks.create_task(self.consumer.read())
             tasks.create_task(self.consumer.subscriber.run())
             for _ in range(self.workers):

@@ -18,9 +18,9 @@ from tidegate.contracts.subjects import observed
 from tidegate.errors import BusUnreachableError
 from tidegate.jobs.kind import Refusal
 from tidegate.model.clusters import local
-from tidegate.service.backoff import delays
+from tidegate.service.backoff import backoff_delays
 from tidegate.service.logs import get_log
-from tidegate.service.tracing import OFF, Tracing, spanned
+from tidegate.service.tracing import OFF, Tracing, traced_span
 
 ACTUATION = "actuation"
 """Stands where an object's resource stands in the subject of a report."""
@@ -72,7 +72,7 @@ class Reporter:
         subject = observed(self._cluster, ACTUATION, job.namespace, job.name)
         self._sent += 1
         message_id = f"{self._session}:{self._sent}"
-        for wait_s in delays(self._random, first_s=0.2, most_s=5.0):
+        for wait_s in backoff_delays(self._random, first_s=0.2, most_s=5.0):
             try:
                 await self._port.publish(subject, encode(report), message_id)
             except BusUnreachableError:
@@ -111,7 +111,7 @@ class Traces:
         }
         parent = self._read.pop((order.ledger_id, order.seq), "")
         name = f"carry out {type(order).__name__}"
-        with spanned(self._tracing, name, job.uid, parent, about):
+        with traced_span(self._tracing, name, job.uid, parent, about):
             yield
 
 

@@ -27,7 +27,7 @@ from tidegate.contracts.fact_kinds.strays import StrayReported
 from tidegate.contracts.facts import FactEvent
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.jobs.kind import Object
-from tidegate.service.backoff import delays
+from tidegate.service.backoff import backoff_delays
 from tidegate.service.logs import get_log
 
 WAITING_MAX = 16
@@ -147,7 +147,7 @@ class EventRecorder:
                 await self._pace.rest(asyncio.get_running_loop().time() - since_s)
 
     async def _create(self, writer: Writer, event: Object) -> None:
-        waits = delays(self._random, first_s=0.2, most_s=5.0)
+        waits = backoff_delays(self._random, first_s=0.2, most_s=5.0)
         for _ in range(TRIES_MAX):
             try:
                 await writer.event(event)

@@ -165,7 +165,9 @@ def _appending_cpu_s(path: Path, turns: Sequence[list[Entry]]) -> float:
     try:
         migrate.upgrade(engine)
         ledger = SqlLedger(engine)
-        assert ledger.lead("bench", 3_600_000_000) is not None, "no other process has this file"
+        assert ledger.begin_term("bench", 3_600_000_000) is not None, (
+            "no other process has this file"
+        )
         began_s = time.process_time()
         for entries in turns:
             ledger.append(1, entries[0].seq - 1, entries, Positions())

@@ -44,7 +44,9 @@ def measure(ledger: str, workloads: int, until: float) -> Iterator[Figure]:
 def _fill(ledger: str, workloads: int, until: float) -> Figure:
     with opened(ledger) as engine:
         sql_ledger, watch, count = SqlLedger(engine), Watch(), 0
-        assert sql_ledger.lead("bench", LEASE_US) is not None, "another bench holds this ledger"
+        assert sql_ledger.begin_term("bench", LEASE_US) is not None, (
+            "another bench holds this ledger"
+        )
         with engine.connect() as conn:
             server_s = server_cpu_s(conn)
         for entries in history(workloads, 500):

@@ -11,7 +11,7 @@ from nats.aio.client import Client
 from bench.pipeline.player import Course
 from tidegate.bus.jetstream.wire.reader import Delivered, StreamReader
 from tidegate.bus.jetstream.wire.requests import JetStream
-from tidegate.bus.streams import names_of
+from tidegate.bus.streams import stream_names
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import StartOrdered
 from tidegate.contracts.entry import Position
@@ -36,7 +36,7 @@ async def note(nats_url: str, after: Sequence[Position], courses: Mapping[str, C
     async with _connected(nats_url) as js:
         for number, begun in enumerate(after):
             at, end = begun, await _end(js, number)
-            reader = StreamReader(js, names_of(CLUSTER, number).events)
+            reader = StreamReader(js, stream_names(CLUSTER, number).events)
             while at.seq < end.seq:
                 rows = await reader.read(at, _READ_MAX, wait_s=1.0)
                 for message in rows:
@@ -59,7 +59,7 @@ def _note(message: Delivered, jobs: dict[str, str], courses: Mapping[str, Course
 
 
 async def _end(js: JetStream, partition: int) -> Position:
-    stream_info = await js.existing(names_of(CLUSTER, partition).events)
+    stream_info = await js.existing_stream(stream_names(CLUSTER, partition).events)
     return Position(stream_info.incarnation, stream_info.state.last_seq)
 
 

@@ -42,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
         migrate.upgrade(str(file))
         with opened(str(file)) as engine, ExitStack() as stack:
             ledger = SqlLedger(engine)
-            assert ledger.lead("bench", 0) is not None
+            assert ledger.begin_term("bench", 0) is not None
             turns = history(WORKLOADS, TURN, QUEUES)
             for entries in islice(turns, 2 * QUEUES):
                 ledger.append(1, entries[0].seq - 1, entries, Positions())

@@ -12,11 +12,11 @@ from itertools import islice
 from random import Random
 from typing import NamedTuple
 
-from tidegate.bus.ports import BodyKeeper
+from tidegate.bus.ports import BodyWriter
 from tidegate.contracts.subjects import NAMESPACE_BODIES_BYTES_MAX
 from tidegate.errors import BusUnreachableError, OutOfSpaceError
 from tidegate.jobs.placed.body import digest_of
-from tidegate.service.backoff import delays
+from tidegate.service.backoff import backoff_delays
 from tidegate.service.logs import get_log
 
 TRIES, REST_S = 3, 30.0
@@ -38,7 +38,7 @@ class _Held(NamedTuple):
 class Bodies:
     """The stored bodies of one process's jobs, by uid."""
 
-    def __init__(self, keeper: BodyKeeper, random: Random) -> None:
+    def __init__(self, keeper: BodyWriter, random: Random) -> None:
         self._keeper, self._random = keeper, random
         self._held = dict[str, _Held]()
         self._bytes = Counter[str]()  # by namespace
@@ -100,12 +100,12 @@ class Bodies:
         loop = asyncio.get_running_loop()
         if digest not in self._unkept or loop.time() < self._rests_until:
             return
-        for wait_s in islice(delays(self._random, first_s=0.2, most_s=5.0), TRIES):
+        for wait_s in islice(backoff_delays(self._random, first_s=0.2, most_s=5.0), TRIES):
             body = self._unkept.get(digest)
             if body is None:
                 return  # it ended meanwhile
             try:
-                await self._keeper.keep(digest, body)
+                await self._keeper.put(digest, body)
             except BusUnreachableError as error:
                 _log.warning("a body cannot be stored", digest=digest, error=str(error))
                 await asyncio.sleep(wait_s)
@@ -127,7 +127,7 @@ class Bodies:
                 continue  # a job has it again
             del self._over[digest]
             try:
-                await self._keeper.drop(digest)
+                await self._keeper.delete(digest)
             except BusUnreachableError as error:
                 _log.warning("a body cannot be dropped", digest=digest, error=str(error))
                 self._drops_rest_until = loop.time() + REST_S  # it may be refused, and storing not

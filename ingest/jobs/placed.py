@@ -16,7 +16,7 @@ import msgspec
 from ingest.jobs.bodies import Bodies
 from ingest.jobs.ownership import ResourceObservation
 from ingest.watched import Watched
-from tidegate.bus.ports import BodyKeeper
+from tidegate.bus.ports import BodyWriter
 from tidegate.contracts.observations import JobObserved
 from tidegate.contracts.observed.clusters import STATUS_BYTES_MAX, CopySeen
 from tidegate.errors import NotSupportedError, TidegateError, UndecodableError
@@ -45,7 +45,7 @@ class _Body(msgspec.Struct, frozen=True):
 class PlacedJobs:
     """Bodies and copies of one process's watches, by uid."""
 
-    def __init__(self, keeper: BodyKeeper, random: Random) -> None:
+    def __init__(self, keeper: BodyWriter, random: Random) -> None:
         self.stored = Bodies(keeper, random)
         self._resources = dict[str, str]()  # of those that are known here at all
         self._bodies = dict[str, _Body]()

@@ -72,7 +72,7 @@ class Scene(Stage):
             )
             metrics.kueue.read_model = lambda: projector.read_model
         shows = FanOut(metrics.kueue, shows, CopyStatuses(calls, random, metrics))
-        consumer = Consumer(self.bus.feed(), applier, shows, random, as_read)
+        consumer = Consumer(self.bus.event_feed(), applier, shows, random, as_read)
         bodies = self.bus.bodies()
         consumer.copier = Copier(calls, bodies, reporter, random, metrics, "hub", busy_s=5.0)
         held = self.bus.lease(lease, holder=name, ttl_s=10)

@@ -51,7 +51,7 @@ async def west(*events: Event, body: bytes = BODY, label: str = "true") -> Async
     """Run west's actuator, once these events and the body stand on the bus."""
     scene = Scene()
     accepts(scene, label)
-    await scene.bus.bodies("east").keep(digest_of(body), body)
+    await scene.bus.bodies("east").put(digest_of(body), body)
     await scene.write(*events)
     async with alongside(scene.actuator(as_read=member_of_hub("west")).run()):
         yield scene
@@ -123,7 +123,7 @@ def test_what_is_not_as_it_should_be_makes_no_copy(name: str) -> None:
 def test_a_body_that_its_digest_does_not_name_makes_no_copy() -> None:
     async def run() -> None:
         async with west(label="true") as scene:
-            await scene.bus.bodies("east").keep(digest_of(BODY), BODY.replace(b"train", b"evil!"))
+            await scene.bus.bodies("east").put(digest_of(BODY), BODY.replace(b"train", b"evil!"))
             await scene.write(ordered())
             assert (await scene.hear(ActuationReported)).reason == "BodyMissing"
             assert jobs_of(scene) == []

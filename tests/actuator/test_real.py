@@ -49,7 +49,7 @@ class Real:
         port = self._bus.observation_publisher()
         reporter = Reporter(port, cluster="local", session="a", random=random, metrics=metrics)
         applier = Applier(Calls(self._api, metrics), reporter, random, metrics)
-        consumer = Consumer(self._bus.feed(), applier, FanOut(), random)
+        consumer = Consumer(self._bus.event_feed(), applier, FanOut(), random)
         return Session(consumer, self._bus.lease("a", holder="a"), 10, 4)
 
     async def make(self, obj: Object) -> tuple[Object, ObjectRef]:

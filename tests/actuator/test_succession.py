@@ -10,7 +10,7 @@ from tests.parts.stage import JOBS, alongside, eventually, job
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.facts import JobStateReported, WorkloadRemoved
 from tidegate.contracts.observations import JobState
-from tidegate.service.lease import keep
+from tidegate.service.lease import maintain_lease
 
 
 class Scripted:
@@ -19,7 +19,7 @@ class Scripted:
     def __init__(self, answers: str) -> None:
         self._answers = list(answers)
 
-    async def hold(self) -> bool:
+    async def try_acquire_or_renew(self) -> bool:
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
         return answer == "y"
 
@@ -69,7 +69,7 @@ def test_of_two_actuators_one_works_and_the_other_takes_over() -> None:
 def test_a_renewal_that_fails_once_costs_nothing() -> None:
     async def run() -> None:
         outcomes = list[bool]()
-        async with alongside(keep(Scripted("yyny"), 12, outcomes.append)):
+        async with alongside(maintain_lease(Scripted("yyny"), 12, outcomes.append)):
             await asyncio.sleep(60)
             assert outcomes == [True]
 
@@ -79,7 +79,7 @@ def test_a_renewal_that_fails_once_costs_nothing() -> None:
 def test_a_lease_that_cannot_be_renewed_is_given_up_before_it_runs_out() -> None:
     async def run() -> None:
         outcomes = list[bool]()
-        async with alongside(keep(Scripted("yn"), 12, outcomes.append)):
+        async with alongside(maintain_lease(Scripted("yn"), 12, outcomes.append)):
             await eventually(lambda: outcomes == [True, False], within_s=12)
 
     run_virtually(run())

@@ -27,7 +27,7 @@ class Waiting:
 
 
 def ask(client: Waiting) -> Coroutine[Any, Any, msgspec.Raw]:
-    return JetStream(cast("Client", client)).ask("INFO", {}, msgspec.Raw)
+    return JetStream(cast("Client", client)).request("INFO", {}, msgspec.Raw)
 
 
 async def asking() -> tuple[Waiting, asyncio.Task[msgspec.Raw]]:

@@ -17,11 +17,11 @@ from store.ledger import SqlLedger
 from store.schema.migrate import upgrade
 from tests.bus.worlds import NAMES, entries
 from tests.parts.drawn import drawn
-from tidegate.bus.catchup import PAGE_ROWS, seamless
+from tidegate.bus.catchup import PAGE_ROWS, catchup_entries
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.wire.requests import JetStream
-from tidegate.bus.streams import Streams
+from tidegate.bus.streams import StreamOptions
 from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.entry import Entry, Position, Positions, Published
 from tidegate.contracts.facts import TimePassed
@@ -62,7 +62,7 @@ class Torn:
 
 
 async def heard(feed: Torn, past: Shelf | None, after: int | None) -> list[Entry]:
-    async with aclosing(seamless(feed, past, after)) as actual_entries:
+    async with aclosing(catchup_entries(feed, past, after)) as actual_entries:
         return [entry async for entry in actual_entries]
 
 
@@ -114,7 +114,7 @@ async def test_a_purged_stream_and_its_ledger_are_one(tmp_path: Path) -> None:
         embedded_server(tmp_path / "nats") as url,
         open_bus(url, cluster="local", name="test") as bus,
     ):
-        await bus.ensure(Streams())
+        await bus.ensure_streams(StreamOptions())
         with made(file) as ledger:
             append(ledger, rows[:30])
             await publish(bus, rows[:30])
@@ -137,7 +137,7 @@ async def test_without_a_ledger_a_purged_stream_says_what_is_missing(tmp_path: P
         embedded_server(tmp_path / "nats") as url,
         open_bus(url, cluster="local", name="test") as bus,
     ):
-        await bus.ensure(Streams())
+        await bus.ensure_streams(StreamOptions())
         await publish(bus, rows)
         await purge(url, 21)
         with pytest.raises(MissedEventsError, match="Expected event 5, found event 21"):
@@ -159,7 +159,7 @@ def made(file: Path) -> Generator[SqlLedger]:
     engine = open_engine(str(file))
     upgrade(engine)
     ledger = SqlLedger(engine)
-    ledger.lead("a", 0)
+    ledger.begin_term("a", 0)
     yield ledger
     engine.dispose()
 
@@ -169,12 +169,12 @@ def append(ledger: SqlLedger, rows: Sequence[Entry]) -> None:
 
 
 async def publish(bus: NatsBus, rows: Sequence[Entry]) -> None:
-    _, counts = await bus.event_publisher().last(Position())
+    _, counts = await bus.event_publisher().last_published(Position())
     await bus.event_publisher().publish("led", counts, rows)
 
 
 async def purge(url: str, below: int) -> None:
     client = Client()
     await client.connect(url)
-    await JetStream(client).purge(NAMES.events, below)
+    await JetStream(client).purge_below(NAMES.events, below)
     await client.close()

@@ -11,7 +11,7 @@ import pytest
 from tests.bus.worlds import entries, read_all, tell, texts
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
-from tidegate.bus.streams import Streams, names_of
+from tidegate.bus.streams import StreamOptions, stream_names
 from tidegate.contracts.entry import Position
 from tidegate.contracts.subjects import observed
 from tidegate.errors import NotSupportedError
@@ -27,7 +27,7 @@ async def both(folder: Path) -> AsyncGenerator[tuple[NatsBus, NatsBus], None]:
         open_bus(url, cluster="other", name="tests") as other,
     ):
         for bus in (local, other):
-            await bus.ensure(Streams())
+            await bus.ensure_streams(StreamOptions())
         yield local, other
 
 
@@ -42,16 +42,16 @@ async def test_each_reads_what_its_own_cluster_observed(tmp_path: Path) -> None:
 
 async def test_each_publishes_its_own_ledger_and_holds_its_own_lease(tmp_path: Path) -> None:
     async with both(tmp_path) as (local, other):
-        _, counts = await local.event_publisher().last(Position())
+        _, counts = await local.event_publisher().last_published(Position())
         await local.event_publisher().publish("led", counts, entries(1, 2))
-        assert await local.feed().newest() == ("led", 2)
-        assert await other.feed().newest() == ("", 0)
-        assert await local.lease("actuator-0", "a").hold()
-        assert await other.lease("actuator-0", "b").hold()
+        assert await local.event_feed().newest() == ("led", 2)
+        assert await other.event_feed().newest() == ("", 0)
+        assert await local.lease("actuator-0", "a").try_acquire_or_renew()
+        assert await other.lease("actuator-0", "b").try_acquire_or_renew()
 
 
 def test_a_partition_has_events_of_its_own_and_shares_the_rest() -> None:
-    first, second = names_of("local"), names_of("local", 2)
+    first, second = stream_names("local"), stream_names("local", 2)
     differing = [
         field
         for field in first.__struct_fields__
@@ -65,4 +65,4 @@ def test_a_partition_has_events_of_its_own_and_shares_the_rest() -> None:
 @pytest.mark.parametrize("name", ["", "Prod", "a.b", "a_b", "-a", "a" * 64, "a b", "*"])
 def test_a_name_that_cannot_stand_in_a_stream_is_refused(name: str) -> None:
     with pytest.raises(NotSupportedError, match="cluster's name"):
-        names_of(name)
+        stream_names(name)

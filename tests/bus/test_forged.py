@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tests.bus.test_events import follow
 from tests.bus.worlds import World, entries, nats_world, said, simulated_world
 from tests.parts.drawn import drawn
-from tidegate.bus.headers import MESSAGE_ID, event_headers, published
+from tidegate.bus.headers import MESSAGE_ID, event_headers, parse_event
 from tidegate.bus.jetstream.connection import NatsBus
 from tidegate.bus.jetstream.keys import LEDGER
 from tidegate.bus.provenance import Provenance
@@ -35,7 +35,7 @@ FORGED = {
 
 
 async def publish(world: World, first: int, last: int, ahead: int = 0) -> None:
-    _, counts = await world.bus.event_publisher().last(Position())
+    _, counts = await world.bus.event_publisher().last_published(Position())
     moved = Position(counts.incarnation, ahead)
     await world.bus.event_publisher().publish("led", moved, TRUE[first - 1 : last])
 
@@ -51,18 +51,18 @@ async def forge(world: World, row: Entry, ledger_id: str = "led") -> None:
 async def test_forged_events_are_delivered_to_no_reader(world: World, how: str) -> None:
     await publish(world, 1, 5)
     await forge(world, FORGED[how])
-    assert await world.bus.feed().newest() == ("led", 5)
+    assert await world.bus.event_feed().newest() == ("led", 5)
     await publish(world, 6, 8, ahead=1)
-    assert await world.bus.feed().newest() == ("led", 8)
-    messages = await follow(world.bus.feed(), 0, 8)
+    assert await world.bus.event_feed().newest() == ("led", 8)
+    messages = await follow(world.bus.event_feed(), 0, 8)
     assert [message.payload for message in messages] == [said(n) for n in range(1, 9)]
-    assert [message.seq for message in await follow(world.bus.feed(), 5, 3)] == [6, 7, 8]
+    assert [message.seq for message in await follow(world.bus.event_feed(), 5, 3)] == [6, 7, 8]
 
 
 @pytest.mark.parametrize("how", FORGED)
 async def test_a_follower_is_not_sent_what_is_forged_meanwhile(world: World, how: str) -> None:
     await publish(world, 1, 5)
-    async with aclosing(world.bus.feed().follow(4)) as following:  # type: ignore[type-var]
+    async with aclosing(world.bus.event_feed().follow(4)) as following:  # type: ignore[type-var]
         numbers = [(await anext(following)).seq]
         await forge(world, FORGED[how])
         await publish(world, 6, 7, ahead=1)
@@ -86,9 +86,9 @@ async def test_another_ledger_than_the_registered_one_cannot_follow_it(served: W
     await publish(served, 1, 5)
     for row in TRUE[:3]:
         await forge(served, row, ledger_id="evil")
-    assert await served.bus.feed().newest() == ("led", 5)
+    assert await served.bus.event_feed().newest() == ("led", 5)
     await publish(served, 6, 6, ahead=3)
-    assert {message.ledger_id for message in await follow(served.bus.feed(), 0, 6)} == {"led"}
+    assert {message.ledger_id for message in await follow(served.bus.event_feed(), 0, 6)} == {"led"}
 
 
 async def test_a_witness_names_the_places_of_forged_events(served: World) -> None:
@@ -104,7 +104,7 @@ async def test_a_witness_names_the_places_of_forged_events(served: World) -> Non
 
 
 def as_published(row: Entry) -> Published:
-    message = published(event_headers("led", row, Position()), row.subject, row.payload.encode())
+    message = parse_event(event_headers("led", row, Position()), row.subject, row.payload.encode())
     assert message is not None
     return message
 
@@ -130,8 +130,8 @@ def test_lies_between_what_is_published_change_nothing_of_it(
     proven = Provenance(lambda _, at: forged.append(at.seq))
     heard = list[int]()
     for place, row in enumerate(stream, 1):
-        heard += [message.seq for message in proven.take(as_published(row), Position(1, place))]
-    proven.end()
+        heard += [message.seq for message in proven.verify(as_published(row), Position(1, place))]
+    proven.reject_suspect()
     assert heard == [row.seq for row in TRUE]
     assert not {place for place, row in enumerate(stream, 1) if row in TRUE} & set(forged)
 
@@ -143,7 +143,7 @@ def test_an_entry_that_follows_though_another_wrote_it_yields_to_what_goes_on() 
     heard = [
         message.hash
         for place, row in enumerate(rows, 1)
-        for message in proven.take(as_published(row), Position(1, place))
+        for message in proven.verify(as_published(row), Position(1, place))
     ]
     assert heard == [row.hash for row in rows]
     assert proven.hash == TRUE[-1].hash

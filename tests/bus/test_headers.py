@@ -12,7 +12,7 @@ from nats.aio.client import Client
 from nats.errors import BadHeaderError
 
 from tests.parts.drawn import drawn
-from tidegate.bus.headers import header_block, headers_of
+from tidegate.bus.headers import header_block, parse_header_block
 from tidegate.bus.jetstream.wire.client import QuickClient
 
 NAMES = st.text(st.sampled_from("abcXYZ019-_~!"), min_size=1, max_size=12)
@@ -51,19 +51,19 @@ def test_a_message_is_sent_as_the_library_sends_it(headers: dict[str, str]) -> N
 def test_headers_are_read_as_they_were_written(headers: dict[str, str]) -> None:
     block = header_block(headers)
     assert block is not None
-    assert headers_of(block.partition(b"\r\n")[2]) == headers
+    assert parse_header_block(block.partition(b"\r\n")[2]) == headers
 
 
 @drawn(100)
 @given(st.lists(st.tuples(NAMES, st.binary(max_size=20)), max_size=8))
 def test_headers_are_read_as_the_library_reads_them(lines: list[tuple[str, bytes]]) -> None:
     block = b"".join(name.encode() + b": " + value + b"\r\n" for name, value in lines)
-    assert headers_of(block) == Library.read(block)
+    assert parse_header_block(block) == Library.read(block)
 
 
 @pytest.mark.parametrize("line", ["", "no header", "two words: a", "näme: a", ": a"])
 def test_what_is_no_header_is_left_out(line: str) -> None:
-    assert headers_of(f"{line}\r\nName:  value \r\n\r\n".encode()) == {"Name": "value"}
+    assert parse_header_block(f"{line}\r\nName:  value \r\n\r\n".encode()) == {"Name": "value"}
 
 
 @pytest.mark.parametrize("value", ["a\r\nForged: b", "a\nb", "a\rb"])

@@ -12,42 +12,46 @@ from tests.parts.nats.connection import Connection
 from tests.parts.nats.server import Server
 from tests.parts.virtual import run_virtually
 from tidegate.bus.jetstream.connection import NatsBus
-from tidegate.bus.streams import Streams
+from tidegate.bus.streams import StreamOptions
 
 pytestmark = pytest.mark.timeout(180)
 
 
 async def test_one_holder_at_a_time(world: World) -> None:
     ours, theirs = world.bus.lease("shard-0", "we"), world.bus.lease("shard-0", "they")
-    assert [await ours.hold(), await theirs.hold(), await ours.hold()] == [True, False, True]
+    assert [
+        await ours.try_acquire_or_renew(),
+        await theirs.try_acquire_or_renew(),
+        await ours.try_acquire_or_renew(),
+    ] == [True, False, True]
 
 
 async def test_another_name_is_another_lease(world: World) -> None:
-    assert await world.bus.lease("shard-0", "we").hold()
-    assert await world.bus.lease("shard-1", "they").hold()
+    assert await world.bus.lease("shard-0", "we").try_acquire_or_renew()
+    assert await world.bus.lease("shard-1", "they").try_acquire_or_renew()
 
 
 async def test_what_is_released_is_free_at_once(world: World) -> None:
     ours, theirs = world.bus.lease("shard-0", "we"), world.bus.lease("shard-0", "they")
-    assert await ours.hold()
+    assert await ours.try_acquire_or_renew()
     await theirs.release()
-    assert not await theirs.hold()
+    assert not await theirs.try_acquire_or_renew()
     await ours.release()
-    assert await theirs.hold()
-    assert not await ours.hold()
+    assert await theirs.try_acquire_or_renew()
+    assert not await ours.try_acquire_or_renew()
 
 
 async def test_the_same_holder_takes_its_lease_up_again_after_a_restart(world: World) -> None:
-    assert await world.bus.lease("shard-0", "we").hold()
-    assert await world.bus.lease("shard-0", "we").hold()
+    assert await world.bus.lease("shard-0", "we").try_acquire_or_renew()
+    assert await world.bus.lease("shard-0", "we").try_acquire_or_renew()
 
 
 async def test_a_silent_holder_loses_its_lease(world: World) -> None:
     ours, theirs = world.bus.lease("s", "we", ttl_s=1), world.bus.lease("s", "they", ttl_s=1)
-    assert await ours.hold()
-    while not await theirs.hold():
+    assert await ours.try_acquire_or_renew()
+    while not await theirs.try_acquire_or_renew():
         await asyncio.sleep(0.05)
-    assert not await ours.hold()
+    assert not await ours.try_acquire_or_renew()
 
 
 @pytest.mark.parametrize("held", [False, True])
@@ -57,16 +61,16 @@ def test_a_holder_that_ends_during_a_renewal_lets_go_of_its_lease(*, held: bool)
     async def story() -> None:
         server = Server(lambda: round(asyncio.get_running_loop().time() * 1_000_000))
         bus = NatsBus(Connection(server, Random(0), lag_s_max=1.0).client, "local")
-        await bus.ensure(Streams())
+        await bus.ensure_streams(StreamOptions())
         ours, theirs = bus.lease("shard-0", "we"), bus.lease("shard-0", "they")
         if held:
-            assert await ours.hold()
+            assert await ours.try_acquire_or_renew()
         leases = server.streams[NAMES.leases]
-        before, renewing = leases.last_seq, asyncio.ensure_future(ours.hold())
+        before, renewing = leases.last_seq, asyncio.ensure_future(ours.try_acquire_or_renew())
         while leases.last_seq == before:
             await asyncio.sleep(0.01)
         renewing.cancel()
         await ours.release()
-        assert await theirs.hold()
+        assert await theirs.try_acquire_or_renew()
 
     run_virtually(story())

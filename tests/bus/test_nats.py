@@ -19,8 +19,8 @@ from tidegate.bus.client import connect
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.jetstream.wire.client import QuickClient
-from tidegate.bus.jetstream.wire.requests import JetStream, Outgoing
-from tidegate.bus.streams import Streams
+from tidegate.bus.jetstream.wire.requests import JetStream, OutgoingMessage
+from tidegate.bus.streams import StreamOptions
 from tidegate.bus.witness import Witness
 from tidegate.contracts.chain import START, digest_of
 from tidegate.contracts.decisions import WorkloadAdmitted
@@ -103,20 +103,20 @@ async def test_readers_and_writers_outlive_a_server_that_is_killed(tmp_path: Pat
         embedded_server(tmp_path) as url,
         open_bus(url, cluster="local", name="tests") as bus,
     ):
-        await bus.ensure(Streams())
+        await bus.ensure_streams(StreamOptions())
         reader, port, publisher = (
             bus.observation_reader(),
             bus.observation_publisher(),
             bus.event_publisher(),
         )
-        _, counts = await publisher.last(Position())
+        _, counts = await publisher.last_published(Position())
         await publisher.publish("led", counts, entries(1, 3))
         await tell(port, "a", "b")
         at = (await read_all(reader, Position(), 2))[-1].at
         server_of(tmp_path).kill()  # and it is started again on the same port
         await tell(port, "c")
         assert texts(await read_all(reader, at, 1)) == ["c"]
-        assert await publisher.last(counts) == (3, counts)
+        assert await publisher.last_published(counts) == (3, counts)
 
 
 async def test_a_stream_that_lost_its_tail_is_made_anew(tmp_path: Path) -> None:
@@ -135,9 +135,9 @@ async def test_a_stream_that_lost_its_tail_is_made_anew(tmp_path: Path) -> None:
 async def test_the_newest_event_is_a_witness_and_a_cloud_event(tmp_path: Path) -> None:
     async with nats_world(tmp_path) as world:
         publisher = world.bus.event_publisher()
-        _, counts = await publisher.last(Position())
+        _, counts = await publisher.last_published(Position())
         await publisher.publish("led", counts, entries(1, 3))
-        newest = await world.js.newest(NAMES.events, "tidegate.local.event.>")
+        newest = await world.js.newest_message(NAMES.events, "tidegate.local.event.>")
     assert newest is not None
     headers = newest.headers or {}
     assert headers["Tidegate-Hash"] == entries(3, 3)[0].hash.hex()
@@ -152,8 +152,8 @@ async def test_a_client_hears_only_what_it_asked_for(tmp_path: Path) -> None:
     requeued = admitted.replace(b"Admitted", b"Requeued")
     async with embedded_server(tmp_path) as url:
         async with open_bus(url, cluster="local", name="tests") as bus:
-            await bus.ensure(Streams())
-            _, counts = await bus.event_publisher().last(Position())
+            await bus.ensure_streams(StreamOptions())
+            _, counts = await bus.event_publisher().last_published(Position())
             actual_entries = list[Entry]()
             for n, kind, text in (
                 (1, "WorkloadRequeued", requeued.decode()),
@@ -174,9 +174,9 @@ async def test_a_client_hears_only_what_it_asked_for(tmp_path: Path) -> None:
 
 async def test_what_belongs_to_no_ledger_is_passed_over(tmp_path: Path) -> None:
     async with nats_world(tmp_path) as world:
-        feed, publisher = world.bus.feed(), world.bus.event_publisher()
-        _, counts = await publisher.last(Position())
-        await world.js.store(Outgoing("tidegate.local.event.X._._._", b"{}", {}))
+        feed, publisher = world.bus.event_feed(), world.bus.event_publisher()
+        _, counts = await publisher.last_published(Position())
+        await world.js.publish(OutgoingMessage("tidegate.local.event.X._._._", b"{}", {}))
         moved = Position(counts.incarnation, 1)
         await publisher.publish("led", moved, entries(1, 1))
         async for message in feed.follow(0):
@@ -189,19 +189,19 @@ async def test_streams_are_changed_to_what_is_wanted_or_refused(tmp_path: Path) 
         embedded_server(tmp_path) as url,
         open_bus(url, cluster="local", name="tests") as bus,
     ):
-        await bus.ensure(Streams())
-        await bus.ensure(Streams(events_bytes=10**6))
+        await bus.ensure_streams(StreamOptions())
+        await bus.ensure_streams(StreamOptions(events_bytes=10**6))
         client = Client()
         await client.connect(url)
         js = JetStream(client)
-        stream_info = await js.info(NAMES.events)
+        stream_info = await js.stream_info(NAMES.events)
         assert stream_info is not None
         assert stream_info.config["max_bytes"] == 10**6
-        await js.ask(f"STREAM.DELETE.{NAMES.events}", {}, msgspec.Raw)
+        await js.request(f"STREAM.DELETE.{NAMES.events}", {}, msgspec.Raw)
         other = {"name": NAMES.events, "subjects": ["tidegate.*.event.>"], "storage": "memory"}
-        await js.ask(f"STREAM.CREATE.{NAMES.events}", other, msgspec.Raw)
+        await js.request(f"STREAM.CREATE.{NAMES.events}", other, msgspec.Raw)
         with pytest.raises(BusRefusedError):
-            await bus.ensure(Streams())
+            await bus.ensure_streams(StreamOptions())
         await client.close()
 
 
@@ -220,7 +220,7 @@ async def test_what_fails_on_one_message_ends_no_reading(tmp_path: Path) -> None
     async with embedded_server(tmp_path) as url:
         client = QuickClient()
         await client.connect(url, error_cb=refuse)
-        await client.take("news", take)
+        await client.subscribe_directly("news", take)
         for data in (b"bad", b"good"):
             await client.publish("news", data)
         await asyncio.wait_for(done.wait(), 10)
@@ -233,7 +233,7 @@ async def test_a_connection_that_the_server_closed_is_made_anew(tmp_path: Path) 
         embedded_server(tmp_path) as url,
         open_bus(url, cluster="local", name="tests", patience_s=5) as bus,
     ):
-        await bus.ensure(Streams())
+        await bus.ensure_streams(StreamOptions())
         outlet, other = bus.observation_publisher(), bus.observation_publisher()
         with pytest.raises(BusUnreachableError):  # "maximum control line exceeded"
             await outlet.publish(f"{OBSERVED}.{'y' * 5_000}", b"a", "s:1")
@@ -255,16 +255,16 @@ async def test_streams_that_are_deleted_are_made_again_by_each_reader_and_publis
 ) -> None:
     async with nats_world(tmp_path) as world:
         reader, publisher = world.bus.observation_reader(), world.bus.event_publisher()
-        _, counts = await publisher.last(Position())
+        _, counts = await publisher.last_published(Position())
         await tell(world.bus.observation_publisher(), "a")
         (old,) = await read_all(reader, Position(), 1)
         for stream in (NAMES.observations, NAMES.events):
-            await world.js.ask(f"STREAM.DELETE.{stream}", {}, msgspec.Raw)
+            await world.js.request(f"STREAM.DELETE.{stream}", {}, msgspec.Raw)
         telling = asyncio.create_task(tell(world.bus.observation_publisher(), "b"))
         (new,) = await read_all(reader, old.at, 1)
         await telling
         assert (new.payload, new.at.seq) == (b"b", 1)
-        last, anew = await publisher.last(counts)
+        last, anew = await publisher.last_published(counts)
         assert (last, anew.seq) == (0, 0)
         assert anew.incarnation > counts.incarnation
 

@@ -95,7 +95,7 @@ async def test_a_full_stream_makes_the_teller_wait_until_something_is_forgotten(
         at = read[-1].at
         heard += texts(read)
         assert await world.kept(NAMES.observations) <= ROOM
-        await reader.forget(at)
+        await reader.purge_through(at)
     await telling
     assert heard == names
 
@@ -104,8 +104,8 @@ async def test_what_is_forgotten_leaves_a_hole_before_the_rest(world: World) -> 
     reader = world.bus.observation_reader()
     await tell(world.bus.observation_publisher(), "a", "b", "c")
     messages = await read_all(reader, Position(), 3)
-    await reader.forget(messages[1].at)
-    await reader.forget(messages[1].at)
+    await reader.purge_through(messages[1].at)
+    await reader.purge_through(messages[1].at)
     assert [message.at.seq for message in await read_all(reader, Position(), 1)] == [3]
     await tell(world.bus.observation_publisher(), "d")
     assert texts(await read_all(reader, messages[2].at, 1)) == ["d"]
@@ -113,12 +113,12 @@ async def test_what_is_forgotten_leaves_a_hole_before_the_rest(world: World) -> 
 
 async def test_a_reader_that_has_read_nothing_begins_at_the_end(world: World) -> None:
     reader = world.bus.observation_reader()
-    assert await reader.beginning() == Position()
+    assert await reader.start_position() == Position()
     await tell(world.bus.observation_publisher(), "a", "b", "c")
     messages = await read_all(reader, Position(), 3)
-    assert await reader.beginning() == messages[-1].at
-    await reader.forget(messages[-1].at)
-    assert await reader.beginning() == messages[-1].at
+    assert await reader.start_position() == messages[-1].at
+    await reader.purge_through(messages[-1].at)
+    assert await reader.start_position() == messages[-1].at
 
 
 async def test_a_lost_message_is_seen_as_a_hole_in_the_sequence(world: World) -> None:
@@ -145,8 +145,10 @@ async def test_an_old_position_forgets_nothing_of_a_new_stream(world: World) -> 
     old = (await read_all(reader, Position(), 3))[-1].at
     await world.recreate(NAMES.observations)
     await tell(port, "d", "e", "f", "g")  # more than the position has behind it
-    await world.bus.observation_reader().forget(old)  # one that has not looked at the new stream
-    await reader.forget(old)
+    await world.bus.observation_reader().purge_through(
+        old
+    )  # one that has not looked at the new stream
+    await reader.purge_through(old)
     assert await world.kept(NAMES.observations) == 4
     assert texts(await read_all(reader, old, 4)) == ["d", "e", "f", "g"]
 
@@ -155,7 +157,7 @@ async def test_a_position_beyond_the_end_forgets_nothing(world: World) -> None:
     reader, port = world.bus.observation_reader(), world.bus.observation_publisher()
     await tell(port, "a", "b")
     at = (await read_all(reader, Position(), 2))[-1].at
-    await reader.forget(Position(at.incarnation, at.seq + 5))
+    await reader.purge_through(Position(at.incarnation, at.seq + 5))
     await tell(port, "c")
     (behind,) = await read_all(reader, at, 1)
     assert (behind.payload, behind.at.seq) == (b"c", at.seq + 1)
@@ -163,12 +165,12 @@ async def test_a_position_beyond_the_end_forgets_nothing(world: World) -> None:
 
 async def test_a_resync_is_heard_by_every_teller_and_only_once(world: World) -> None:
     reader = world.bus.observation_reader()
-    await reader.ask_resync("before any publisher listened")
-    listeners = [world.bus.observation_publisher().resyncs() for _ in range(2)]
+    await reader.request_resync("before any publisher listened")
+    listeners = [world.bus.observation_publisher().resync_requests() for _ in range(2)]
     hearing = [asyncio.ensure_future(anext(listener)) for listener in listeners]
     await _ask_until(reader, hearing, "a hole")
     assert [await heard for heard in hearing] == ["a hole", "a hole"]
-    await reader.ask_resync("another")
+    await reader.request_resync("another")
     while (text := await anext(listeners[0])) != "another":
         assert text == "a hole"
     await _end(listeners)
@@ -179,7 +181,7 @@ async def _ask_until(
 ) -> None:
     """Ask again until all have heard: a listener begins at an unknown moment."""
     while not all(heard.done() for heard in hearing):
-        await reader.ask_resync(reason)
+        await reader.request_resync(reason)
         await asyncio.wait(hearing, timeout=0.1)
 
 

@@ -15,13 +15,13 @@ from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.schema.migrate import upgrade
 from tests.store.histories import LEASE_US
-from tidegate.bus.catchup import merged
+from tidegate.bus.catchup import merge_partitions
 from tidegate.bus.client import connect
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.jetstream.keys import ledger_key
 from tidegate.bus.jetstream.wire.requests import JetStream
-from tidegate.bus.streams import Streams
+from tidegate.bus.streams import StreamOptions
 from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.entry import Entry, Position, Positions
 from tidegate.contracts.facts import TimePassed
@@ -43,10 +43,10 @@ async def published(folder: Path) -> AsyncGenerator[str]:
     async with embedded_server(folder) as url:
         for partition, count in COUNTS.items():
             async with open_bus(url, cluster="local", name="test", partition=partition) as bus:
-                await bus.ensure(Streams())
+                await bus.ensure_streams(StreamOptions())
                 await bus.register().claim(ledger_key(partition), f"led-{partition}")
                 publisher = bus.event_publisher()
-                _, counts = await publisher.last(Position())
+                _, counts = await publisher.last_published(Position())
                 await publisher.publish(f"led-{partition}", counts, history(partition, count))
         yield url
 
@@ -87,13 +87,15 @@ async def test_what_a_stream_lost_comes_from_its_partitions_ledger(tmp_path: Pat
     upgrade(engine)
     for partition, count in COUNTS.items():
         ledger = SqlLedger(engine, partition)
-        ledger.lead("a", LEASE_US)
+        ledger.begin_term("a", LEASE_US)
         ledger.append(1, 0, history(partition, count), Positions())
     engine.dispose()
     async with published(tmp_path / "nats") as url:
         client = Client()
         await client.connect(url)
-        await JetStream(client).purge("tidegate_local_events_1", 6)  # as what is old is dropped
+        await JetStream(client).purge_below(
+            "tidegate_local_events_1", 6
+        )  # as what is old is dropped
         await client.close()
         assert await heard(subscribe(url, since=1, ledger=str(file)), 13) == {
             n: list(range(1, count + 1)) for n, count in COUNTS.items()
@@ -116,7 +118,7 @@ async def test_an_error_of_one_ends_all() -> None:
             ended.append(number)
 
     async def all_of(histories: Sequence[AsyncGenerator[Entry, None]]) -> int:
-        async with aclosing(merged(histories)) as entries:
+        async with aclosing(merge_partitions(histories)) as entries:
             return len([entry async for entry in entries])
 
     with pytest.raises(MissedEventsError):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.bus.reach import Reach
+from tidegate.bus.reach import EventsRetention
 from tidegate.cli.doctor.examining import examine_reach
 
 DAY_S, MIB = 86_400.0, 1024 * 1024
 
 
-def reach(days: float, mib: float, limit_mib: int = 100) -> Reach:
-    return Reach(
+def reach(days: float, mib: float, limit_mib: int = 100) -> EventsRetention:
+    return EventsRetention(
         span_s=days * DAY_S, held_bytes=int(mib * MIB), bytes_max=limit_mib * MIB, age_s=7 * DAY_S
     )
 
@@ -28,7 +28,7 @@ def reach(days: float, mib: float, limit_mib: int = 100) -> Reach:
         (reach(1, 20), 176),  # not full yet, but it will be
     ],
 )
-def test_bytes_follow_from_days_and_rate(seen: Reach, wanted_mib: int) -> None:
+def test_bytes_follow_from_days_and_rate(seen: EventsRetention, wanted_mib: int) -> None:
     assert seen.bytes_wanted() == wanted_mib * MIB
     findings = list(examine_reach(seen))
     assert [finding.code for finding in findings] == ["EventsHeldShort"] * bool(wanted_mib)

@@ -28,13 +28,13 @@ async def test_waits_end_in_the_order_in_which_they_began() -> None:
 
     async def ask(number: int) -> None:
         try:
-            await js.ask("STREAM.INFO.a", {}, msgspec.Raw)
+            await js.request("STREAM.INFO.a", {}, msgspec.Raw)
         except BusUnreachableError:
             ended.append(number)
 
     asked = [asyncio.ensure_future(ask(number)) for number in MANY]
     await asyncio.sleep(0)  # all wait
-    await js.tell_reconnected()
+    await js.notify_reconnected()
     await asyncio.gather(*asked)
     assert ended == list(MANY)
 
@@ -42,6 +42,6 @@ async def test_waits_end_in_the_order_in_which_they_began() -> None:
 async def test_listeners_are_called_in_the_order_in_which_they_came() -> None:
     js, numbers = JetStream(cast("Client", Silent())), list[int]()
     for number in MANY:
-        js.listen(partial(numbers.append, number))
-    await js.tell_reconnected()
+        js.on_reconnect(partial(numbers.append, number))
+    await js.notify_reconnected()
     assert numbers == list(MANY)

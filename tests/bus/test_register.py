@@ -10,7 +10,7 @@ import pytest
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.jetstream.keys import CLUSTER, LEDGER
-from tidegate.bus.streams import Streams
+from tidegate.bus.streams import StreamOptions
 from tidegate.errors import ApiUnreachableError, BusUnreachableError, OtherClusterError
 from tidegate.service.belonging import refuse_other_cluster
 
@@ -23,7 +23,7 @@ async def test_the_first_claim_stands_and_another_cluster_is_refused(tmp_path: P
         open_bus(url, cluster="local", name="tests", patience_s=5) as bus,
     ):
         claiming = asyncio.create_task(bus.register().claim(CLUSTER, "uid-1"))
-        await bus.ensure(Streams())  # it is waited for
+        await bus.ensure_streams(StreamOptions())  # it is waited for
         assert await claiming == "uid-1"
         assert await bus.register().claim(CLUSTER, "uid-2") == "uid-1"
         assert await bus.register().read(LEDGER) == ""

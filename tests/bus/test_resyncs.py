@@ -9,16 +9,16 @@ from tests.parts.nats.connection import Connection
 from tests.parts.nats.server import Server
 from tests.parts.virtual import run_virtually
 from tidegate.bus.jetstream.connection import NatsBus
-from tidegate.bus.streams import Streams
+from tidegate.bus.streams import StreamOptions
 
 
 async def _asked_before_the_second_try() -> str:
     bus = NatsBus(Connection(Server(lambda: 1), Random(0)).client, "local")
-    heard = asyncio.ensure_future(anext(bus.observation_publisher().resyncs()))
+    heard = asyncio.ensure_future(anext(bus.observation_publisher().resync_requests()))
     await asyncio.sleep(0.5)  # it has looked for the stream once by now
     assert not heard.done()
-    await bus.ensure(Streams())
-    await bus.observation_reader().ask_resync("a hole")
+    await bus.ensure_streams(StreamOptions())
+    await bus.observation_reader().request_resync("a hole")
     async with asyncio.timeout(60):
         return await heard
 

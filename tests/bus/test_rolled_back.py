@@ -15,7 +15,7 @@ from tests.parts.stage import alongside, eventually
 from tests.parts.virtual import run_virtually
 from tidegate.bus.jetstream.connection import NatsBus
 from tidegate.bus.ports import ObservationPublisher
-from tidegate.bus.streams import Streams
+from tidegate.bus.streams import StreamOptions
 from tidegate.contracts.entry import Position
 
 
@@ -27,11 +27,11 @@ class Crashing:
         self.connection = Connection(self.server, Random(0))
         self.writes = NatsBus(Connection(self.server, Random(0)).client, "local")
         self.reads = NatsBus(self.connection.client, "local")
-        self.connection.reconnected = self.reads.tell_reconnected
+        self.connection.reconnected = self.reads.notify_reconnected
 
     async def begin(self) -> ObservationPublisher:
         """Make the streams, and tell three observations."""
-        await self.writes.ensure(Streams())
+        await self.writes.ensure_streams(StreamOptions())
         port = self.writes.observation_publisher()
         await tell(port, "a", "b", "c")
         return port
@@ -57,7 +57,7 @@ def test_what_took_the_place_of_lost_observations_is_not_purged_and_not_passed_o
         read = (await read_all(reader, Position(), 3))[-1].at
         await bus.crash(lost=2)
         await tell(port, "B", "C", "d")
-        await reader.forget(read)
+        await reader.purge_through(read)
         assert bus.kept() == ["a", "B", "C", "d"]
         pulling = asyncio.ensure_future(read_all(reader, read, 1))
         while bus.kept():
@@ -78,16 +78,16 @@ def test_a_request_in_the_place_of_a_lost_one_is_read() -> None:
         heard = list[str]()
 
         async def hear() -> None:
-            async for reason in bus.reads.observation_publisher().resyncs():
+            async for reason in bus.reads.observation_publisher().resync_requests():
                 heard.append(reason)
 
         async with alongside(hear()):
             await asyncio.sleep(1)
-            await bus.writes.observation_reader().ask_resync("a hole")
+            await bus.writes.observation_reader().request_resync("a hole")
             await eventually(lambda: heard == ["a hole"])
             bus.server.streams[NAMES.resyncs].roll_back(1)
             bus.server.restart()
-            await bus.writes.observation_reader().ask_resync("a hole")
+            await bus.writes.observation_reader().request_resync("a hole")
             bus.connection.cut()
             await eventually(lambda: heard.count("a hole") == 2)
 
@@ -130,7 +130,7 @@ def test_a_reader_goes_on_where_nothing_was_lost() -> None:
         await bus.crash(lost=0)
         await tell(port, "d")
         assert texts(await read_all(reader, read, 1)) == ["d"]
-        await reader.forget(read)
+        await reader.purge_through(read)
         assert bus.kept() == ["d"]
 
     run_virtually(story())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from tidegate.bus.headers import entry_of, event_headers, published, row_of
+from tidegate.bus.headers import entry_of, event_headers, parse_event, row_of
 from tidegate.contracts.chain import GENESIS, digest_of, seal
 from tidegate.contracts.decisions import WorkloadAdmitted
 from tidegate.contracts.entry import Position, Published
@@ -22,7 +22,7 @@ def test_a_row_comes_back_from_its_message(partition: int) -> None:
     before = genesis = replace(GENESIS, partition=partition)
     for entry in seal(genesis, 3, "prod.eu", EVENTS):
         headers = event_headers("ledger", entry, Position(1, 0))
-        message = published(headers, entry.subject, entry.payload.encode())
+        message = parse_event(headers, entry.subject, entry.payload.encode())
         assert message is not None
         assert entry_of(message) == entry
         assert digest_of(before.hash, entry_of(message)) == entry.hash

@@ -56,14 +56,14 @@ async def test_observations_go_on_though_their_stream_stores_nothing(world: Nats
 async def test_events_are_filled_again_though_their_stream_stores_nothing(world: NatsWorld) -> None:
     publisher = world.bus.event_publisher()
     [first, second] = entries(1, 2)
-    _, counts = await publisher.last(Position())
+    _, counts = await publisher.last_published(Position())
     await publisher.publish("ledger", counts, [first])
     await world.stall(NAMES.events)
     anew = counts
     while anew.incarnation == counts.incarnation:
         with pytest.raises(BusUnreachableError):
             await publisher.publish("ledger", counts, [second])
-        _, anew = await publisher.last(counts)
+        _, anew = await publisher.last_published(counts)
     await publisher.publish("ledger", anew, [first, second])
     assert await world.kept(NAMES.events) == 2  # both of them
 

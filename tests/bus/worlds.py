@@ -22,10 +22,10 @@ from tests.parts.nats.server import Server
 from tidegate.bus import streams
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
-from tidegate.bus.jetstream.wire.requests import JetStream, Outgoing
+from tidegate.bus.jetstream.wire.requests import JetStream, OutgoingMessage
 from tidegate.bus.ports import (
-    BodyKeeper,
     BodyReader,
+    BodyWriter,
     EventFeed,
     EventPublisher,
     Lease,
@@ -37,12 +37,12 @@ from tidegate.contracts.entry import Entry, Message, Position
 from tidegate.errors import BusRefusedError
 
 OBSERVED = "tidegate.local.observed.jobs%2Ebatch.team-a.j1"
-NAMES = streams.names_of("local")
+NAMES = streams.stream_names("local")
 ROOM = 20  # messages of OBSERVATIONS
-SMALL = streams.Streams(observations_messages=ROOM, bodies_bytes=BODIES_BYTES)
+SMALL = streams.StreamOptions(observations_messages=ROOM, bodies_bytes=BODIES_BYTES)
 
 
-class Bodies(BodyKeeper, BodyReader, Protocol):
+class Bodies(BodyWriter, BodyReader, Protocol):
     """Both sides of BODIES."""
 
 
@@ -57,7 +57,7 @@ class Bus(Protocol):
 
     def observation_publisher(self) -> ObservationPublisher: ...
 
-    def feed(self) -> EventFeed: ...
+    def event_feed(self) -> EventFeed: ...
 
     def lease(self, name: str, holder: str, ttl_s: int = 10) -> Lease: ...
 
@@ -114,21 +114,21 @@ class NatsWorld:
         self._nats, self.js = bus, JetStream(client)
 
     async def recreate(self, stream: str) -> None:
-        await self.js.ask(f"STREAM.DELETE.{stream}", {}, msgspec.Raw)
-        await self._nats.ensure(SMALL)
+        await self.js.request(f"STREAM.DELETE.{stream}", {}, msgspec.Raw)
+        await self._nats.ensure_streams(SMALL)
 
     async def lose(self, stream: str, seq: int) -> None:
-        await self.js.ask(f"STREAM.MSG.DELETE.{stream}", {"seq": seq}, msgspec.Raw)
+        await self.js.request(f"STREAM.MSG.DELETE.{stream}", {"seq": seq}, msgspec.Raw)
 
     async def empty(self, stream: str) -> None:
-        await self.js.ask(f"STREAM.PURGE.{stream}", {}, msgspec.Raw)
+        await self.js.request(f"STREAM.PURGE.{stream}", {}, msgspec.Raw)
 
     async def kept(self, stream: str) -> int:
-        stream_info = await self.js.info(stream)
+        stream_info = await self.js.stream_info(stream)
         return stream_info.state.messages if stream_info else 0
 
     async def forge(self, row: Entry, headers: Mapping[str, str]) -> None:
-        await self.js.store(Outgoing(row.subject, row.payload.encode(), headers))
+        await self.js.publish(OutgoingMessage(row.subject, row.payload.encode(), headers))
 
     async def stall(self, stream: str) -> None:
         self._stalls(stream)
@@ -143,7 +143,7 @@ async def nats_world(folder: Path) -> AsyncGenerator[NatsWorld, None]:
         embedded_server(folder) as url,
         open_bus(url, cluster="local", name="tests", patience_s=5) as bus,
     ):
-        await bus.ensure(SMALL, members=("east",))
+        await bus.ensure_streams(SMALL, members=("east",))
         await client.connect(url)
         try:
             yield NatsWorld(bus, client, lambda stream: _remove(folder, stream))
@@ -156,7 +156,7 @@ async def simulated_world() -> AsyncGenerator[NatsWorld, None]:
     server = Server(lambda: time.time_ns() // 1_000)
     ways = [Connection(server, Random(0)) for _ in range(2)]
     bus = NatsBus(ways[0].client, "local", patience_s=5)
-    await bus.ensure(SMALL, members=("east",))
+    await bus.ensure_streams(SMALL, members=("east",))
     yield NatsWorld(bus, ways[1].client, server.stalled.add)
     await bus.close()
 

@@ -83,7 +83,7 @@ def test_the_writer_goes_on_and_starts_again(shorter: Path) -> None:
     ledger = SqlLedger(engine)
     state, head = rebuild(ledger.read())
     assert head.seq == state.seq == 79
-    term = ledger.lead("again", 0)
+    term = ledger.begin_term("again", 0)
     assert term is not None
     more = seal(head, term.epoch, "local", [TimePassed(at_us=head.at_us)])
     ledger.append(term.epoch, 79, more, Positions())

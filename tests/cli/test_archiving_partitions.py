@@ -40,7 +40,7 @@ def url(postgresql: Server) -> Iterator[str]:
     engine = open_engine(made)
     migrate.upgrade(engine)
     ledger = SqlLedger(engine, partition_events=SIZE)
-    assert ledger.lead("a", 0) is not None
+    assert ledger.begin_term("a", 0) is not None
     for first in range(0, len(ENTRIES), SIZE):
         part = ENTRIES[first : first + SIZE]
         ledger.append(1, first, part, Positions())
@@ -122,7 +122,7 @@ def test_an_archived_ledger_is_restored_into_another_postgresql(
         for name in VIEWS:
             assert rows(restored, name) == rows(engine, name)
         ledger = SqlLedger(restored, partition_events=SIZE)
-        assert ledger.lead("next", 0) is not None
+        assert ledger.begin_term("next", 0) is not None
         restored.dispose()
     finally:
         postgresql.drop(other)

@@ -41,7 +41,7 @@ def url(postgresql: Server, turns: Turns) -> Iterator[str]:
     migrate.upgrade(engine)
     ledgers = [SqlLedger(engine, number, partition_events=SIZE) for number in range(2)]
     for ledger in ledgers:
-        assert ledger.lead("a", 0) is not None
+        assert ledger.begin_term("a", 0) is not None
     for turn in turns:
         ledgers[turn[0].partition].append(1, turn[0].seq - 1, turn, Positions())
     engine.dispose()
@@ -136,12 +136,12 @@ def test_both_go_on_writing_behind_what_left(
     archived(tidegate, url, tmp_path, "--until", LATER, "--format", "jsonl")
     for number, history in enumerate(by_partition(turns)):
         ledger = SqlLedger(engine, number, partition_events=SIZE)
-        term = ledger.lead("b", 0)
+        term = ledger.begin_term("b", 0)
         assert term is not None
         assert ledger.newest() == history[-1]
         ledger.append(term.epoch, history[-1].seq, [], Positions())
     late = SqlLedger(engine, 2, partition_events=SIZE)
-    assert late.lead("c", 0) is not None
+    assert late.begin_term("c", 0) is not None
     begun = tidegate("ledger", "archive", str(tmp_path), "--until", LATER, "--ledger", url)
     assert begun.exit_code == 0, begun.output
 

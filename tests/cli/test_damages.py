@@ -34,7 +34,7 @@ def whole(tidegate: Tidegate, restored: str) -> None:
         assert there == tidegate(*arguments).stdout != ""
     assert tidegate("reports", "verify", "--ledger", restored).exit_code == 0
     engine = open_engine(restored)
-    term = SqlLedger(engine).lead("next", 0)
+    term = SqlLedger(engine).begin_term("next", 0)
     engine.dispose()
     assert term is not None
     assert term.epoch > ENTRIES[-1].epoch

@@ -15,7 +15,7 @@ from tests.cli.stage import staged
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.jetstream.wire.requests import JetStream
-from tidegate.bus.streams import Streams, names_of
+from tidegate.bus.streams import StreamOptions, stream_names
 from tidegate.cli.doctor.examining import examine_bus, examine_cluster
 from tidegate.cli.objects.api_client import open_api
 from tidegate.contracts.entry import Position
@@ -24,7 +24,7 @@ __all__ = ["staged"]
 
 CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/cohorts.kueue.x-k8s.io"
 
-NAMES = names_of("local")
+NAMES = stream_names("local")
 
 
 @pytest.fixture
@@ -32,9 +32,9 @@ async def bus(tmp_path: Path) -> AsyncIterator[str]:
     """Lend a server with all streams and three events of ledger `led`."""
     async with embedded_server(tmp_path) as url:
         async with open_bus(url, cluster="local", name="tests", patience_s=5) as opened:
-            await opened.ensure(Streams())
+            await opened.ensure_streams(StreamOptions())
             publisher = opened.event_publisher()
-            _, counts = await publisher.last(Position(0, 0))
+            _, counts = await publisher.last_published(Position(0, 0))
             await publisher.publish("led", counts, entries(1, 3))
         yield url
 
@@ -65,11 +65,11 @@ async def test_streams_that_are_missing_or_differ_are_named(bus: str) -> None:
     client = Client()
     await client.connect(bus)
     js = JetStream(client)
-    await js.ask(f"STREAM.DELETE.{names_of('local').observations}", {}, msgspec.Raw)
-    stream_info = await js.info(NAMES.events)
+    await js.request(f"STREAM.DELETE.{stream_names('local').observations}", {}, msgspec.Raw)
+    stream_info = await js.stream_info(NAMES.events)
     assert stream_info is not None
     changed = {**stream_info.config, "discard": "new", "max_bytes": 2**20}
-    await js.ask(f"STREAM.UPDATE.{names_of('local').events}", changed, msgspec.Raw)
+    await js.request(f"STREAM.UPDATE.{stream_names('local').events}", changed, msgspec.Raw)
     await client.close()
     assert await codes(bus) == ["StreamMissing", "StreamDiffers", "EventsCaughtUp"]
 

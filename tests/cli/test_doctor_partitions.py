@@ -43,7 +43,7 @@ def ledger(tmp_path: Path) -> str:
     engine = open_engine(url)
     upgrade(engine)
     for number, at_us in ((1, LEASE_US), (2, 0)):
-        assert SqlLedger(engine, number, clock_us=lambda: at_us).lead("one", LEASE_US)  # noqa: B023
+        assert SqlLedger(engine, number, clock_us=lambda: at_us).begin_term("one", LEASE_US)  # noqa: B023
     engine.dispose()
     return url
 

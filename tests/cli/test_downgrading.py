@@ -47,7 +47,7 @@ def test_nothing_is_undone_while_a_scheduler_leads(
     newer()
     assert tidegate("ledger", "migrate", "--ledger", copy).exit_code == 0
     engine = open_engine(copy)
-    assert SqlLedger(engine).lead("leader", LEASE_US) is not None
+    assert SqlLedger(engine).begin_term("leader", LEASE_US) is not None
     engine.dispose()
     refused = tidegate("ledger", "downgrade", "--to", NEWEST, "--ledger", copy)
     assert (refused.exit_code, "stop it first" in refused.stderr) == (2, True)

@@ -17,7 +17,7 @@ from tests.parts.postgresql import Server
 from tests.parts.sample import ENTRIES, filled, published
 from tests.replay.world import World, locals_
 from tidegate.bus.jetstream.wire.requests import JetStream
-from tidegate.bus.streams import names_of
+from tidegate.bus.streams import stream_names
 from tidegate.contracts.observations import LocalQueueObserved, ObjectGone
 
 WANTED = ("--type", "QuotaReserved,WorkloadAdmitted", "--queue", "team-a", "--namespace", "a")
@@ -47,7 +47,7 @@ async def test_following_the_bus_from_the_first_event_on(sample: Path, tmp_path:
         assert await lines_of(len(wanted), *there, *WANTED) == wanted
         client = Client()
         await client.connect(url)
-        await JetStream(client).purge(names_of("local").events, 60)
+        await JetStream(client).purge_below(stream_names("local").events, 60)
         await client.close()
         both = (*there, "--ledger", str(sample))
         assert await lines_of(len(wanted), *both, *WANTED) == wanted

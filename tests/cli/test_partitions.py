@@ -198,7 +198,7 @@ def ledger(tmp_path: Path) -> Iterator[str]:
     write(file)
     engine = open_engine(f"sqlite:///{file}")
     try:
-        assert SqlLedger(engine, 1).lead("scheduler-1", FOREVER_US)
+        assert SqlLedger(engine, 1).begin_term("scheduler-1", FOREVER_US)
         yield str(file)
     finally:
         engine.dispose()

@@ -18,7 +18,7 @@ from tests.parts.nats.server import Server
 from tests.parts.virtual import run_virtually
 from tidegate.bus.jetstream.connection import NatsBus
 from tidegate.bus.jetstream.keys import LEDGER
-from tidegate.bus.streams import Streams
+from tidegate.bus.streams import StreamOptions
 from tidegate.cli.commands.ledger.recover import recovered
 from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.entry import Position, Positions
@@ -30,7 +30,7 @@ def test_a_ledger_keeps_its_name_on_a_bus_that_does_not_take_the_new_one() -> No
     async def story() -> None:
         server, answers = Server(lambda: time.time_ns() // 1_000), count()
         bus = NatsBus(Connection(server, Random(0)).client, "local")
-        await bus.ensure(Streams())
+        await bus.ensure_streams(StreamOptions())
         blows = Blows(leaderless=lambda: next(answers) > 0)  # it tells how far EVENTS is, no more
         silent = NatsBus(Connection(server, Random(0), blows=blows).client, "local")
         with pytest.raises(BusUnreachableError):
@@ -50,10 +50,10 @@ def test_a_ledger_under_a_new_name_reads_what_is_observed_from_then_on() -> None
 
     async def story() -> None:
         bus = NatsBus(Connection(Server(lambda: 1), Random(0)).client, "local")
-        await bus.ensure(Streams())
+        await bus.ensure_streams(StreamOptions())
         await _tell_and_forget(bus)
         await recovered(ledger, bus, "local", "after")
-        read = ledger.lead("scheduler", 0)
+        read = ledger.begin_term("scheduler", 0)
         assert read is not None
         assert read.observations.seq == 2
 
@@ -66,10 +66,10 @@ def test_each_member_is_listed_anew_as_if_nothing_had_been_read_of_it() -> None:
 
     async def story() -> None:
         bus = NatsBus(Connection(Server(lambda: 1), Random(0)).client, "local")
-        await bus.ensure(Streams(), ("east",))
+        await bus.ensure_streams(StreamOptions(), ("east",))
         ledger.append(1, 1, [], Positions(members={"east": Position(7, 5)}))
         await recovered(ledger, bus, "local", "after")
-        read = ledger.lead("scheduler", 0)
+        read = ledger.begin_term("scheduler", 0)
         assert read is not None
         assert read.members == {"east": Position()}
 
@@ -84,7 +84,7 @@ def _ledger() -> Generator[SqlLedger]:
     try:
         upgrade(engine)
         ledger = SqlLedger(engine)
-        term = ledger.lead("before", 0)
+        term = ledger.begin_term("before", 0)
         assert term is not None
         opened = LedgerOpened(at_us=1, ledger_id="before", cluster="local")
         rows = seal(GENESIS, term.epoch, "local", [opened])
@@ -100,4 +100,4 @@ async def _tell_and_forget(bus: NatsBus) -> None:
             "tidegate.local.observed.nodes._.a", b"{}", f"s:{number}"
         )
     (first, _) = await bus.observation_reader().pull(Position(), count_max=2, wait_s=1)
-    await bus.observation_reader().forget(first.at)
+    await bus.observation_reader().purge_through(first.at)

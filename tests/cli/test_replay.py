@@ -29,7 +29,7 @@ def written(file: Path, change: Change) -> Path:
     engine = open_engine(str(file))
     migrate.upgrade(engine)
     ledger, head = SqlLedger(engine, clock_us=lambda: 0), GENESIS
-    ledger.lead("forger", 0)
+    ledger.begin_term("forger", 0)
     for entries in TURNS:
         events = change([decode(entry.payload) for entry in entries])
         sealed: list[Entry] = seal(head, 1, "local", events)

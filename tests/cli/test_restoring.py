@@ -17,7 +17,7 @@ from store.ledger import SqlLedger
 from tests.cli.conftest import Tidegate
 from tests.parts.sample import ENTRIES, TURNS, filled, published
 from tidegate.bus.jetstream.wire.requests import JetStream
-from tidegate.bus.streams import names_of
+from tidegate.bus.streams import stream_names
 
 pytestmark = pytest.mark.real
 KEPT = TURNS[:-4]
@@ -53,7 +53,7 @@ async def test_the_same_rows_come_back(
     assert (result.exit_code, "up to seq 79" in result.stderr) == (0, True), repr(result.exception)
     engine = open_engine(str(ledger))
     assert list(SqlLedger(engine).read()) == ENTRIES
-    term = SqlLedger(engine).lead("next", 0)
+    term = SqlLedger(engine).begin_term("next", 0)
     engine.dispose()
     assert term is not None
     assert term.epoch > max(entry.epoch for entry in ENTRIES)
@@ -63,7 +63,7 @@ async def test_the_same_rows_come_back(
 async def test_a_hole_is_no_history(tidegate: Tidegate, url: str, cut: Path) -> None:
     client = Client()
     await client.connect(url)
-    await JetStream(client).purge(names_of("local").events, END + 3)
+    await JetStream(client).purge_below(stream_names("local").events, END + 3)
     await client.close()
     result = await recover(tidegate, url, cut)
     assert (

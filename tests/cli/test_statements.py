@@ -90,7 +90,7 @@ class Books:
         engine = open_engine(f"sqlite:///{self.ledger}")
         try:
             ledger = SqlLedger(engine, 1, clock_us=lambda: 0)
-            ledger.lead("other", 0)
+            ledger.begin_term("other", 0)
             append(ledger, seal(replace(GENESIS, partition=1), EPOCH, CLUSTER, [opened, *moved]))
         finally:
             engine.dispose()

@@ -9,7 +9,7 @@ import pytest
 from apiserver.api import EmbeddedApi
 from tests.parts.kubernetes import embedded_api
 from tidegate.cluster.belongings import belong_to
-from tidegate.kube.ownership import OwnedError, owned
+from tidegate.kube.ownership import OwnedError, hold_ownership
 
 __all__ = ["embedded_api"]
 NAMESPACE = b'{"metadata": {"name": "tidegate-system"}}'
@@ -17,11 +17,11 @@ NAMESPACE = b'{"metadata": {"name": "tidegate-system"}}'
 
 async def test_a_second_instance_refuses_and_names_the_first(embedded_api: EmbeddedApi) -> None:
     await embedded_api.request("POST", "/api/v1/namespaces", body=NAMESPACE)
-    async with owned(embedded_api, "the first"):
+    async with hold_ownership(embedded_api, "the first"):
         with pytest.raises(OwnedError, match="decides for this cluster: the first"):
-            async with owned(embedded_api, "the second"):
+            async with hold_ownership(embedded_api, "the second"):
                 pass
-    async with owned(embedded_api, "the second"):
+    async with hold_ownership(embedded_api, "the second"):
         pass
 
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from tidegate.bus.headers import event_headers
-from tidegate.bus.streams import Streams, names_of
+from tidegate.bus.streams import StreamOptions, stream_names
 from tidegate.contracts.decisions import Decision, QuotaReserved, WorkloadPending
 from tidegate.contracts.documents.asyncapi import asyncapi
 from tidegate.contracts.documents.comments import field_comments
@@ -108,7 +108,7 @@ def smallest(event: type[Event], fields: dict[str, Any]) -> Event:
 
 
 def test_the_document_names_the_streams_and_headers_that_the_bus_has() -> None:
-    names, limits = names_of("cluster"), Streams()
+    names, limits = stream_names("cluster"), StreamOptions()
     for channel in DOCUMENT["channels"].values():
         stream = channel["x-jetstream"]["stream"].format(cluster="cluster")
         assert stream in {names.events, names.observations, names.resyncs}

@@ -17,7 +17,7 @@ from tests.deploy.rendering import DEPLOY
 from tests.parts.postgresql import wait_until
 from tidegate.bus.embedded import find_server
 from tidegate.bus.jetstream.connection import open_bus
-from tidegate.bus.streams import Streams
+from tidegate.bus.streams import StreamOptions
 from tidegate.errors import BusUnreachableError
 from tidegate.ports import free_ports
 
@@ -71,7 +71,7 @@ async def test_a_service_joins_with_the_password_of_the_file_and_none_without(
         url = f"nats://tidegate@127.0.0.1:{port}"
         settings = Settings(nats_url=url, nats_password_file=str(file))
         async with open_bus(settings.bus_url(), cluster="local", name="scheduler") as bus:
-            await bus.ensure(Streams())
+            await bus.ensure_streams(StreamOptions())
         with pytest.raises(BusUnreachableError):
             async with open_bus(url, cluster="local", name="scheduler", patience_s=1):
                 pass

@@ -15,7 +15,7 @@ from nats.aio.client import Client
 from tests.deploy.nats_server import USERS, Served, nats_with_accounts, password
 from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.jetstream.wire.requests import JetStream
-from tidegate.bus.streams import Streams, names_of
+from tidegate.bus.streams import StreamOptions, stream_names
 from tidegate.errors import BusUnreachableError
 
 pytestmark = pytest.mark.real
@@ -173,7 +173,7 @@ async def test_a_partition_s_service_hears_only_the_answers_to_itself(
 async def test_another_partition_s_scheduler_changes_no_stream_that_is_one_a_cluster(
     served: Served,
 ) -> None:
-    ca, names, client = str(served.ca), names_of("local"), Client()
+    ca, names, client = str(served.ca), stream_names("local"), Client()
     tls = ssl.create_default_context(cafile=ca)
     async with (
         open_bus(served.url("scheduler"), cluster="local", name="scheduler", ca=ca) as first,
@@ -181,12 +181,14 @@ async def test_another_partition_s_scheduler_changes_no_stream_that_is_one_a_clu
             served.url("scheduler_1"), cluster="local", name="scheduler_1", ca=ca, partition=1
         ) as second,
     ):
-        await first.ensure(Streams(observations_bytes=2**20, events_bytes=2**20))
-        await second.ensure(Streams(events_bytes=2**21))
-        await second.ensure(Streams(events_bytes=2**22))
+        await first.ensure_streams(StreamOptions(observations_bytes=2**20, events_bytes=2**20))
+        await second.ensure_streams(StreamOptions(events_bytes=2**21))
+        await second.ensure_streams(StreamOptions(events_bytes=2**22))
     prefix = names.inbox("scheduler")
     await client.connect(served.url("scheduler"), tls=tls, inbox_prefix=prefix.encode())
-    kept = [await JetStream(client).info(name) for name in (names.observations, names.events)]
+    kept = [
+        await JetStream(client).stream_info(name) for name in (names.observations, names.events)
+    ]
     await client.close()
     assert [info.config["max_bytes"] for info in kept if info is not None] == [2**20, 2**20]
 
@@ -194,8 +196,8 @@ async def test_another_partition_s_scheduler_changes_no_stream_that_is_one_a_clu
 async def test_the_scheduler_makes_every_stream_with_its_account(served: Served) -> None:
     url, ca = served.url("scheduler"), str(served.ca)
     async with open_bus(url, cluster="local", name="scheduler", ca=ca) as bus:
-        await bus.ensure(Streams())
-        await bus.ensure(Streams(events_age_s=3_600))
+        await bus.ensure_streams(StreamOptions())
+        await bus.ensure_streams(StreamOptions(events_age_s=3_600))
 
 
 async def test_the_scheduler_reads_on_with_its_account_after_its_connection_was_lost(
@@ -206,15 +208,15 @@ async def test_the_scheduler_reads_on_with_its_account_after_its_connection_was_
         open_bus(served.url("scheduler"), cluster="local", name="scheduler", ca=ca) as bus,
         open_bus(served.url("ingest"), cluster="local", name="ingest", ca=ca) as other,
     ):
-        await bus.ensure(Streams())
+        await bus.ensure_streams(StreamOptions())
         reader, port = bus.observation_reader(), other.observation_publisher()
-        at = await reader.beginning()
+        at = await reader.start_position()
         for payload in (b"first", b"second"):
             await port.publish(OBSERVED, payload, payload.decode())
             (message,) = await reader.pull(at, count_max=9, wait_s=DEADLINE_S)
             assert message.payload == payload
             at = message.at
-            await bus.tell_reconnected()  # it looks whether the stream is still what it read
+            await bus.notify_reconnected()  # it looks whether the stream is still what it read
 
 
 @pytest.mark.parametrize("user", ["ingest", "dispatcher"])
@@ -227,15 +229,15 @@ async def test_resyncs_are_heard_with_its_account_after_a_connection_was_lost(
         open_bus(served.url(user), cluster="local", name=user, ca=ca) as bus,
         asyncio.timeout(DEADLINE_S),
     ):
-        await scheduler.ensure(Streams())
-        resyncs = bus.observation_publisher().resyncs()
+        await scheduler.ensure_streams(StreamOptions())
+        resyncs = bus.observation_publisher().resync_requests()
         heard = asyncio.ensure_future(_heard(resyncs, "first"))
         while not heard.done():  # it begins at the end that it finds
-            await scheduler.observation_reader().ask_resync("first")
+            await scheduler.observation_reader().request_resync("first")
             await asyncio.wait({heard}, timeout=0.5)
         await heard
-        await bus.tell_reconnected()  # it looks whether the stream is still what it read
-        await scheduler.observation_reader().ask_resync("second")
+        await bus.notify_reconnected()  # it looks whether the stream is still what it read
+        await scheduler.observation_reader().request_resync("second")
         await _heard(resyncs, "second")
 
 

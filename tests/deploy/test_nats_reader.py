@@ -11,7 +11,7 @@ import pytest
 
 from tests.deploy.nats_server import Served, nats_with_accounts, password
 from tidegate.bus.jetstream.connection import open_bus
-from tidegate.bus.streams import Streams
+from tidegate.bus.streams import StreamOptions
 from tidegate.cli.doctor.examining import examine_bus
 from tidegate.cli.sample.ledger import LEDGER_ID, turns
 from tidegate.contracts.entry import Position
@@ -27,7 +27,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
     with nats_with_accounts(tmp_path / "server") as result:
         url, ca = result.url("scheduler"), str(result.ca)
         async with open_bus(url, cluster="local", name="scheduler", ca=ca) as bus:
-            await bus.ensure(Streams())
+            await bus.ensure_streams(StreamOptions())
             await bus.event_publisher().publish(LEDGER_ID, Position(0, 0), ENTRIES)
         yield result
 

@@ -14,7 +14,7 @@ from store.ledger import SqlLedger
 from tests.deploy.nats_server import Served, nats_with_accounts
 from tests.parts.sample import ENTRIES, TURNS, filled
 from tidegate.bus.jetstream.connection import open_bus
-from tidegate.bus.streams import Streams
+from tidegate.bus.streams import StreamOptions
 from tidegate.cli.program import build
 from tidegate.cli.sample.ledger import LEDGER_ID
 from tidegate.contracts.entry import Position
@@ -29,8 +29,8 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
     with nats_with_accounts(tmp_path / "server") as result:
         url, ca = result.url("scheduler"), str(result.ca)
         async with open_bus(url, cluster="local", name="scheduler", ca=ca) as bus:
-            await bus.ensure(Streams())
-            _, counts = await bus.event_publisher().last(Position())
+            await bus.ensure_streams(StreamOptions())
+            _, counts = await bus.event_publisher().last_published(Position())
             await bus.event_publisher().publish(LEDGER_ID, counts, ENTRIES)
         yield result
 

@@ -26,7 +26,7 @@ from tests.e2e.cast import job_of, make_queues, submit, until
 from tests.parts.postgresql import Server
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import open_bus
-from tidegate.bus.streams import Streams
+from tidegate.bus.streams import StreamOptions
 from tidegate.cluster.enforcement import wait_enforced
 from tidegate.cluster.supervisor import Supervisor
 from tidegate.kube.client import KubernetesClient
@@ -166,7 +166,7 @@ async def test_an_account_of_no_right_is_never_ready(
         embedded_server(tmp_path / "nats") as url,
         open_bus(url, cluster="local", name="scheduler") as bus,
     ):
-        await bus.ensure(Streams())
+        await bus.ensure_streams(StreamOptions())
         given = Given(
             folder=tmp_path,
             kubeconfig=Path(own_api),

@@ -49,10 +49,10 @@ def written(ledger: str) -> str:
     engine = open_engine(ledger.format("tidegate_writer"))
     try:
         writer = SqlLedger(engine)
-        assert writer.lead("a", LEASE_US) is not None
+        assert writer.begin_term("a", LEASE_US) is not None
         for turn in ENTRIES:
             writer.append(1, turn[0].seq - 1, turn, AT)
-        writer.renew(1, LEASE_US)
+        writer.renew_term(1, LEASE_US)
         kept = Snapshot(seq=LAST.seq, version=1, state=b"state", head=LAST.hash)
         SqlSnapshots(engine).write(kept)
         assert list(writer.read()) == [entry for turn in ENTRIES for entry in turn]

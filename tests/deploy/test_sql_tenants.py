@@ -48,7 +48,7 @@ def url(postgresql: Server) -> Iterator[str]:
     engine = open_engine(made.replace("tidegate@", "tidegate_writer@", 1))
     try:
         ledger = SqlLedger(engine)
-        assert ledger.lead("a", LEASE_US) is not None
+        assert ledger.begin_term("a", LEASE_US) is not None
         for turn in sealed(*STORY):
             ledger.append(1, turn[0].seq - 1, turn, AT)
     finally:

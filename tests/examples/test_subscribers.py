@@ -20,7 +20,7 @@ from tests.parts.sample import ENTRIES, TURNS, filled, published
 from tests.store.test_two_partitions import sealed
 from tidegate.bus.embedded import FOLDERS, find_server
 from tidegate.bus.jetstream.connection import open_bus
-from tidegate.bus.streams import Streams
+from tidegate.bus.streams import StreamOptions
 from tidegate.cli.sample.ledger import LEDGER_ID
 from tidegate.cluster.go.building import find_go
 from tidegate.cluster.go.credentials import write_credentials
@@ -172,10 +172,10 @@ async def test_a_subscriber_tells_admissions_and_preemptions(client: list[str], 
 async def two(url: str) -> str:
     """A server whose EVENTS of partitions 0 and 1 hold the sample, each under a ledger's id."""
     async with open_bus(url, cluster="local", name="test", partition=1) as bus:
-        await bus.ensure(Streams())
+        await bus.ensure_streams(StreamOptions())
         await bus.register().claim("ledger", LEDGER_ID)
         await bus.register().claim("ledger-1", "second")
-        _, counts = await bus.event_publisher().last(Position())
+        _, counts = await bus.event_publisher().last_published(Position())
         turns = sealed(1, [[decode(entry.payload) for entry in turn] for turn in TURNS])
         entries = [entry for turn in turns for entry in turn]
         await bus.event_publisher().publish("second", counts, entries)

@@ -17,7 +17,7 @@ from ingest.sync import Dependencies
 from ingest.watch import Pace
 from tests.parts.interposed import Interposed
 from tests.parts.stage import Stage
-from tidegate.bus.ports import BodyKeeper, ObservationPublisher
+from tidegate.bus.ports import BodyWriter, ObservationPublisher
 from tidegate.contracts.observations import JobObserved, ObjectGone, SyncCompleted
 from tidegate.jobs.registry import JOB_KINDS
 
@@ -30,7 +30,7 @@ def session(  # noqa: PLR0913 - what a session stands on
     api: Interposed | None = None,
     device_classes: Mapping[str, str] = NO_DEVICES,
     port: ObservationPublisher | None = None,
-    keeper: BodyKeeper | None = None,
+    keeper: BodyWriter | None = None,
 ) -> Session:
     random, metrics = Random(7), Metrics(CollectorRegistry())
     port = port or stage.bus.observation_publisher()

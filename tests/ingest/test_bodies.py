@@ -35,11 +35,11 @@ class Keeper:
         self.stored, self.dropped = dict[str, bytes](), list[str]()
         self.away = False
 
-    async def keep(self, digest: str, body: bytes) -> None:
+    async def put(self, digest: str, body: bytes) -> None:
         self._reach()
         self.stored[digest] = body
 
-    async def drop(self, digest: str) -> None:
+    async def delete(self, digest: str) -> None:
         self._reach()
         self.dropped.append(digest)
         self.stored.pop(digest, None)
@@ -210,7 +210,7 @@ def test_no_heartbeat_waits_for_a_body_to_be_dropped() -> None:
 
         async with alongside(session(stage, keeper=keeper).run()):
             await until_stored(keeper, 1)
-            with patch.object(keeper, "drop", hang):
+            with patch.object(keeper, "delete", hang):
                 stage.remove(f"{JOBS}/train")
                 await asked.wait()
                 last = [

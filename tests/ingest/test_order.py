@@ -36,8 +36,8 @@ class Outlet:
                 raise BusUnreachableError("away")
             await self.real.publish(subject, payload, message_id)
 
-    def resyncs(self) -> AsyncIterator[str]:
-        return self.real.resyncs()
+    def resync_requests(self) -> AsyncIterator[str]:
+        return self.real.resync_requests()
 
 
 def test_a_workload_that_is_made_again_at_once_is_its_jobs() -> None:

@@ -13,7 +13,7 @@ from ingest.jobs.placed import PlacedJobs
 from tests.ingest.scene import jobs, session
 from tests.parts.stage import JOBS, Object, Stage, alongside, job
 from tests.parts.virtual import run_virtually
-from tidegate.bus.ports import BodyKeeper
+from tidegate.bus.ports import BodyWriter
 from tidegate.contracts.observations import Heartbeat, JobObserved, ObjectRefused
 from tidegate.contracts.subjects import BODY_BYTES_MAX
 from tidegate.errors import BusUnreachableError, UndecodableError
@@ -38,14 +38,14 @@ class Keeper:
         self._stage, self._fails = stage, fails
         self.kept, self.calls = list[tuple[str, list[str]]](), 0
 
-    async def keep(self, digest: str, body: bytes) -> None:
+    async def put(self, digest: str, body: bytes) -> None:
         self.calls += 1
         if self.calls <= self._fails:
             raise BusUnreachableError("There is no such stream.")
         assert digest == digest_of(body)
         self.kept.append((digest, [observation.body for observation in await jobs(self._stage)]))
 
-    async def drop(self, digest: str) -> None:
+    async def delete(self, digest: str) -> None:
         """Take no notice."""
 
 
@@ -95,7 +95,7 @@ def test_a_body_is_stored_again_by_each_list_and_after_a_resync() -> None:
         stage.make(JOBS, placed())
         async with alongside(session(stage, keeper=keeper).run()):
             await stage.hear(JobObserved)
-            await stage.bus.observation_reader().ask_resync("lost")
+            await stage.bus.observation_reader().request_resync("lost")
             await asyncio.sleep(10)
             assert len(keeper.kept) == 2
             await asyncio.sleep(700)
@@ -167,7 +167,7 @@ def test_a_kind_that_runs_in_no_other_cluster_is_refused() -> None:
 def test_a_copy_is_observed_with_its_origin_and_as_no_job_of_a_queue() -> None:
     async def run() -> None:
         stage = Stage()
-        keeper: BodyKeeper = Keeper(stage)
+        keeper: BodyWriter = Keeper(stage)
         copy = job()
         copy["metadata"] |= {"annotations": {**ORIGIN, names.DECISION: "L1/7"}, "labels": {}}
         stage.make(JOBS, copy)

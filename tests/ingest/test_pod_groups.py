@@ -70,7 +70,7 @@ def test_a_group_that_is_listed_again_is_reported_by_the_list() -> None:
         stage = crewed()
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
-            await stage.bus.observation_reader().ask_resync("a restored cluster")
+            await stage.bus.observation_reader().request_resync("a restored cluster")
             listed = await stage.hear(
                 SyncCompleted, lambda obs: (obs.resource, obs.round) == ("pods", 2)
             )

@@ -86,7 +86,7 @@ def test_a_request_of_the_scheduler_makes_it_tell_everything_again() -> None:
         stage.make(JOBS, job())
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
-            await stage.bus.observation_reader().ask_resync("a hole")
+            await stage.bus.observation_reader().request_resync("a hole")
             await stage.hear(JobObserved, lambda candidate_job: candidate_job.round == 2)
         assert [candidate_job.round for candidate_job in await jobs(stage)] == [1, 2]
 
@@ -204,7 +204,7 @@ def test_a_full_stream_holds_the_watch_back_and_nothing_is_lost() -> None:
                 observations = [decode_observation(message.payload) for message in read]
                 names |= {obs.name for obs in observations if isinstance(obs, JobObserved)}
                 at = read[-1].at if read else at
-                await stage.bus.observation_reader().forget(at)
+                await stage.bus.observation_reader().purge_through(at)
                 await asyncio.sleep(1)
         assert names == {f"j{at}" for at in range(300)}
 

@@ -80,7 +80,7 @@ def test_a_standby_takes_over_at_once_after_an_end_and_tells_what_came_since() -
 def test_a_standby_takes_over_within_the_lease_of_a_vanished_process() -> None:
     async def run() -> None:
         stage = Stage()
-        assert await stage.bus.lease("ingest-0", "dead", LEASE_S).hold()
+        assert await stage.bus.lease("ingest-0", "dead", LEASE_S).try_acquire_or_renew()
         async with alongside(standby(stage, "b").run()):
             assert await until_tells(stage, "b-1") <= LEASE_S + 2
 
@@ -112,7 +112,7 @@ class Taken:
         self.free, self.asked_in_vain = True, 0
         self._stage = stage
 
-    async def hold(self) -> bool:
+    async def try_acquire_or_renew(self) -> bool:
         self.asked_in_vain += not self.free
         return self.free
 

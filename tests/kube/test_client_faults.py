@@ -12,7 +12,7 @@ from tests.kube.test_client import PATH, all_lines, server
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.kube.client import BUSY_TRIES, connect
 from tidegate.kube.credentials import Access
-from tidegate.kube.sockets import KEEPALIVE_S, watchful_socket
+from tidegate.kube.sockets import KEEPALIVE_S, keepalive_socket
 
 
 class Busy:
@@ -92,7 +92,7 @@ async def test_a_watch_that_is_half_open_ends_soon_after_its_time(*, quick: bool
 
 def test_a_socket_asks_after_a_peer_that_is_silent() -> None:
     family, kind, protocol, name, address = socket.getaddrinfo("127.0.0.1", 1)[0]
-    with watchful_socket((family, kind, protocol, name, address)) as made:
+    with keepalive_socket((family, kind, protocol, name, address)) as made:
         assert made.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
         if hasattr(socket, "TCP_KEEPIDLE"):
             idle_s = made.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE)

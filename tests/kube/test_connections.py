@@ -15,7 +15,7 @@ from tests.kube.test_client import PATH, server
 from tests.parts.drawn import drawn
 from tidegate.errors import ApiStatusError, ApiUnreachableError, NotSupportedError
 from tidegate.kube.client import connect
-from tidegate.kube.connections import Connections
+from tidegate.kube.connections import ConnectionPool
 from tidegate.kube.credentials import Access
 
 WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
@@ -79,9 +79,11 @@ class Raw:
 
 
 async def asked(url: str, times: int = 1) -> list[tuple[int, bytes]]:
-    with closing(Connections(url)) as connections:
+    with closing(ConnectionPool(url)) as connections:
         async with asyncio.timeout(60):
-            answers = [await connections.ask("POST", PATH, None, {}, None) for _ in range(times)]
+            answers = [
+                await connections.request("POST", PATH, None, {}, None) for _ in range(times)
+            ]
     return [(answer.status, answer.body) for answer in answers]
 
 
@@ -122,17 +124,17 @@ async def test_more_than_was_asked_for_is_no_next_answer() -> None:
 async def test_only_a_read_is_sent_again_where_a_kept_connection_has_ended() -> None:
     raw = Raw([WHOLE], ends=False)
     async with raw.served() as url:
-        with closing(Connections(url)) as connections:
+        with closing(ConnectionPool(url)) as connections:
             for method in ("GET", "POST"):
-                assert (await connections.ask(method, PATH, None, {}, None)).status == 200
+                assert (await connections.request(method, PATH, None, {}, None)).status == 200
                 raw.pieces, raw.ends = [], True
                 if method == "GET":
                     with pytest.raises(ConnectionError):  # a new one has ended, too
-                        await connections.ask(method, PATH, None, {}, None)
+                        await connections.request(method, PATH, None, {}, None)
                     assert raw.requests == 3
                 else:
                     with pytest.raises(ConnectionError):
-                        await connections.ask(method, PATH, None, {}, None)
+                        await connections.request(method, PATH, None, {}, None)
                     assert raw.requests == 5
                 raw.pieces, raw.ends = [WHOLE], False
 
@@ -140,22 +142,22 @@ async def test_only_a_read_is_sent_again_where_a_kept_connection_has_ended() -> 
 async def test_a_request_that_gives_up_leaves_no_answer_to_the_next() -> None:
     raw = Raw([], ends=False)
     async with raw.served() as url:
-        with closing(Connections(url)) as connections:
-            asking = asyncio.ensure_future(connections.ask("GET", PATH, None, {}, None))
+        with closing(ConnectionPool(url)) as connections:
+            asking = asyncio.ensure_future(connections.request("GET", PATH, None, {}, None))
             while not raw.requests:
                 await asyncio.sleep(0.01)
             asking.cancel()
             await asyncio.wait({asking})
             raw.pieces = [WHOLE]
-            assert (await connections.ask("GET", PATH, None, {}, None)).body == b"{}"
+            assert (await connections.request("GET", PATH, None, {}, None)).body == b"{}"
     assert raw.connections == 2
 
 
 async def test_no_more_connections_are_made_than_there_may_be() -> None:
     raw = Raw([WHOLE], ends=False)
     async with raw.served() as url:
-        with closing(Connections(url, most=2)) as connections:
-            asks = (connections.ask("GET", PATH, None, {}, None) for _ in range(20))
+        with closing(ConnectionPool(url, connections_max=2)) as connections:
+            asks = (connections.request("GET", PATH, None, {}, None) for _ in range(20))
             assert {answer.status for answer in await asyncio.gather(*asks)} == {200}
     assert raw.connections == 2
 
@@ -163,16 +165,16 @@ async def test_no_more_connections_are_made_than_there_may_be() -> None:
 @drawn(100)
 @given(st.text(max_size=20), st.dictionaries(st.text(max_size=5), st.text(max_size=9), max_size=3))
 def test_no_path_and_no_query_breaks_its_line(path: str, query: dict[str, str]) -> None:
-    written = Connections("http://host")._written("GET", f"/{path}", query, {}, None)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    written = ConnectionPool("http://host")._request_bytes("GET", f"/{path}", query, {}, None)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     first, *rest = written.split(b"\r\n")
     assert (len(first.split(b" ")), rest[0], len(rest)) == (3, b"Host: host", 4)
 
 
 @pytest.mark.parametrize("value", ["a\r\nb: c", "a\nb"])
 async def test_a_header_of_two_lines_is_not_sent(value: str) -> None:
-    connections = Connections("http://127.0.0.1:1")
+    connections = ConnectionPool("http://127.0.0.1:1")
     with pytest.raises(ConnectionError):
-        await connections.ask("GET", PATH, None, {"Name": value}, None)
+        await connections.request("GET", PATH, None, {"Name": value}, None)
 
 
 def _echo(request: web.BaseRequest, text: str) -> web.Response:

@@ -13,7 +13,7 @@ from tidegate.errors import ApiStatusError
 from tidegate.kube import reading
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
-from tidegate.kube.reading import lines_of
+from tidegate.kube.reading import read_lines
 
 MANY, HEAVY_FROM, HEAVY_TO = 200, 40, 60
 HEAVY_BYTES = 2_000_000
@@ -85,11 +85,11 @@ class Pieces:
 
 async def test_lines_are_put_together_however_they_come() -> None:
     pieces = Pieces(b"a", b"b\n", b"\n", b"c\nd\r\ne", b"\nf")
-    assert [line async for line in lines_of(pieces)] == [b"ab\n", b"c\n", b"d\r\n", b"e\n", b"f"]
+    assert [line async for line in read_lines(pieces)] == [b"ab\n", b"c\n", b"d\r\n", b"e\n", b"f"]
 
 
 async def test_a_line_that_is_too_long_asks_for_a_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "LINE_BYTES_MAX", 10)
     with pytest.raises(ApiStatusError) as caught:
-        assert [line async for line in lines_of(Pieces(b"abc\n", b"123456", b"123456"))] == []
+        assert [line async for line in read_lines(Pieces(b"abc\n", b"123456", b"123456"))] == []
     assert caught.value.status == 410

@@ -19,7 +19,7 @@ from tests.parts.drawn import drawn
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.kube import streams
 from tidegate.kube.client import connect
-from tidegate.kube.connections import Connections
+from tidegate.kube.connections import ConnectionPool
 from tidegate.kube.credentials import Access
 
 LINES = [b'{"a":1}\n', b"{}\n", b"[]"]
@@ -56,7 +56,7 @@ BROKEN = {
 
 
 async def read(url: str) -> list[bytes]:
-    with closing(Connections(url)) as connections:
+    with closing(ConnectionPool(url)) as connections:
         async with asyncio.timeout(60):
             stream = await connections.stream(PATH, {"watch": "true"}, {})
             try:
@@ -139,7 +139,7 @@ async def test_a_slow_reader_is_sent_no_more_than_fits(monkeypatch: pytest.Monke
     monkeypatch.setattr(streams, "WAITING_BYTES_MAX", 10_000)
     line, count, most = b"x" * 999 + b"\n", 4_000, 0
     async with Raw([chunked(*[line] * count)], ends=False).served() as url:
-        with closing(Connections(url)) as connections:
+        with closing(ConnectionPool(url)) as connections:
             stream, number = await connections.stream(PATH, {}, {}), 0
             async for received in stream.lines():
                 assert received == line

@@ -24,7 +24,7 @@ from tests.members.stage import (
     listed,
     send,
 )
-from tidegate.bus.streams import names_of
+from tidegate.bus.streams import stream_names
 from tidegate.contracts.decisions import WorkloadPending
 from tidegate.contracts.fact_kinds.clusters import RemoteClusterChanged
 from tidegate.kinds import names
@@ -128,11 +128,11 @@ async def until_waits(world: World, job: str, reason: str) -> None:
 
 async def until_no_bodies(world: World, member: str) -> None:
     """Wait until the bus has no body of a member's jobs any more."""
-    prefix = names_of(HUB).inbox("scheduler").encode()
+    prefix = stream_names(HUB).inbox("scheduler").encode()
     client = await nats.connect(world.servers.url(HUB, "scheduler"), inbox_prefix=prefix)
 
     async def holds() -> bool:
-        stream_info = await client.jetstream().stream_info(names_of(member).bodies)
+        stream_info = await client.jetstream().stream_info(stream_names(member).bodies)
         return not stream_info.state.messages
 
     try:

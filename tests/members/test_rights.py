@@ -14,7 +14,7 @@ from nats.aio.client import Client
 from tests.deploy.nats_server import password
 from tests.members.leaves import HUB, MEMBER_USERS, Servers, hub_and_leaves
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
-from tidegate.bus.streams import Streams
+from tidegate.bus.streams import StreamOptions
 
 pytestmark = pytest.mark.real
 BODY = b'{"kind":"Job"}'
@@ -98,12 +98,12 @@ async def test_a_body_crosses_from_any_ingest_to_the_actuator_of_a_member(server
             url = servers.url(cluster, user)
             return await stack.enter_async_context(open_bus(url, cluster=cluster, name=user))
 
-        await (await joined(HUB, "scheduler")).ensure(Streams(), ("east", "west"))
+        await (await joined(HUB, "scheduler")).ensure_streams(StreamOptions(), ("east", "west"))
         for home in ("east", HUB):
-            await (await joined(home, "ingest")).bodies().keep(DIGEST, BODY)
+            await (await joined(home, "ingest")).bodies().put(DIGEST, BODY)
             for cluster in ("east", "west"):
                 bodies = (await joined(cluster, "actuator")).bodies()
                 assert await bodies.read(home, DIGEST) == BODY
                 assert await bodies.read(home, "0" * 64) is None
-            await (await joined(home, "ingest")).bodies().drop(DIGEST)
+            await (await joined(home, "ingest")).bodies().delete(DIGEST)
             assert await (await joined("west", "actuator")).bodies().read(home, DIGEST) is None

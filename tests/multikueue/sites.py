@@ -54,7 +54,7 @@ from tidegate.kinds.times import stamp
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.policy import Policy
 from tidegate.service.config.access_providers import AccessProvider
-from tidegate.service.holder import Holder
+from tidegate.service.holder import LeaseHolder
 
 Object = dict[str, Any]
 KINDS = ("batch/job", "pod", "pod-group", "workload")
@@ -106,7 +106,7 @@ class Site:
             run_sync=in_place,
             status=Status(CollectorRegistry()),
             cluster=self.name,
-            holder=Holder(self._life("scheduler")),
+            holder=LeaseHolder(self._life("scheduler")),
             new_ledger_id=lambda: f"ledger-{self.name}",
             policy=self.policy,
             pace=Pace(),
@@ -141,7 +141,7 @@ class Site:
         calls = Calls(self.stage.embedded, metrics)
         shows = Projector(calls, Random(1), metrics, Rate(writes_per_s=50.0))
         applier = Applier(calls, reporter, Random(1), metrics, along=shows.along, keeps=shows.keeps)
-        consumer = Consumer(bus.feed(), applier, shows, Random(1))
+        consumer = Consumer(bus.event_feed(), applier, shows, Random(1))
         lease = bus.lease("actuator-0", holder=session, ttl_s=10)
         await ActuatorSession(consumer, lease, 10.0, 4).run()
 
@@ -191,7 +191,7 @@ class Manager(Site):
             bus.observation_publisher(), cluster=self.name, session=session, random=Random(1)
         )
         made = Dispatcher(
-            bus.feed(),
+            bus.event_feed(),
             bus.observation_publisher(),
             bus.lease("dispatcher-0", holder=session, ttl_s=10),
             lease_s=10.0,

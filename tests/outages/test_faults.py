@@ -18,12 +18,12 @@ import pytest
 from tests.e2e.cast import job_of, submit, until
 from tests.outages.servers import Servers
 from tests.outages.stage import NAMESPACE, TIMES, Stage, stage
-from tidegate.bus.streams import names_of
+from tidegate.bus.streams import stream_names
 
 __all__ = ["stage"]
 
 pytestmark = [pytest.mark.slow, pytest.mark.real, pytest.mark.timeout(1_800)]
-_NAMES = names_of("local")
+_NAMES = stream_names("local")
 STREAMS = (_NAMES.observations, _NAMES.events, _NAMES.resyncs, _NAMES.leases, _NAMES.register)
 
 BOUND_S = {signal.SIGKILL: 10.0, signal.SIGTERM: 3.0}

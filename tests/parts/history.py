@@ -28,7 +28,7 @@ class History:
 
     async def write(self, *events: Event) -> int:
         """Append events; return the last seq."""
-        _, self._counts = await self._outbox.last(self._counts)
+        _, self._counts = await self._outbox.last_published(self._counts)
         seq = self._before + len(self._entries)
         entries = list[Entry]()
         for event in events:
@@ -40,5 +40,5 @@ class History:
 
     async def fill_again(self) -> None:
         """Publish everything once more: the stream was made anew."""
-        _, self._counts = await self._outbox.last(self._counts)
+        _, self._counts = await self._outbox.last_published(self._counts)
         await self._outbox.publish(self._ledger_id, self._counts, self._entries)

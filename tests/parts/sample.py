@@ -11,7 +11,7 @@ from store.ledger import SqlLedger
 from store.schema import migrate
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import open_bus
-from tidegate.bus.streams import Streams
+from tidegate.bus.streams import StreamOptions
 from tidegate.cli.sample.ledger import LEDGER_ID, turns
 from tidegate.contracts.entry import Entry, Position, Positions
 
@@ -26,7 +26,7 @@ def filled(url: str, actual_entries: Iterable[list[Entry]]) -> Generator[SqlLedg
     try:
         migrate.upgrade(engine)
         ledger = SqlLedger(engine, clock_us=lambda: 0)
-        ledger.lead("sample", 0)
+        ledger.begin_term("sample", 0)
         for entries in actual_entries:
             append(ledger, entries)
         yield ledger
@@ -44,7 +44,7 @@ async def published(folder: Path) -> AsyncGenerator[str]:
     """Lend the URL of a server whose EVENTS hold the sample."""
     async with embedded_server(folder) as url:
         async with open_bus(url, cluster="local", name="test") as bus:
-            await bus.ensure(Streams())
-            _, counts = await bus.event_publisher().last(Position())
+            await bus.ensure_streams(StreamOptions())
+            _, counts = await bus.event_publisher().last_published(Position())
             await bus.event_publisher().publish(LEDGER_ID, counts, ENTRIES)
         yield url

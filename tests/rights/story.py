@@ -135,7 +135,7 @@ class Story:
         calls = Calls(self._api, metrics)
         shows = Projector(calls, random, metrics, Rate(writes_per_s=1_000))
         applier = Applier(calls, reporter, random, metrics, along=shows.along, keeps=shows.keeps)
-        consumer = Consumer(self._bus.feed(), applier, shows, random)
+        consumer = Consumer(self._bus.event_feed(), applier, shows, random)
         return ActuatorSession(consumer, self._bus.lease("a", holder="a1"), 10, 4)
 
     async def play(self) -> None:

@@ -86,7 +86,7 @@ async def test_a_copy_is_made_once_and_removed(admin: KubernetesClient, namespac
     await admin.request("DELETE", path, body=b'{"propagationPolicy":"Background"}')
     await change(admin, f"/api/v1/namespaces/{namespace}", ACCEPTS)
     bus, metrics, random = MemoryBus(), Metrics(CollectorRegistry()), Random(1)
-    await bus.bodies("east").keep(digest_of(body), body)
+    await bus.bodies("east").put(digest_of(body), body)
     port = bus.observation_publisher()
     reporter = Reporter(port, cluster="west", session="s", random=random, metrics=metrics)
     copier = Copier(Calls(admin, metrics), bus.bodies(), reporter, random, metrics)

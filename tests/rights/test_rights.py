@@ -13,7 +13,7 @@ from tests.rights.asked import Right, role
 from tests.rights.story import Story, account, heartbeat, ingest
 from tidegate.kube.client import KubernetesClient
 from tidegate.kube.identity import cluster_uid
-from tidegate.kube.ownership import ACTUATOR, owned
+from tidegate.kube.ownership import ACTUATOR, hold_ownership
 
 pytestmark = pytest.mark.real
 IMPLIED = {Right("batch", "jobs/finalizers", "update"), Right("tidegate.dev", "marks", "write")}
@@ -36,7 +36,7 @@ async def test_the_actuator_asks_for_just_the_rights_of_its_role(
 ) -> None:
     async with account(real_api, "tidegate-actuator") as recorded:
         await cluster_uid(recorded)
-        async with owned(recorded, namespace, ACTUATOR):
+        async with hold_ownership(recorded, namespace, ACTUATOR):
             pass
         story = Story(admin, recorded, namespace)
         async with alongside(story.actuator().run()):

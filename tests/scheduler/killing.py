@@ -73,7 +73,7 @@ class DoomedLedger(SqlLedger):
 def arm(doom: Doom) -> None:
     """Put the doom where the service passes."""
     DoomedLedger.doom = doom
-    publish, forget = NatsEventPublisher.publish, NatsObservationReader.forget
+    publish, forget = NatsEventPublisher.publish, NatsObservationReader.purge_through
 
     async def published(
         self: NatsEventPublisher, ledger_id: str, counts: Position, entries: Sequence[Entry]
@@ -88,7 +88,7 @@ def arm(doom: Doom) -> None:
         doom.at("after the purge")
 
     NatsEventPublisher.publish = published  # type: ignore[method-assign]  # the point of this module
-    NatsObservationReader.forget = forgotten  # type: ignore[method-assign]
+    NatsObservationReader.purge_through = forgotten  # type: ignore[method-assign]
     setattr(service, "SqlLedger", DoomedLedger)  # noqa: B010 - a name that it imported
 
 

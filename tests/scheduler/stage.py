@@ -33,7 +33,7 @@ from tidegate.contracts.subjects import observed
 from tidegate.errors import TidegateError
 from tidegate.model.policy import Policy
 from tidegate.model.quota import ClusterQueueSpec
-from tidegate.service.holder import Holder
+from tidegate.service.holder import LeaseHolder
 
 Result = TypeVar("Result")
 QUEUES = "clusterqueues.kueue.x-k8s.io"
@@ -53,15 +53,15 @@ class FailingLedger:
         self.fails_before = list[TidegateError]()
         self.fails_after = list[TidegateError]()
         self.behind_commit = list[Callable[[], None]]()  # done behind the next one with entries
-        self.lead, self.renew = ledger.lead, ledger.renew
+        self.begin_term, self.renew_term = ledger.begin_term, ledger.renew_term
         self.read_after = list[int]()
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
         self.read_after.append(after)
         return self.real.read(after, until)
 
-    def lowest(self, position: Position) -> Position:
-        return self.real.lowest(position)
+    def purge_limit(self, position: Position) -> Position:
+        return self.real.purge_limit(position)
 
     def append(
         self, epoch: int, after: int, entries: Sequence[Entry], positions: Positions
@@ -94,7 +94,7 @@ class Stage:
             run_sync=in_place,
             status=Status(CollectorRegistry()),
             cluster="local",
-            holder=Holder(holder),
+            holder=LeaseHolder(holder),
             new_ledger_id=lambda: "led",
             policy=policy or Policy(),
             pace=Pace(snapshot_entries=snapshot_entries),
@@ -102,7 +102,7 @@ class Stage:
         )
 
     def lead(self, holder: str = "one") -> Term:
-        term = self.ledger.lead(holder, 0)
+        term = self.ledger.begin_term(holder, 0)
         assert term is not None
         return term
 

@@ -32,7 +32,7 @@ from tests.scheduler.stage import QUEUES, beat, queue
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.keys import CLUSTER
-from tidegate.bus.streams import Streams
+from tidegate.bus.streams import StreamOptions
 from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.entry import Entry, Published
 from tidegate.contracts.facts import ClusterQueueDefined
@@ -79,7 +79,7 @@ async def bus(
         embedded_server(tmp_path) as url,
         open_bus(url, cluster="local", name="tests") as made,
     ):
-        await made.ensure(Streams())
+        await made.ensure_streams(StreamOptions())
         await made.register().claim(CLUSTER, "uid-1")  # as ingest does
         yield url, made
 
@@ -120,7 +120,7 @@ class Ingest:
         """Answer each request to tell everything again."""
 
         async def answer() -> None:
-            async for _ in self._outlet.resyncs():
+            async for _ in self._outlet.resync_requests():
                 await self.tell()
 
         answering = asyncio.create_task(answer())
@@ -134,7 +134,7 @@ class Ingest:
 async def heard(bus: NatsBus, until: Callable[[Published], bool]) -> list[Published]:
     """Return what EVENTS holds, from its beginning up to the first that is waited for."""
     messages = list[Published]()
-    async with aclosing(bus.feed().follow(0)) as following:
+    async with aclosing(bus.event_feed().follow(0)) as following:
         async for message in following:
             messages.append(message)
             if until(message):
@@ -179,7 +179,7 @@ async def go_on(url: str, ledger: str, bus: NatsBus) -> None:
 @pytest.mark.parametrize(("place", "ledger_url", "count"), DEATHS, indirect=["ledger_url"])
 async def test_killed(place: str, count: int, ledger_url: str, bus: tuple[str, NatsBus]) -> None:
     url, made = bus
-    await made.ensure(Streams())
+    await made.ensure_streams(StreamOptions())
     ingest = Ingest(made)
     async with ingest.listening():
         await ingest.tell()

@@ -11,21 +11,23 @@ from structlog.testing import capture_logs
 
 from scheduler.events_reach import EVERY_S, measured
 from tests.parts.virtual import run_virtually
-from tidegate.bus.reach import Reach
+from tidegate.bus.reach import EventsRetention
 from tidegate.errors import BusUnreachableError
 
 DAY_S, MIB = 86_400.0, 1024 * 1024
 SERIES = "reach_seconds", "wanted_bytes"
-FULL = Reach(span_s=2 * DAY_S, held_bytes=99 * MIB, bytes_max=100 * MIB, age_s=7 * DAY_S)
-ROOMY = Reach(span_s=2 * DAY_S, held_bytes=9 * MIB, bytes_max=100 * MIB, age_s=7 * DAY_S)
+FULL = EventsRetention(span_s=2 * DAY_S, held_bytes=99 * MIB, bytes_max=100 * MIB, age_s=7 * DAY_S)
+ROOMY = EventsRetention(span_s=2 * DAY_S, held_bytes=9 * MIB, bytes_max=100 * MIB, age_s=7 * DAY_S)
 
 
-def figures(answers: Sequence[Reach | Exception | None]) -> list[tuple[float | None, ...]]:
+def figures(
+    answers: Sequence[EventsRetention | Exception | None],
+) -> list[tuple[float | None, ...]]:
     """Return the two figures after each answer."""
     registry, values = CollectorRegistry(), list[tuple[float | None, ...]]()
     left = list(answers)
 
-    async def ask() -> Reach | None:
+    async def ask() -> EventsRetention | None:
         answer = left.pop(0)
         if isinstance(answer, Exception):
             raise answer

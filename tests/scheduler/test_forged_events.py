@@ -33,7 +33,7 @@ def lies(leader: LeaderState) -> list[Entry]:
 
 async def followed(stage: Stage, count: int) -> list[bytes]:
     chunks = list[bytes]()
-    async for message in stage.bus.feed().follow(0):
+    async for message in stage.bus.event_feed().follow(0):
         chunks.append(message.payload)
         if len(chunks) == count:
             break

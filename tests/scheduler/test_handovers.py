@@ -86,7 +86,7 @@ def test_a_scheduler_that_ends_midway_goes_on_with_the_move(end: int) -> None:
         for step in range(12):
             if step == end:
                 number = end % 2
-                site.ledgers[number].renew(cluster.leaders[number].epoch, 0)
+                site.ledgers[number].renew_term(cluster.leaders[number].epoch, 0)
                 cluster.leaders[number] = await site.leader(number)
             await asyncio.sleep(2)
             await cluster.turns()

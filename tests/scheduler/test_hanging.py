@@ -82,8 +82,8 @@ class Hanging:
     """
 
     def __init__(self, reader: ObservationReader, *, heeds: bool = True) -> None:
-        self.ask_resync, self.forget = reader.ask_resync, reader.forget
-        self.beginning = reader.beginning
+        self.request_resync, self.purge_through = reader.request_resync, reader.purge_through
+        self.start_position = reader.start_position
         self._reader, self._heeds, self.hangs = reader, heeds, False
 
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:

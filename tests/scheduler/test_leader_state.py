@@ -118,7 +118,7 @@ def test_a_ledger_that_lost_its_tail_does_not_lead_where_events_was_made_anew_si
         rows = stage.entries()
         tail = seal(leader.head, 1, "local", [TimePassed(at_us=1)])
         stage.bus.events.recreate()
-        _, counts = await stage.bus.event_publisher().last(Position())
+        _, counts = await stage.bus.event_publisher().last_published(Position())
         other = seal(GENESIS, 1, "local", [TimePassed(at_us=1)] * former)
         await stage.bus.event_publisher().publish("lost before", counts, other)
         behind = Position(counts.incarnation, len(other))

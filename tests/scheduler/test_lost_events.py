@@ -68,11 +68,11 @@ def test_what_a_stream_made_anew_was_given_unknowingly_is_not_given_again() -> N
         leader = await leader_of(stage)
         stage.bus.events.recreate()
         entries = list(stage.ledger.read())
-        now = (await leader.deps.event_publisher.last(Position()))[1]
+        now = (await leader.deps.event_publisher.last_published(Position()))[1]
         await leader.deps.event_publisher.publish(leader.state.ledger_id, now, entries)
         await until_looked(leader)
         assert (leader.published, leader.counts) == (leader.head.seq, now)
-        assert await leader.deps.event_publisher.count() == leader.head.seq, (
+        assert await leader.deps.event_publisher.message_count() == leader.head.seq, (
             "nothing is there twice"
         )
 

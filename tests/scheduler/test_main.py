@@ -19,7 +19,7 @@ from tests.scheduler.stage import QUEUES, first_round
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.keys import CLUSTER, LEDGER
-from tidegate.bus.streams import Streams
+from tidegate.bus.streams import StreamOptions
 from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened
@@ -71,7 +71,7 @@ async def bus(tmp_path: Path) -> AsyncGenerator[tuple[str, NatsBus], None]:
         embedded_server(tmp_path) as url,
         open_bus(url, cluster="local", name="tests") as made,
     ):
-        await made.ensure(Streams())
+        await made.ensure_streams(StreamOptions())
         await made.register().claim(CLUSTER, "uid-1")  # as ingest does
         yield url, made
 
@@ -89,7 +89,7 @@ async def say_first_round(bus: NatsBus) -> None:
 async def until_published(bus: NatsBus, count: int) -> None:
     """Follow EVENTS until so many entries came, each the next."""
     expected = 0
-    async for message in bus.feed().follow(0):
+    async for message in bus.event_feed().follow(0):
         expected += 1
         assert message.seq == expected
         if expected >= count:
@@ -107,7 +107,7 @@ async def test_a_drain_leaves_nothing_undone(tmp_path: Path, bus: tuple[str, Nat
     finally:
         running.close()
     kept = entries(tmp_path)
-    assert (await made.feed().newest())[1] == kept[-1].seq
+    assert (await made.event_feed().newest())[1] == kept[-1].seq
     assert [entry.type for entry in kept[:2]] == ["LedgerOpened", "PolicyConfigured"]
 
 
@@ -202,7 +202,7 @@ async def test_a_ledger_says_which_cluster_and_which_bus_it_belongs_to(
         running.close()
     opened = decode(entries(tmp_path)[0].payload)
     assert isinstance(opened, LedgerOpened)
-    assert (opened.cluster_uid, opened.streams) == ("uid-1", await made.register().made())
+    assert (opened.cluster_uid, opened.streams) == ("uid-1", await made.register().created_at())
     assert await made.register().read(LEDGER) == opened.ledger_id
 
 

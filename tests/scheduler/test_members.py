@@ -33,18 +33,18 @@ class Unreadable:
 
     error: TidegateError
 
-    async def beginning(self) -> Position:
+    async def start_position(self) -> Position:
         return Position()
 
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
         del after, count_max, wait_s
         raise self.error
 
-    async def forget(self, position: Position) -> None:
+    async def purge_through(self, position: Position) -> None:
         del position
         raise self.error
 
-    async def ask_resync(self, reason: str) -> None:
+    async def request_resync(self, reason: str) -> None:
         del reason
 
 

@@ -35,7 +35,7 @@ from tidegate.contracts.observed.jobs import Observed
 from tidegate.contracts.subjects import observed
 from tidegate.model.policy import Policy
 from tidegate.model.quota import LocalQueueSpec, Quota
-from tidegate.service.holder import Holder
+from tidegate.service.holder import LeaseHolder
 
 QUEUES, LOCAL_QUEUES = "clusterqueues.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io"
 LEASE_US = 15_000_000
@@ -66,14 +66,14 @@ class Site:
             status=Status(CollectorRegistry()),
             cluster="local",
             partition=partition,
-            holder=Holder(f"scheduler-{partition}"),
+            holder=LeaseHolder(f"scheduler-{partition}"),
             new_ledger_id=lambda: f"ledger-{partition}",
             policy=Policy(),
             pace=Pace(wait_s=0.1),
             snapshots=SqlSnapshots(self.engine, partition),
             tell=self.tell,
         )
-        term = ledger.lead(deps.holder.name, LEASE_US)
+        term = ledger.begin_term(deps.holder.name, LEASE_US)
         assert term is not None
         leader = await open_leader_state(deps, term)
         await first_turn(leader)
@@ -182,7 +182,7 @@ def test_what_a_led_partition_has_not_read_is_not_purged(*, away: bool) -> None:
         first, second = [await site.leader(number) for number in range(2)]
         await listed(site)
         if away:
-            site.ledgers[1].renew(second.epoch, 0)
+            site.ledgers[1].renew_term(second.epoch, 0)
         await turn(first)
         await turn(first)  # it reads nothing: now it purges
         assert site.bus.observations.count == (0 if away else site.published)

@@ -233,8 +233,8 @@ class Repeating:
     """An inbox that gives what was read before, for as long as a test wants."""
 
     def __init__(self, reader: ObservationReader) -> None:
-        self.ask_resync, self.forget = reader.ask_resync, reader.forget
-        self.beginning = reader.beginning
+        self.request_resync, self.purge_through = reader.request_resync, reader.purge_through
+        self.start_position = reader.start_position
         self._reader, self.repeats, self.pulls = reader, False, 0
         self._last = list[Message]()
 

@@ -72,7 +72,7 @@ def test_a_bus_that_holds_nothing_more_is_not_asked_to_forget_it_again(
         await turn(leader)
         await turn(leader)
         assert stage.bus.observations.count == 0
-        monkeypatch.setattr(leader.deps.observation_reader, "forget", refuse)
+        monkeypatch.setattr(leader.deps.observation_reader, "purge_through", refuse)
         assert await turn(leader) == 0
 
     play(story)
@@ -137,7 +137,7 @@ def test_a_hole_is_recorded_and_all_is_asked_for_again() -> None:
 def test_a_new_ledger_takes_no_list_for_its_first_that_a_lost_one_may_have_read() -> None:
     async def story(stage: Stage) -> None:
         await stage.say(queue("team-b", 9), *first_round())
-        await stage.bus.observation_reader().forget(
+        await stage.bus.observation_reader().purge_through(
             Position(stage.bus.observations.end.incarnation, 1)
         )
         leader = await stage.leader()

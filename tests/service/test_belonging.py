@@ -8,7 +8,7 @@ import pytest
 
 from tests.parts.virtual import run_virtually
 from tidegate.errors import BusUnreachableError
-from tidegate.service.belonging import PATIENCE_S, answered
+from tidegate.service.belonging import PATIENCE_S, retry_until_answered
 
 
 class Bus:
@@ -24,9 +24,9 @@ class Bus:
 
 
 def test_it_asks_until_the_bus_answers() -> None:
-    assert run_virtually(answered(Bus(PATIENCE_S / 2).ask)) == "here"
+    assert run_virtually(retry_until_answered(Bus(PATIENCE_S / 2).ask)) == "here"
 
 
 def test_it_gives_up_after_a_while() -> None:
     with pytest.raises(BusUnreachableError):
-        run_virtually(answered(Bus(10 * PATIENCE_S).ask))
+        run_virtually(retry_until_answered(Bus(10 * PATIENCE_S).ask))

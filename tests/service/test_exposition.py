@@ -6,7 +6,7 @@ import asyncio
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from tidegate.service.health import page_of
+from tidegate.service.health import metrics_page
 
 
 def registry() -> CollectorRegistry:
@@ -26,11 +26,11 @@ def registry() -> CollectorRegistry:
 
 async def test_a_page_is_what_the_library_writes() -> None:
     metrics = registry()
-    assert await page_of(metrics) == generate_latest(metrics)
+    assert await metrics_page(metrics) == generate_latest(metrics)
 
 
 async def test_others_run_while_a_page_is_made() -> None:
     ran = list[bool]()
     asyncio.get_running_loop().call_soon(ran.append, True)  # noqa: FBT003 - a value
-    page = await page_of(registry())
+    page = await metrics_page(registry())
     assert (ran, bool(page)) == ([True], True)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tidegate.service.holder import Holder, take_place
+from tidegate.service.holder import LeaseHolder, lock_holder_file
 
 LIVING = """
 import sys
@@ -19,10 +19,10 @@ with take_place(sys.argv[1], "killed"):
 
 def test_the_next_process_of_a_place_knows_its_predecessor(tmp_path: Path) -> None:
     path = str(tmp_path / "holder")
-    with take_place(path, "first") as first:
-        assert first == Holder("first")
-    with take_place(path, "second") as second:
-        assert second == Holder("second", "first")
+    with lock_holder_file(path, "first") as first:
+        assert first == LeaseHolder("first")
+    with lock_holder_file(path, "second") as second:
+        assert second == LeaseHolder("second", "first")
     assert (tmp_path / "holder").stat().st_mode & 0o777 == 0o600
 
 
@@ -32,14 +32,14 @@ def test_a_process_that_was_killed_is_dead_and_one_that_lives_is_not(tmp_path: P
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
-        with take_place(path, "too early") as early:
-            assert early == Holder("too early")
+        with lock_holder_file(path, "too early") as early:
+            assert early == LeaseHolder("too early")
         process.kill()
         process.wait()
-    with take_place(path, "successor") as successor:
-        assert successor == Holder("successor", "killed")
+    with lock_holder_file(path, "successor") as successor:
+        assert successor == LeaseHolder("successor", "killed")
 
 
 def test_without_a_file_no_process_is_known_to_be_dead() -> None:
-    with take_place("", "alone") as holder:
-        assert holder == Holder("alone")
+    with lock_holder_file("", "alone") as holder:
+        assert holder == LeaseHolder("alone")

@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 import uvloop
 
-from tidegate.service.loop import COLLECTIONS, loop_factory, tune_garbage
+from tidegate.service.loop import COLLECTIONS, loop_factory, tune_garbage_collection
 
 
 @pytest.fixture
@@ -33,6 +33,6 @@ def test_asyncios_own_loop_can_be_chosen() -> None:
 
 @pytest.mark.usefixtures("collector")
 def test_what_was_imported_is_left_out_of_collections() -> None:
-    tune_garbage()
+    tune_garbage_collection()
     assert gc.get_threshold() == COLLECTIONS
     assert gc.get_freeze_count() > 0

@@ -9,7 +9,7 @@ from tidegate.errors import SettingsError
 from tidegate.model.multikueue import MultiKueuePolicy
 from tidegate.service.config.access_providers import AccessProvider, ExecConfig
 from tidegate.service.config.configuration import parse_configuration
-from tidegate.service.config.multikueue import Transport
+from tidegate.service.config.multikueue import DispatcherOptions
 
 HEAD = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
 INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
@@ -22,7 +22,7 @@ def test_without_the_section_nothing_is_sent_anywhere() -> None:
 def test_an_empty_section_means_kueues_defaults() -> None:
     configuration = parse_configuration(HEAD + "multiKueue: {}\n")
     assert configuration.policy.multikueue == MultiKueuePolicy(kinds=("batch/job",))
-    assert configuration.multikueue == Transport(origin="multikueue", gc_interval_s=60.0)
+    assert configuration.multikueue == DispatcherOptions(origin="multikueue", gc_interval_s=60.0)
     assert configuration.warnings == ()
 
 
@@ -51,7 +51,7 @@ multiKueue:
         worker_lost_us=3_000_000,
         kinds=("batch/job", "pod", "pod-group"),
     )
-    assert configuration.multikueue == Transport(origin="here", gc_interval_s=0.0)
+    assert configuration.multikueue == DispatcherOptions(origin="here", gc_interval_s=0.0)
 
 
 OTHERS = (
@@ -61,9 +61,12 @@ OTHERS = (
 
 
 def test_a_declared_kind_is_sent_if_the_section_says_so() -> None:
-    assert parse_configuration(OTHERS).sent == ("batch/job", "Voyage.v1.ships.example.com")
+    assert parse_configuration(OTHERS).multikueue_kinds == (
+        "batch/job",
+        "Voyage.v1.ships.example.com",
+    )
     closed = OTHERS + "featureGates: {MultiKueueAdaptersForCustomJobs: false}\n"
-    assert parse_configuration(closed).sent == ("batch/job",)
+    assert parse_configuration(closed).multikueue_kinds == ("batch/job",)
     with pytest.raises(SettingsError, match="stands there twice"):
         parse_configuration(OTHERS.replace("[{", "[{name: Voyage.v1.ships.example.com}, {"))
 

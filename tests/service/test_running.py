@@ -128,8 +128,8 @@ def test_a_service_refuses_to_run_without_assertions() -> None:
 
 async def test_there_are_three_pages_for_two_methods() -> None:
     health = Health(CollectorRegistry())
-    health.live_if("disk", lambda: "gone")
-    health.ready_if("bus", lambda: "")
+    health.add_liveness_check("disk", lambda: "gone")
+    health.add_readiness_check("bus", lambda: "")
     async with serve_health(health, "127.0.0.1", 0) as port:
         assert await asyncio.to_thread(get, port, "/healthz") == (503, "disk: gone\n")
         assert await asyncio.to_thread(get, port, "/readyz?x=1") == (503, "disk: gone\n")
@@ -142,7 +142,7 @@ async def test_a_service_is_not_ready_before_it_said_what_it_needs() -> None:
     health = Health(CollectorRegistry())
     assert (await health.page("/readyz"))[::2] == (503, b"service: starting\n")
     assert (await health.page("/healthz"))[0] == 200
-    health.ready_if("bus", lambda: "")
+    health.add_readiness_check("bus", lambda: "")
     assert (await health.page("/readyz"))[::2] == (200, b"ok\n")
 
 

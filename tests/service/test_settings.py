@@ -8,7 +8,7 @@ from typing import Annotated
 import pytest
 from msgspec import Meta
 
-from tidegate.service.backoff import delays
+from tidegate.service.backoff import backoff_delays
 from tidegate.service.settings import ServiceSettings, read_settings
 
 
@@ -67,6 +67,6 @@ def test_help_names_flag_variable_meaning_and_default(capsys: pytest.CaptureFixt
 
 
 def test_waits_grow_to_their_bound_and_never_vanish() -> None:
-    waits = delays(Random(1), first_s=0.1, most_s=1.0)
+    waits = backoff_delays(Random(1), first_s=0.1, most_s=1.0)
     values = [next(waits) for _ in range(20)]
     assert all(0.5 <= wait / min(0.1 * 2**turn, 1.0) <= 1 for turn, wait in enumerate(values))

@@ -9,10 +9,10 @@ from tests.parts.nats.connection import Blows, Connection
 from tests.simulation.faults.life import Life
 from tests.simulation.judging.wire import Post, Taken, WatchedServer, newest_of
 from tidegate.bus.jetstream.connection import NatsBus
-from tidegate.bus.streams import Streams, names_of
+from tidegate.bus.streams import StreamOptions, stream_names
 
 CLUSTER = "local"
-NAMES = names_of(CLUSTER)
+NAMES = stream_names(CLUSTER)
 EPOCH_US = 1_750_000_000_000_000
 """When the loop's clock was at 0, UTC microseconds: the simulation has no other calendar."""
 LAG_S_MAX = 0.01
@@ -31,7 +31,7 @@ class Bus:
         self.taken, self.post = Taken(), Post()
         self.server = WatchedServer(self.now_us, self.taken, self.post)
         self.taken.told = self._told
-        self.streams = Streams(observations_messages=observations_max)
+        self.streams = StreamOptions(observations_messages=observations_max)
         self._connections = list[Connection]()
         self._of = dict[str, Connection]()  # by process
         self._leaderless_until_s = 0.0
@@ -67,7 +67,7 @@ class Bus:
             blows=Blows() if life is None else self._blows(life),
         )
         bus = NatsBus(connection.client, cluster, partition=partition)
-        connection.reconnected = bus.tell_reconnected
+        connection.reconnected = bus.notify_reconnected
         if life is not None:
             life.ends.append(connection.end)
             self._of[life.name] = connection

@@ -50,12 +50,12 @@ from tests.simulation.judging.contracts.heard import Heard
 from tests.simulation.judging.ledger_watch import WatchedLedger
 from tidegate.bus.jetstream.connection import NatsBus
 from tidegate.bus.jetstream.keys import CLUSTER as KEY
-from tidegate.bus.streams import names_of
+from tidegate.bus.streams import stream_names
 from tidegate.jobs.registry import job_kind
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.policy import Policy
 from tidegate.service.belonging import refuse_other_cluster
-from tidegate.service.holder import Holder
+from tidegate.service.holder import LeaseHolder
 
 Body = Callable[[Life, str], Awaitable[None]]
 
@@ -73,7 +73,7 @@ def scheduler(  # noqa: PLR0913, PLR0917 - what differs by world
 
     async def body(life: Life, session: str) -> None:
         nats = bus.connect(_random(life), life, partition=partition)
-        await nats.ensure(bus.streams, members)
+        await nats.ensure_streams(bus.streams, members)
         status = statuses[life.name] = Status(CollectorRegistry())
         deps = Dependencies(
             observation_reader=LivingInbox(
@@ -84,14 +84,14 @@ def scheduler(  # noqa: PLR0913, PLR0917 - what differs by world
             run_sync=life.run_sync,
             status=status,
             cluster=CLUSTER,
-            holder=Holder(session),
+            holder=LeaseHolder(session),
             new_ledger_id=new_ledger_id,
             policy=policy,
             pace=Pace(messages_max=100, snapshot_entries=60),
             snapshots=ledger().snapshots,
             partition=partition,
             register=nats.register(),
-            tell=nats.store,
+            tell=nats.publish,
             members={member: _inbox(bus, nats, life, member) for member in members},
         )
         await schedule(deps, asyncio.Event(), _random(life))
@@ -101,7 +101,7 @@ def scheduler(  # noqa: PLR0913, PLR0917 - what differs by world
 
 def _inbox(bus: Bus, nats: NatsBus, life: Life, member: str) -> LivingInbox:
     """Return the scheduler's side of a member cluster's observations."""
-    stream = names_of(member).observations
+    stream = stream_names(member).observations
     return LivingInbox(
         nats.observation_reader(member), life, lambda: bus.server.streams.get(stream), Heard()
     )
@@ -184,7 +184,7 @@ def actuator(  # noqa: PLR0913 - what differs by world
         applier = Applier(
             calls, reporter, _random(life), metrics, along=shows.along, keeps=shows.keeps
         )
-        feed = LivingFeed(nats.feed(hub=hub), life)
+        feed = LivingFeed(nats.event_feed(hub=hub), life)
         learners: list[Subscriber] = [shows]
         if provisions:
             learners.append(Provisioner(calls, _random(life), bus.now_us))

@@ -15,7 +15,7 @@ from tidegate.contracts.entry import Message, Position
 class _Inbox:
     """Has ten messages, and hands on those that a reader asks for."""
 
-    async def beginning(self) -> Position:
+    async def start_position(self) -> Position:
         return Position()
 
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
@@ -23,10 +23,10 @@ class _Inbox:
         seqs = range(after.seq + 1, min(after.seq + count_max, 10) + 1)
         return [Message(Position(1, seq), 0, "subject", b"", "") for seq in seqs]
 
-    async def forget(self, position: Position) -> None:
+    async def purge_through(self, position: Position) -> None:
         raise AssertionError(position)
 
-    async def ask_resync(self, reason: str) -> None:
+    async def request_resync(self, reason: str) -> None:
         raise AssertionError(reason)
 
 

@@ -19,7 +19,7 @@ def test_events_are_kept_while_they_alone_show_what_a_ledger_has_lost(
     async def story() -> None:
         bus = Bus()
         nats = bus.connect(Random(0))
-        await nats.ensure(bus.streams)
+        await nats.ensure_streams(bus.streams)
         for stream in bus.server.streams.values():
             for _ in range(3):
                 stream.store(Incoming("subject", b"", {}))

@@ -224,8 +224,8 @@ class World:
 
     async def _subscribe(self) -> None:
         nats = self.bus.connect(Random(0))
-        await nats.ensure(self.bus.streams)
-        async for message in nats.feed().follow(0):
+        await nats.ensure_streams(self.bus.streams)
+        async for message in nats.event_feed().follow(0):
             self.seen.append(message)
 
     async def _tick(self) -> None:

@@ -17,7 +17,7 @@ def write_until_full(url: str, turns: list[list[Entry]], bytes_max: int) -> tupl
     engine = open_engine(url)
     try:
         ledger = SqlLedger(engine)
-        ledger.lead("a", LEASE_US)
+        ledger.begin_term("a", LEASE_US)
         for place, entries in enumerate(turns):
             try:
                 ledger.append(1, entries[0].seq - 1, entries, Positions())

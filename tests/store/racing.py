@@ -17,7 +17,7 @@ def write_all(url: str, holder: str, count: int) -> int:
     engine = open_engine(url)
     try:
         ledger = SqlLedger(engine)
-        term = ledger.lead(holder, 0)
+        term = ledger.begin_term(holder, 0)
         assert term is not None, "a lease of no length keeps no other process out"
         return _write(ledger, term.epoch, count)
     finally:

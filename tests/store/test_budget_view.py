@@ -39,7 +39,7 @@ def played(seed: int) -> list[Entry]:
 def test_a_period_has_what_the_raw_events_give(engine: Engine, seed: int) -> None:
     entries = played(seed)
     ledger, judge = SqlLedger(engine), Judge()
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
     compared = 0
     for number, (_, turn) in enumerate(groupby(entries, key=lambda entry: entry.turn)):
         items = list(turn)

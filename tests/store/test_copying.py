@@ -36,7 +36,7 @@ def test_what_is_written_meanwhile_is_in_the_copy_whole_or_not_at_all(
 ) -> None:
     turns, _ = history(0)
     ledger = SqlLedger(engine)
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
 
     def write() -> None:
         for entries in turns:
@@ -58,7 +58,7 @@ def test_what_is_written_meanwhile_is_in_the_copy_whole_or_not_at_all(
 
 def test_a_copy_goes_only_into_an_empty_database(engine: Engine, target: Engine) -> None:
     turns, _ = history(0)
-    SqlLedger(engine).lead("a", LEASE_US)
+    SqlLedger(engine).begin_term("a", LEASE_US)
     SqlLedger(engine).append(1, 0, turns[0], Positions())
     assert copy(engine, target) == len(turns[0])
     with pytest.raises(LedgerUnreachableError, match="holds a ledger already"):

@@ -83,7 +83,7 @@ def test_a_file_that_is_no_database_is_reported(tmp_path: Path) -> None:
 def reader(url: str, engine: Engine) -> Iterator[Engine]:
     """A reader of a ledger of four rows."""
     ledger = SqlLedger(engine)
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
     ledger.append(1, 0, ROWS, AT)
     reader = open_engine(url, read_only=True)
     yield reader
@@ -143,7 +143,7 @@ def test_a_lost_connection_is_reported_by_what_is_known(
     remote: Engine, postgresql: Server, when: str
 ) -> None:
     ledger = SqlLedger(remote)
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
 
     def cut(conn: Connection, *_told: object) -> None:
         with closing(conn.connection.cursor()) as cursor:

@@ -51,7 +51,7 @@ class Writer:
                 time.sleep(0.05)
 
     def _go_on(self, rows: Sequence[Entry]) -> None:
-        term = self.ledger.lead("a", LEASE_US)
+        term = self.ledger.begin_term("a", LEASE_US)
         assert term is not None, "no other process leads"
         self.epochs.append(term.epoch)
         entries = list(self.ledger.read())

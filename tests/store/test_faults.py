@@ -34,7 +34,7 @@ def write(ledger: SqlLedger, turns: list[list[Entry]]) -> None:
 def go_on(engine: Engine, turns: list[list[Entry]]) -> None:
     """Write what is missing as a new term does, and hold the whole to the history."""
     ledger = SqlLedger(engine)
-    term = ledger.lead("a", LEASE_US)
+    term = ledger.begin_term("a", LEASE_US)
     assert term is not None
     head = ledger.newest()
     end = 0 if head is None else head.seq
@@ -59,7 +59,7 @@ def test_a_full_disk_takes_a_turn_back_whole(tmp_path: Path, pages_more: int) ->
     engine = open_engine(url)
     event.listen(engine, "connect", lambda made, _: made.execute(f"PRAGMA max_page_count={pages}"))
     ledger = SqlLedger(engine)
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
     with pytest.raises(LedgerUnreachableError, match="database or disk is full"):
         write(ledger, turns)
     written = len(list(ledger.read()))
@@ -98,14 +98,14 @@ def test_a_clock_that_goes_backwards_lets_no_replica_in_beside_the_leader(engine
         SqlLedger(engine, clock_us=clock),
         ticks(4),
     )
-    assert sql_ledger.lead("one", 100) is not None
+    assert sql_ledger.begin_term("one", 100) is not None
     sql_ledger.append(1, 0, entries[:1], Positions())
     now_us = 500
-    assert two.lead("two", 100) is None
+    assert two.begin_term("two", 100) is None
     sql_ledger.append(1, 1, entries[1:2], Positions())
-    sql_ledger.renew(1, 100)
+    sql_ledger.renew_term(1, 100)
     now_us = 601  # past the lease as it was renewed, before it as it first was
-    assert two.lead("two", 100) is not None
+    assert two.begin_term("two", 100) is not None
     with pytest.raises(FencedError):
         sql_ledger.append(1, 2, entries[2:3], Positions())
     now_us = 100

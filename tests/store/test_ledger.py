@@ -21,7 +21,7 @@ NOWHERE = Position(0, 0)
 @pytest.fixture
 def begun(ledger: SqlLedger) -> SqlLedger:
     """A ledger of two rows whose writer leads its first term."""
-    assert ledger.lead("a", LEASE_US) == Term(epoch=1, observations=NOWHERE, events=NOWHERE)
+    assert ledger.begin_term("a", LEASE_US) == Term(epoch=1, observations=NOWHERE, events=NOWHERE)
     ledger.append(1, 0, ROWS[:2], AT)
     return ledger
 
@@ -60,7 +60,7 @@ def test_a_reader_halfway_does_not_hinder_the_writer(begun: SqlLedger) -> None:
 
 def test_the_newest_entry_is_reported(ledger: SqlLedger) -> None:
     assert ledger.newest() is None
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
     ledger.append(1, 0, ROWS, AT)
     assert ledger.newest() == ROWS[-1]
 
@@ -73,7 +73,7 @@ def test_the_last_entry_at_a_time_is_found(begun: SqlLedger, at_us: int, seq: in
 
 def test_positions_move_without_rows_and_one_without_the_other(begun: SqlLedger) -> None:
     begun.append(1, 2, [], Positions(observations=Position(9, 1)))
-    moved = begun.lead("a", LEASE_US)
+    moved = begun.begin_term("a", LEASE_US)
     assert moved == Term(epoch=2, observations=Position(9, 1), events=Position(8, 0))
 
 
@@ -84,17 +84,17 @@ def test_a_writer_at_the_wrong_place_writes_nothing(begun: SqlLedger, after: int
         begun.append(1, after, ROWS[after:], elsewhere)
     assert (caught.value.expected, caught.value.actual) == (after, 2)
     assert list(begun.read()) == ROWS[:2]
-    assert begun.lead("a", LEASE_US) == Term(
+    assert begun.begin_term("a", LEASE_US) == Term(
         epoch=2, observations=Position(7, 5), events=Position(8, 0)
     )
 
 
 def test_a_writer_of_an_older_term_writes_nothing(begun: SqlLedger) -> None:
-    begun.lead("a", LEASE_US)
+    begun.begin_term("a", LEASE_US)
     with pytest.raises(FencedError, match="Expected term 1, found term 2"):
         begun.append(1, 2, ROWS[2:], Positions(observations=Position(9, 9)))
     assert list(begun.read()) == ROWS[:2]
-    led = begun.lead("a", LEASE_US)
+    led = begun.begin_term("a", LEASE_US)
     assert led is not None
     assert led.observations == Position(7, 5)
 
@@ -107,7 +107,7 @@ def test_of_two_rows_with_one_key_none_is_written(begun: SqlLedger) -> None:
 
 def test_a_partition_has_its_own_rows_term_and_position(begun: SqlLedger, engine: Engine) -> None:
     other = SqlLedger(engine, partition=1)
-    assert other.lead("b", LEASE_US) == Term(epoch=1, observations=NOWHERE, events=NOWHERE)
+    assert other.begin_term("b", LEASE_US) == Term(epoch=1, observations=NOWHERE, events=NOWHERE)
     assert list(other.read()) == []
     begun.append(1, 2, ROWS[2:], Positions())
     assert list(other.read()) == []
@@ -124,7 +124,7 @@ def test_a_failure_in_a_report_takes_the_rows_back(begun: SqlLedger, engine: Eng
 def test_each_member_clusters_position_moves_by_itself(begun: SqlLedger) -> None:
     begun.append(1, 2, [], Positions(members={"east": Position(4, 1), "west": Position(5, 2)}))
     begun.append(1, 2, ROWS[2:], Positions(members={"east": Position(4, 9)}))
-    led = begun.lead("a", LEASE_US)
+    led = begun.begin_term("a", LEASE_US)
     assert led is not None
     assert led.members == {"east": Position(4, 9), "west": Position(5, 2)}
     assert (led.observations, led.events) == (Position(7, 5), Position(8, 0))

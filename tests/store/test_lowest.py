@@ -11,14 +11,14 @@ from tidegate.contracts.entry import Position, Positions
 def test_partitions_that_are_led_keep_observations(engine: Engine) -> None:
     now_us = 1_000
     first, second = (SqlLedger(engine, number, clock_us=lambda: now_us) for number in range(2))
-    first.lead("a", 3_600_000_000)
-    second.lead("b", 50)
-    assert first.lowest(Position(7, 20)) == Position()  # the other has read nothing of it
+    first.begin_term("a", 3_600_000_000)
+    second.begin_term("b", 50)
+    assert first.purge_limit(Position(7, 20)) == Position()  # the other has read nothing of it
     second.append(1, 0, [], Positions(observations=Position(7, 12)))
-    assert first.lowest(Position(7, 20)) == Position(7, 12)
-    assert second.lowest(Position(7, 12)) == Position()
+    assert first.purge_limit(Position(7, 20)) == Position(7, 12)
+    assert second.purge_limit(Position(7, 12)) == Position()
     first.append(1, 0, [], Positions(observations=Position(7, 20)))
-    assert second.lowest(Position(7, 12)) == Position(7, 12)
-    assert first.lowest(Position(8, 3)) == Position()  # the stream was made anew
+    assert second.purge_limit(Position(7, 12)) == Position(7, 12)
+    assert first.purge_limit(Position(8, 3)) == Position()  # the stream was made anew
     now_us += 50
-    assert first.lowest(Position(7, 20)) == Position(7, 20)
+    assert first.purge_limit(Position(7, 20)) == Position(7, 20)

@@ -28,7 +28,7 @@ def filled(request: pytest.FixtureRequest, kept_engine: Fresh) -> Iterator[tuple
     story = turns() if busy is None else iter([busy.open(), *filter(None, busy.turns(150))])
     with kept_engine() as engine:
         ledger = SqlLedger(engine)
-        ledger.lead("a", LEASE_US)
+        ledger.begin_term("a", LEASE_US)
         for entries in story:
             ledger.append(1, entries[0].seq - 1, entries, AT)
         yield engine, min(row["hour"] for row in rows(engine, "quota_hourly"))

@@ -48,7 +48,7 @@ def engine(postgresql: Server) -> Iterator[Engine]:
 def led(engine: Engine) -> SqlLedger:
     """Return a ledger of small partitions that leads its first term."""
     ledger = SqlLedger(engine, reports=False, partition_events=SIZE)
-    assert ledger.lead("a", LEASE_US) is not None
+    assert ledger.begin_term("a", LEASE_US) is not None
     return ledger
 
 
@@ -99,7 +99,7 @@ def test_a_ledger_s_partition_that_begins_late_has_room_where_tables_have_left(
         detach(engine, table)
         drop(engine, table.name)
     second = SqlLedger(engine, 1, reports=False, partition_events=7)
-    assert second.lead("b", LEASE_US) is not None
+    assert second.begin_term("b", LEASE_US) is not None
     others = seal(replace(GENESIS, partition=1), 1, "local", [decode(e.payload) for e in entries])
     append(second, others)
     assert list(second.read()) == others

@@ -56,7 +56,7 @@ def asked_by(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> dict[str, Value
 
     monkeypatch.setattr(Reading, "asked", noting)
     ledger = SqlLedger(engine)
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
     for entries in sealed(*STORY):
         ledger.append(1, entries[0].seq - 1, entries, Positions())
     return asked

@@ -81,7 +81,7 @@ def released(name: str) -> QuotaReleased:
 
 def write(engine: Engine, *turns: Sequence[FactEvent | DecisionEvent]) -> None:
     ledger = SqlLedger(engine)
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
     for entries in sealed(*turns):
         ledger.append(1, entries[0].seq - 1, entries, AT)
 

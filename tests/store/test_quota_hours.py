@@ -127,7 +127,7 @@ def test_what_an_hour_comes_to_is_the_integral_of_its_moments(
     monkeypatch.setattr(projection, "PART_EVENTS", part)
     events = story(seed)
     ledger = SqlLedger(engine)
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
     for entries in sealed(*([event] for event in events)):
         ledger.append(1, entries[0].seq - 1, entries, AT)
     expected, lent = recomputed(events), defaultdict[int, float](float)
@@ -149,7 +149,7 @@ def test_levels_are_the_same_however_the_events_came(
 ) -> None:
     monkeypatch.setattr(projection, "PART_EVENTS", 5)
     ledger = SqlLedger(engine)
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
     for entries in sealed(*([event] for event in story(3))):
         ledger.append(1, entries[0].seq - 1, entries, AT)
     tables, history = (quota_hour, quota_level, quota_position), [list(ledger.read())]
@@ -166,7 +166,7 @@ def test_a_queue_lends_in_the_cohort_that_it_was_in_then(engine: Engine) -> None
     events += [define(START_US + HOUR_US, "b", 4, cohort="elsewhere")]
     events += [define(START_US + 2 * HOUR_US, "late", 1, cohort="")]
     ledger = SqlLedger(engine)
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
     for entries in sealed(events):
         ledger.append(1, 0, entries, AT)
     mapping = {

@@ -35,7 +35,7 @@ def asked(narrow: Narrow) -> tuple[str, dict[str, object]]:
 def sample(engine: Engine) -> Engine:
     """The sample's ledger."""
     ledger = SqlLedger(engine, clock_us=lambda: 0)
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
     for entries in TURNS:
         ledger.append(1, entries[0].seq - 1, entries, Positions())
     return engine

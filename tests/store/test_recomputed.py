@@ -36,7 +36,7 @@ def kept(request: pytest.FixtureRequest, kept_engine: Fresh) -> Iterator[tuple[E
     )
     with kept_engine() as engine:
         ledger = SqlLedger(engine)
-        ledger.lead("a", LEASE_US)
+        ledger.begin_term("a", LEASE_US)
         for entries in actual_entries:
             ledger.append(1, entries[0].seq - 1, entries, AT)
         with engine.connect() as conn:

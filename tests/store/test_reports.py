@@ -97,7 +97,7 @@ HOLDING = {"reserved", "admitted", "evicting"}
 
 def written(engine: Engine, turns: Iterable[Sequence[Entry]]) -> None:
     ledger = SqlLedger(engine)
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
     for entries in turns:
         ledger.append(1, entries[0].seq - 1, entries, Positions())
 
@@ -216,7 +216,7 @@ def all_reports(engine: Engine) -> dict[str, list[list[str]]]:
 def test_the_past_is_what_the_present_was(engine: Engine) -> None:
     turns, _ = history(1)
     ledger, was = SqlLedger(engine), dict[int, dict[str, list[list[str]]]]()
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
     for place, entries in enumerate(turns):
         ledger.append(1, entries[0].seq - 1, entries, Positions())
         if place % 29 == 0:
@@ -230,7 +230,7 @@ def test_the_past_is_what_the_present_was(engine: Engine) -> None:
 def test_a_report_makes_no_difference_to_the_history(engine: Engine) -> None:
     turns, _ = history(2)
     ledger = SqlLedger(engine, reports=False)
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
     for entries in turns:
         ledger.append(1, entries[0].seq - 1, entries, Positions())
     assert not any(tables(engine).values())

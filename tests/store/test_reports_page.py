@@ -33,7 +33,7 @@ QUERY = re.compile(r"```sql\n(?P<query>.*?)\n```\n(?:\n```text\n(?P<answer>.*?)`
 def sample(engine: Engine) -> Engine:
     """The sample's ledger."""
     ledger = SqlLedger(engine, clock_us=lambda: 0)
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
     for entries in turns():
         ledger.append(1, entries[0].seq - 1, entries, Positions())
     return engine

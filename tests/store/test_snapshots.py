@@ -21,7 +21,7 @@ def snapshot(seq: int, version: int = 1, state: bytes = b"\x00state") -> Snapsho
 def snapshots(engine: Engine) -> SqlSnapshots:
     """The snapshots of a ledger of nine rows: none yet."""
     ledger = SqlLedger(engine)
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
     ledger.append(1, 0, ROWS, AT)
     return SqlSnapshots(engine)
 

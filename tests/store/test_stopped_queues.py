@@ -22,7 +22,7 @@ def test_the_report_names_the_user_that_stopped_a_queue_not_one_that_changed_it_
     engine: Engine,
 ) -> None:
     ledger = SqlLedger(engine)
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
     turns = sealed(
         [stopped(0, "kim", "Hold", "a")],
         [stopped(1, "kim", "None", "a")],
@@ -49,7 +49,7 @@ def local_queue(at: float, policy: StopPolicy, author: str) -> LocalQueueDefined
 
 def test_the_history_names_the_users_that_stopped_and_resumed_a_local_queue(engine: Engine) -> None:
     ledger = SqlLedger(engine)
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
     policies = list[tuple[StopPolicy, str]]([("None", "kim"), ("Hold", "ann"), ("None", "bob")])
     turns = [[local_queue(at, *policy)] for at, policy in enumerate(policies)]
     for entries in sealed(*turns):

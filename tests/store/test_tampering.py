@@ -43,7 +43,7 @@ def tampered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     engine = open_engine(str(tmp_path_factory.mktemp("tampered") / "ledger.db"))
     migrate.upgrade(engine)
     ledger = SqlLedger(engine, reports=False)
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
     ledger.append(1, 0, sample(), Positions())
     yield engine
     engine.dispose()
@@ -133,7 +133,7 @@ def test_reading_a_ledger_of_many_pages_holds_one_of_them(tmp_path: Path) -> Non
     engine = open_engine(str(tmp_path / "long.db"))
     migrate.upgrade(engine)
     ledger = SqlLedger(engine, reports=False)
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
     ledger.append(1, 0, ticks(20_000), Positions())
 
     def peak_of(until: int) -> int:

@@ -20,7 +20,7 @@ HOUR_US = 3_600_000_000
 
 
 def epoch_of(ledger: SqlLedger, holder: str, lease_us: int = HOUR_US) -> int | None:
-    term = ledger.lead(holder, lease_us)
+    term = ledger.begin_term(holder, lease_us)
     return None if term is None else term.epoch
 
 
@@ -32,7 +32,7 @@ def test_no_replica_leads_while_anothers_lease_runs(ledger: SqlLedger) -> None:
 
 def test_a_lease_that_is_given_up_is_free_at_once(ledger: SqlLedger) -> None:
     epoch_of(ledger, "a")
-    ledger.renew(1, 0)
+    ledger.renew_term(1, 0)
     assert epoch_of(ledger, "b") == 2
 
 
@@ -47,7 +47,7 @@ def test_a_renewed_lease_runs_on(engine: Engine) -> None:
     ledger = SqlLedger(engine, clock_us=lambda: now_us)
     epoch_of(ledger, "a", lease_us=10)
     now_us += 9
-    ledger.renew(1, 10)
+    ledger.renew_term(1, 10)
     now_us += 9
     assert epoch_of(ledger, "b") is None
     now_us += 1
@@ -66,7 +66,7 @@ def test_an_older_term_cannot_be_renewed(ledger: SqlLedger) -> None:
     epoch_of(ledger, "a")
     epoch_of(ledger, "a")
     with pytest.raises(FencedError):
-        ledger.renew(1, LEASE_US)
+        ledger.renew_term(1, LEASE_US)
 
 
 def test_of_many_that_want_to_lead_one_does(ledger: SqlLedger) -> None:

@@ -70,7 +70,7 @@ def write(engine: Engine, *histories: tuple[int, Sequence[Sequence[Event]]]) -> 
     """Append turns of each partition in turn, as two schedulers do."""
     ledgers = [SqlLedger(engine, partition) for partition, _ in histories]
     for ledger in ledgers:
-        ledger.lead("a", LEASE_US)
+        ledger.begin_term("a", LEASE_US)
     rest = [sealed(*history) for history in histories]
     while any(left := [next(each, None) for each in rest]):
         for ledger, entries in zip(ledgers, left, strict=True):

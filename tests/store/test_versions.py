@@ -28,10 +28,10 @@ def ledger(url: str) -> Iterator[Engine]:
     engine = open_engine(url)
     upgrade(engine)
     written = SqlLedger(engine)
-    written.lead("a", LEASE_US)
+    written.begin_term("a", LEASE_US)
     for entries in sealed(*STORY):
         written.append(1, entries[0].seq - 1, entries, Positions())
-    written.renew(1, 0)
+    written.renew_term(1, 0)
     yield engine
     engine.dispose()
 
@@ -78,7 +78,7 @@ def test_after_a_rollback_the_older_version_writes_again(ledger: Engine, newer: 
     upgrade(ledger)
     check(ledger, writes=True)
     assert rows(ledger, "waits") == before
-    assert SqlLedger(ledger).lead("older", LEASE_US) is not None
+    assert SqlLedger(ledger).begin_term("older", LEASE_US) is not None
 
 
 def test_a_migration_that_wants_reports_made_again_leaves_that_to_a_rebuild_beside_the_services(

@@ -27,7 +27,7 @@ KEPT = Path(__file__).parent / "views"
 def engine(shared_engine: Engine) -> Engine:
     """A ledger that holds the story, and prices."""
     ledger = SqlLedger(shared_engine)
-    ledger.lead("a", LEASE_US)
+    ledger.begin_term("a", LEASE_US)
     prices = FlavorDefined(
         at_us=STORY[-1][-1].at_us,
         name="on-demand",

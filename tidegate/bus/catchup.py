@@ -21,7 +21,7 @@ PAGE_ROWS = 1_000
 CANCEL_AGAIN_S = 0.1
 
 
-class Past(Protocol):
+class LedgerReader(Protocol):
     """The reading side of ``tidegate.bus.ports.Ledger``. Synchronous: read in a thread."""
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
@@ -29,8 +29,8 @@ class Past(Protocol):
         ...
 
 
-async def seamless(
-    feed: EventFeed, past: Past | None, after: int | None
+async def catchup_entries(
+    feed: EventFeed, ledger: LedgerReader | None, after: int | None
 ) -> AsyncGenerator[Entry, None]:
     """Yield every entry behind ledger seq ``after``, each once and in order; None: only new ones.
 
@@ -44,23 +44,23 @@ async def seamless(
         LedgerUnreachableError: the ledger's database does not answer.
     """
     at = after
-    if past is not None and at is not None:
-        async for entry in _read(past, at, None):
+    if ledger is not None and at is not None:
+        async for entry in _read_ledger(ledger, at, None):
             yield entry
             at = entry.seq
     ledger_id = ""
-    async with aclosing(_follow(feed, at)) as following:
+    async with aclosing(_follow_feed(feed, at)) as following:
         async for message in following:
             if at is not None and ledger_id in {"", message.ledger_id}:
                 if message.seq <= at:
                     continue
-                async for entry in _fill(past, at, message.seq):
+                async for entry in _missing_entries(ledger, at, message.seq):
                     yield entry
             yield entry_of(message)
             at, ledger_id = message.seq, message.ledger_id
 
 
-async def merged(
+async def merge_partitions(
     histories: Sequence[AsyncGenerator[Entry, None]],
 ) -> AsyncGenerator[Entry, None]:
     """Yield the entries of several partitions as they come; those of each stay in order.
@@ -73,15 +73,15 @@ async def merged(
                 yield entry
         return
     queue = asyncio.Queue[Entry](PAGE_ROWS)
-    reading = [asyncio.create_task(_pour(history, queue)) for history in histories]
+    reading = [asyncio.create_task(_enqueue_entries(history, queue)) for history in histories]
     try:
         while True:
-            yield queue.get_nowait() if queue.qsize() else await _next(queue, reading)
+            yield queue.get_nowait() if queue.qsize() else await _next_entry(queue, reading)
     finally:
-        await _end(reading)
+        await _cancel_tasks(reading)
 
 
-async def _end(reading: Sequence[asyncio.Task[None]]) -> None:
+async def _cancel_tasks(reading: Sequence[asyncio.Task[None]]) -> None:
     """Cancel tasks until they have ended: nats-py loses a cancellation while it flushes."""
     while unfinished := [task for task in reading if not task.done()]:
         for task in unfinished:
@@ -90,7 +90,7 @@ async def _end(reading: Sequence[asyncio.Task[None]]) -> None:
     await asyncio.gather(*reading, return_exceptions=True)
 
 
-async def _next(queue: asyncio.Queue[Entry], reading: Sequence[asyncio.Task[None]]) -> Entry:
+async def _next_entry(queue: asyncio.Queue[Entry], reading: Sequence[asyncio.Task[None]]) -> Entry:
     """Wait for an entry, or for an error of a reading task."""
     getting = asyncio.create_task(queue.get())
     try:
@@ -105,35 +105,41 @@ async def _next(queue: asyncio.Queue[Entry], reading: Sequence[asyncio.Task[None
     return getting.result()
 
 
-async def _pour(history: AsyncGenerator[Entry, None], queue: asyncio.Queue[Entry]) -> None:
+async def _enqueue_entries(
+    history: AsyncGenerator[Entry, None], queue: asyncio.Queue[Entry]
+) -> None:
     async with aclosing(history) as entries:
         async for entry in entries:
             await queue.put(entry)
 
 
-async def _follow(feed: EventFeed, after: int | None) -> AsyncGenerator[Published, None]:
+async def _follow_feed(feed: EventFeed, after: int | None) -> AsyncGenerator[Published, None]:
     async for message in feed.follow(after):
         yield message
 
 
-async def _fill(past: Past | None, after: int, before: int) -> AsyncGenerator[Entry, None]:
+async def _missing_entries(
+    ledger: LedgerReader | None, after: int, before: int
+) -> AsyncGenerator[Entry, None]:
     """Yield what lies between two seqs.
 
     Raises:
         MissedEventsError: no source has it.
     """
     expected = after + 1
-    if past is not None and expected < before:
-        async for entry in _read(past, after, before - 1):
+    if ledger is not None and expected < before:
+        async for entry in _read_ledger(ledger, after, before - 1):
             yield entry
             expected = entry.seq + 1
     if expected != before:
         raise MissedEventsError(f"event {expected}", f"event {before}")
 
 
-async def _read(past: Past, after: int, until: int | None) -> AsyncGenerator[Entry, None]:
+async def _read_ledger(
+    ledger: LedgerReader, after: int, until: int | None
+) -> AsyncGenerator[Entry, None]:
     while True:
-        page = await asyncio.to_thread(_page, past, after, until)
+        page = await asyncio.to_thread(_read_page, ledger, after, until)
         for entry in page:
             yield entry
         if len(page) < PAGE_ROWS:
@@ -141,5 +147,5 @@ async def _read(past: Past, after: int, until: int | None) -> AsyncGenerator[Ent
         after = page[-1].seq
 
 
-def _page(past: Past, after: int, until: int | None) -> list[Entry]:
-    return list(islice(past.read(after, until), PAGE_ROWS))
+def _read_page(ledger: LedgerReader, after: int, until: int | None) -> list[Entry]:
+    return list(islice(ledger.read(after, until), PAGE_ROWS))

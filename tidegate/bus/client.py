@@ -16,7 +16,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import NamedTuple
 
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
-from tidegate.bus.jetstream.events import NatsFeed
+from tidegate.bus.jetstream.events import NatsEventFeed
 from tidegate.bus.witness import Witness
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
@@ -67,9 +67,9 @@ class EventClient:
         """
         return await self._bus.witness()
 
-    def _feed(self, event_type: str, cluster_queue: str) -> NatsFeed:
+    def _feed(self, event_type: str, cluster_queue: str) -> NatsEventFeed:
         kind, queue = event_type or "*", token(cluster_queue) if cluster_queue else "*"
-        return self._bus.feed(f"{self._events}.{kind}.{queue}.>")
+        return self._bus.event_feed(f"{self._events}.{kind}.{queue}.>")
 
 
 @asynccontextmanager

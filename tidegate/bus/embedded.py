@@ -55,16 +55,16 @@ async def embedded_server(folder: Path, port: int = 0) -> AsyncGenerator[str, No
     try:
         url = _with_login(await _url(process, folder), _password(folder))
     except BaseException:
-        await _end(process)
+        await _terminate(process)
         raise
     lives = [process]
-    keeping = asyncio.create_task(_keep(lives, folder, int(url.rpartition(":")[2])))
+    keeping = asyncio.create_task(_restart_when_dead(lives, folder, int(url.rpartition(":")[2])))
     try:
         yield url
     finally:
         keeping.cancel()
         await asyncio.wait({keeping})
-        await _end(lives[-1])
+        await _terminate(lives[-1])
 
 
 def find_server() -> str:
@@ -82,22 +82,24 @@ def find_server() -> str:
 
 async def _spawn(folder: Path, port: int) -> asyncio.subprocess.Process:
     command = [sys.executable, "-m", "tidegate.bus.parent_death", find_server(), "-c"]
-    command.append(_prepare(folder, port))
+    command.append(_write_configuration(folder, port))
     with (folder / "server.log").open("ab") as log:
         return await asyncio.create_subprocess_exec(
             *command, stdin=subprocess.PIPE, stdout=log, stderr=log
         )
 
 
-async def _keep(lives: list[asyncio.subprocess.Process], folder: Path, port: int) -> None:
+async def _restart_when_dead(
+    processes: list[asyncio.subprocess.Process], folder: Path, port: int
+) -> None:
     """Start the server again whenever it dies, until cancelled; the last of its lives runs."""
     while True:
-        await lives[-1].wait()
+        await processes[-1].wait()
         await asyncio.sleep(AGAIN_S)
-        lives[:] = [await _spawn(folder, port)]
+        processes[:] = [await _spawn(folder, port)]
 
 
-def _prepare(folder: Path, port: int) -> str:
+def _write_configuration(folder: Path, port: int) -> str:
     """Write the server's configuration and return its path."""
     shutil.rmtree(folder / "ports", ignore_errors=True)
     (folder / "ports").mkdir(parents=True)
@@ -136,14 +138,14 @@ async def _url(process: asyncio.subprocess.Process, folder: Path) -> str:
     with suppress(TimeoutError):
         async with asyncio.timeout(START_S):
             while process.returncode is None:
-                if url := _url_in(folder):
+                if url := _url_in_ports_file(folder):
                     return url
                 await asyncio.sleep(POLL_S)
     log_lines = (await asyncio.to_thread((folder / "server.log").read_text)).splitlines()[-5:]
     raise BusUnreachableError("nats-server did not start: " + " | ".join(log_lines))
 
 
-def _url_in(folder: Path) -> str:
+def _url_in_ports_file(folder: Path) -> str:
     """Return the URL that the server wrote down; empty as long as it has not."""
     for ports_file in (folder / "ports").glob("*.ports"):
         with suppress(msgspec.DecodeError):  # half written
@@ -151,7 +153,7 @@ def _url_in(folder: Path) -> str:
     return ""
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _terminate(process: asyncio.subprocess.Process) -> None:
     assert process.stdin is not None
     process.stdin.close()
     try:

@@ -43,8 +43,8 @@ def event_headers(ledger_id: str, entry: Entry, counts: Position) -> dict[str, s
         EVENT_ID: name,
         "ce-type": f"dev.tidegate.{entry.type}",
         "ce-source": f"/tidegate/{entry.cluster}/{entry.partition}",
-        "ce-subject": _about(entry.subject),
-        "ce-time": _time(entry.at_us),
+        "ce-subject": _cloudevents_subject(entry.subject),
+        "ce-time": _cloudevents_time(entry.at_us),
         "content-type": "application/json",
     }
 
@@ -54,7 +54,7 @@ def header_block(headers: Mapping[str, str]) -> bytes | None:
 
     That is so where a name is none, or a value breaks its line.
     """
-    if not _KNOWN.issuperset(headers) and not all(map(_is_name, headers)):
+    if not _KNOWN.issuperset(headers) and not all(map(_is_header_name, headers)):
         return None
     lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
     if lines.count("\n") != len(headers) or lines.count("\r") != len(headers):
@@ -62,7 +62,7 @@ def header_block(headers: Mapping[str, str]) -> bytes | None:
     return f"{_VERSION}{lines}\r\n".encode()
 
 
-def headers_of(block: bytes) -> dict[str, str]:
+def parse_header_block(block: bytes) -> dict[str, str]:
     """Return the headers that follow the first line of a block; the inverse of ``header_block``.
 
     What is no header is left out; bytes that are no UTF-8 are replaced.
@@ -70,12 +70,12 @@ def headers_of(block: bytes) -> dict[str, str]:
     read = dict[str, str]()
     for line in block.decode("utf-8", "replace").split("\r\n"):
         name, colon, value = line.partition(":")
-        if colon and (name in _KNOWN or _is_name(name := name.strip(_BLANK))):
+        if colon and (name in _KNOWN or _is_header_name(name := name.strip(_BLANK))):
             read[name] = value.strip(_BLANK)
     return read
 
 
-def _is_name(text: str) -> bool:
+def _is_header_name(text: str) -> bool:
     """Return whether a text is the name of a header, and remember that."""
     if not _NAME.fullmatch(text):
         return False
@@ -84,16 +84,16 @@ def _is_name(text: str) -> bool:
     return True
 
 
-def identity(headers: Mapping[str, str]) -> tuple[str, int]:
+def ledger_id_and_seq(headers: Mapping[str, str]) -> tuple[str, int]:
     """Return the ledger id and seq of a message of EVENTS; ("", 0) if it is not one of ours."""
     ledger_id, _, seq = headers.get(EVENT_ID, "").rpartition("/")
     number = whole(seq)
     return (ledger_id, number) if ledger_id and number is not None else ("", 0)
 
 
-def published(headers: Mapping[str, str], subject: str, payload: bytes) -> Published | None:
+def parse_event(headers: Mapping[str, str], subject: str, payload: bytes) -> Published | None:
     """Return the headers of a message of EVENTS; None if it is not one of ours."""
-    ledger_id, seq = identity(headers)
+    ledger_id, seq = ledger_id_and_seq(headers)
     if not ledger_id:
         return None
     return Published(
@@ -103,25 +103,25 @@ def published(headers: Mapping[str, str], subject: str, payload: bytes) -> Publi
         payload=payload,
         epoch=whole(headers.get(EPOCH, "0")) or 0,
         turn=whole(headers.get(TURN, "0")) or 0,
-        hash=_digest(headers.get(HASH, "")),
+        hash=_hash_bytes(headers.get(HASH, "")),
         trace=headers.get(HEADER, ""),
     )
 
 
-def standing(headers: Mapping[str, str], subject: str, payload: bytes) -> Published:
+def parse_message(headers: Mapping[str, str], subject: str, payload: bytes) -> Published:
     """Return the headers of a message of EVENTS; ledger "" and seq 0 if it is not one of ours."""
-    message = published(headers, subject, payload)
+    message = parse_event(headers, subject, payload)
     return Published("", 0, subject, payload) if message is None else message
 
 
 @lru_cache(maxsize=64)
-def _time(at_us: int) -> str:
+def _cloudevents_time(at_us: int) -> str:
     """Return a time as CloudEvents have it; the events of a turn are mostly of one."""
     at = _EPOCH + timedelta(microseconds=at_us)
     return at.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def _digest(text: str) -> bytes:
+def _hash_bytes(text: str) -> bytes:
     """Return the bytes of a hash; none of what is none, which then proves nothing."""
     try:
         return bytes.fromhex(text)
@@ -129,8 +129,8 @@ def _digest(text: str) -> bytes:
         return b""
 
 
-def _about(subject: str) -> str:
-    """Return the workload, else the ClusterQueue, else the cluster that an event is about."""
+def _cloudevents_subject(subject: str) -> str:
+    """Return an event's CloudEvents subject: workload, else ClusterQueue, else cluster."""
     words = [name_of(word) for word in subject.split(".")]
     cluster, (queue, namespace, name) = words[1], words[-3:]
     return f"{namespace}/{name}" if name else queue or cluster
@@ -161,7 +161,7 @@ def entry_of(message: Published) -> Entry:
 def row_of(message: Published) -> Entry | None:
     """Return the row of a message, with any event; None: it cannot be one."""
     try:
-        partition, cluster, kind = _parts(message.subject)
+        partition, cluster, kind = _subject_parts(message.subject)
         return Entry(
             partition=partition,
             seq=message.seq,
@@ -178,7 +178,7 @@ def row_of(message: Published) -> Entry | None:
         return None
 
 
-def _parts(subject: str) -> tuple[int, str, str]:
+def _subject_parts(subject: str) -> tuple[int, str, str]:
     """Return whose partition's event a subject names, its cluster and type.
 
     Raises:

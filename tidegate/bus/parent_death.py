@@ -25,7 +25,7 @@ def main(command: list[str]) -> int:
     before = _die_with_guard if sys.platform == "linux" else None
     # The guard has one thread when it forks.
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=before)  # noqa: PLW1509, S603 - our own argument
-    threading.Thread(target=_end_with_input, args=(child,), daemon=True).start()
+    threading.Thread(target=_kill_at_end_of_input, args=(child,), daemon=True).start()
     return child.wait()
 
 
@@ -35,7 +35,7 @@ def _die_with_guard() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _end_with_input(child: subprocess.Popen[bytes]) -> None:
+def _kill_at_end_of_input(child: subprocess.Popen[bytes]) -> None:
     while os.read(0, 1024):
         pass
     child.terminate()

@@ -25,7 +25,7 @@ class ObservationPublisher(Protocol):
             BusUnreachableError: the bus did not answer within the port's patience.
         """
 
-    def resyncs(self) -> AsyncIterator[str]:
+    def resync_requests(self) -> AsyncIterator[str]:
         """Yield each reason to publish everything again: a request, or a bus that may have lost.
 
         What a server had not written to its disk is gone after a crash, and what a publisher sent
@@ -37,7 +37,7 @@ class ObservationPublisher(Protocol):
 class ObservationReader(Protocol):
     """The stream OBSERVATIONS, read by position; nothing is acknowledged."""
 
-    async def beginning(self) -> Position:
+    async def start_position(self) -> Position:
         """Return behind which position a reader begins that has read nothing yet.
 
         It is the end: a ledger that is lost may have read here, and messages that are kept precede
@@ -59,21 +59,21 @@ class ObservationReader(Protocol):
         """
         ...
 
-    async def forget(self, position: Position) -> None:
+    async def purge_through(self, position: Position) -> None:
         """Purge everything up to and with ``position`` of that very incarnation, to free space.
 
         Raises:
             BusUnreachableError: the bus does not answer.
         """
 
-    async def ask_resync(self, reason: str) -> None:
+    async def request_resync(self, reason: str) -> None:
         """Request a full resync from every ingest."""
 
 
 class EventPublisher(Protocol):
     """The stream EVENTS: every entry of the ledger, in order, without a hole."""
 
-    async def last(self, position: Position) -> tuple[int, Position]:
+    async def last_published(self, position: Position) -> tuple[int, Position]:
         """Return the newest published ledger seq (0: none), and how EVENTS counts from now on.
 
         ``position`` and the position returned are EVENTS' incarnation and its stream sequence minus
@@ -84,7 +84,7 @@ class EventPublisher(Protocol):
         """
         ...
 
-    async def held(self, counts: Position, seq: int) -> Published | None:
+    async def message_at(self, counts: Position, seq: int) -> Published | None:
         """Return the message of EVENTS at the place of a ledger seq; None: there is none any more.
 
         What is no event at all is of the ledger "".
@@ -94,7 +94,7 @@ class EventPublisher(Protocol):
         """
         ...
 
-    async def count(self) -> int:
+    async def message_count(self) -> int:
         """Return how many messages EVENTS holds now: older ones were dropped, or lost.
 
         Raises:
@@ -114,7 +114,7 @@ class EventPublisher(Protocol):
 class Ledger(Protocol):
     """The source of truth, appended by one writer. Synchronous: called in a thread of its own."""
 
-    def lead(self, holder: str, lease_us: int) -> Term | None:
+    def begin_term(self, holder: str, lease_us: int) -> Term | None:
         """Begin a term, which fences out every other; None while another holder's lease runs.
 
         Raises:
@@ -122,7 +122,7 @@ class Ledger(Protocol):
         """
         ...
 
-    def renew(self, epoch: int, lease_us: int) -> None:
+    def renew_term(self, epoch: int, lease_us: int) -> None:
         """Prolong the lease of a term.
 
         Raises:
@@ -141,7 +141,7 @@ class Ledger(Protocol):
             LedgerUnreachableError: the database does not answer; nothing was written.
         """
 
-    def lowest(self, position: Position) -> Position:
+    def purge_limit(self, position: Position) -> Position:
         """Return up to where OBSERVATIONS can be purged: this position, or another partition's.
 
         Those count whose scheduler holds its lease; of another incarnation, nothing is purged.
@@ -182,9 +182,9 @@ class EventFeed(Protocol):
 
 
 class Register(Protocol):
-    """What the streams of one cluster belong to: a key is written once and then compared with."""
+    """The owners of a cluster's streams, its ledgers and its uid: keys that are written once."""
 
-    async def made(self) -> str:
+    async def created_at(self) -> str:
         """Return when the register was made, UTC microseconds: another register is another bus.
 
         Raises:
@@ -201,7 +201,7 @@ class Register(Protocol):
         ...
 
     async def claim(self, key: str, value: str) -> str:
-        """Write a value where none stands, and return what stands there now.
+        """Write a key's value if it has none, and return the value that it has now.
 
         Raises:
             BusUnreachableError: no answer within the port's patience.
@@ -216,10 +216,10 @@ class Register(Protocol):
         """
 
 
-class BodyKeeper(Protocol):
+class BodyWriter(Protocol):
     """ingest's side of BODIES: the bodies of its cluster's jobs that may be placed elsewhere."""
 
-    async def keep(self, digest: str, body: bytes) -> None:
+    async def put(self, digest: str, body: bytes) -> None:
         """Store a body of at most ``BODY_BYTES_MAX`` bytes under its SHA-256 in hexadecimal digits.
 
         What is stored already is stored anew, as the newest; of many the oldest are dropped.
@@ -228,7 +228,7 @@ class BodyKeeper(Protocol):
             BusUnreachableError: no answer: it may be stored or not.
         """
 
-    async def drop(self, digest: str) -> None:
+    async def delete(self, digest: str) -> None:
         """Remove what is stored under a digest, if anything is.
 
         Raises:
@@ -251,8 +251,8 @@ class BodyReader(Protocol):
 class Lease(Protocol):
     """One active actuator a shard; losing it may cost work twice, never correctness."""
 
-    async def hold(self) -> bool:
-        """Take or prolong the lease; return whether it is ours now."""
+    async def try_acquire_or_renew(self) -> bool:
+        """Acquire or renew the lease; return whether this process holds it now."""
         ...
 
     async def release(self) -> None:

@@ -21,31 +21,31 @@ from tidegate.contracts.entry import Entry, Position, Published
 
 HASHES_MAX = 4_096
 """Of the newest entries: what is published again is known by them."""
-Forged: TypeAlias = Callable[[Published, Position], None]
+OnForged: TypeAlias = Callable[[Published, Position], None]
 """Hears of a message that is not the ledger's, and of its place in the stream."""
 
 
-class _Doubted(NamedTuple):
-    one: Published
+class _Suspect(NamedTuple):
+    message: Published
     row: Entry
     at: Position
 
 
-def unnoticed(_one: Published, _at: Position) -> None:
-    """Hear of a forged message and do nothing."""
+def ignore_forged(_one: Published, _at: Position) -> None:
+    """Ignore a forged message."""
 
 
 class Provenance:
     """The entries that one subscriber of EVENTS had, and what they prove."""
 
-    def __init__(self, forged: Forged = unnoticed) -> None:
+    def __init__(self, on_forged: OnForged = ignore_forged) -> None:
         self.ledger_id, self.seq = "", 0  # of the newest entry delivered
         self.chained = 0  # entries delivered since one was believed unproven
-        self._forged = forged
+        self._on_forged = on_forged
         self._hashes = dict[int, bytes]()  # of entries that are the ledger's, by seq
         self._at: Position | None = None  # of the newest entry delivered
         self._seen: Position | None = None  # of the newest message, whatever it was
-        self._doubted: _Doubted | None = None
+        self._suspect: _Suspect | None = None
 
     @property
     def hash(self) -> bytes:
@@ -53,77 +53,77 @@ class Provenance:
         return self._hashes.get(self.seq, b"")
 
     @property
-    def counts(self) -> int:
+    def sequence_offset(self) -> int:
         """Return how far stream sequences are ahead of the ledger's, by the newest entry."""
         return 0 if self._at is None else self._at.seq - self.seq
 
-    def begin(self, after: int, other: Provenance) -> bool:
+    def start_from(self, after: int, proven: Provenance) -> bool:
         """Take over what another has proven, as a subscriber that has had all up to a seq.
 
         Nothing is taken over, and False returned, if the other does not know that entry.
         """
-        if after not in other._hashes or other._at is None:
+        if after not in proven._hashes or proven._at is None:
             return False
-        self._hashes = dict(other._hashes)
-        self.ledger_id, self.seq = other.ledger_id, after
-        self._at = self._seen = Position(other._at.incarnation, after + other.counts)
+        self._hashes = dict(proven._hashes)
+        self.ledger_id, self.seq = proven.ledger_id, after
+        self._at = self._seen = Position(proven._at.incarnation, after + proven.sequence_offset)
         return True
 
-    def knows(self, message: Published) -> bool:
+    def is_known(self, message: Published) -> bool:
         """Return whether an entry is one that was proven before."""
         return message.ledger_id == self.ledger_id and self._hashes.get(message.seq) == message.hash
 
-    def pass_by(self, at: Position) -> None:
+    def skip(self, at: Position) -> None:
         """Note a message that is not even shaped like an event."""
         self._seen = at
 
-    def refuse(self, message: Published, at: Position) -> None:
+    def reject(self, message: Published, at: Position) -> None:
         """Mark a message as forged."""
         self._seen = at
-        self._forged(message, at)
+        self._on_forged(message, at)
 
-    def take(self, message: Published, at: Position) -> tuple[Published, ...]:
+    def verify(self, message: Published, at: Position) -> tuple[Published, ...]:
         """Return the entries to deliver now, in order: none, this one, or the doubted and this one.
 
         An entry that was delivered is not delivered again.
         """
-        if self._is_again(message):
+        if self._is_repeated(message):
             self._seen = at
             return ()
         row = row_of(message)
         if row is None:
-            self.refuse(message, at)
+            self.reject(message, at)
             return ()
-        doubted, self._doubted = self._doubted, None
+        doubted, self._suspect = self._suspect, None
         previous, self._seen = self._seen, at
         if self._is_proven(message, row) or (
             previous == self._at and self._is_in_place(message, at)
         ):
             if doubted is not None:
-                self.refuse(doubted.one, doubted.at)
+                self.reject(doubted.message, doubted.at)
             self._accept(message, at)
             return (message,)
         if doubted is not None and _follows(doubted, message, row):
-            self._accept(doubted.one, doubted.at)
+            self._accept(doubted.message, doubted.at)
             self._accept(message, at)
-            return (doubted.one, message)
+            return (doubted.message, message)
         if doubted is not None:
-            self.refuse(doubted.one, doubted.at)
-        self._doubted = _Doubted(message, row, at)
+            self.reject(doubted.message, doubted.at)
+        self._suspect = _Suspect(message, row, at)
         return ()
 
-    def end(self) -> None:
+    def reject_suspect(self) -> None:
         """Mark doubted messages as forged: no message follows from them."""
-        doubted, self._doubted = self._doubted, None
+        doubted, self._suspect = self._suspect, None
         if doubted is not None:
-            self.refuse(doubted.one, doubted.at)
+            self.reject(doubted.message, doubted.at)
 
-    def _is_again(self, message: Published) -> bool:
+    def _is_repeated(self, message: Published) -> bool:
         same = message.ledger_id == self.ledger_id and message.seq <= self.seq
         return same and self._hashes.get(message.seq, message.hash) == message.hash
 
     def _is_proven(self, message: Published, row: Entry) -> bool:
-        if self.knows(message):
+        if self.is_known(message):
             return True
         before = START if message.seq == 1 else self._hashes.get(message.seq - 1)
         if not self.ledger_id:
@@ -139,7 +139,7 @@ class Provenance:
         if self._at is None or message.ledger_id != self.ledger_id or message.seq <= self.seq + 1:
             return False
         same = self._at.incarnation == at.incarnation
-        return same and at.seq - message.seq == self.counts
+        return same and at.seq - message.seq == self.sequence_offset
 
     def _accept(self, message: Published, at: Position) -> None:
         first = not self.ledger_id
@@ -153,12 +153,12 @@ class Provenance:
             del self._hashes[next(iter(self._hashes))]
 
 
-def _follows(doubted: _Doubted, message: Published, row: Entry) -> bool:
-    same = doubted.one.ledger_id == message.ledger_id and doubted.one.seq == message.seq - 1
-    return same and digest_of(doubted.one.hash, row) == message.hash
+def _follows(doubted: _Suspect, message: Published, row: Entry) -> bool:
+    same = doubted.message.ledger_id == message.ledger_id and doubted.message.seq == message.seq - 1
+    return same and digest_of(doubted.message.hash, row) == message.hash
 
 
-class Once:
+class EntryDeduplicator:
     """Remembers a subscriber's newest entry; entries of another ledger begin anew."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ _SPARE = 1.25
 _MIB = 1024 * 1024
 
 
-class Reach(msgspec.Struct, frozen=True, kw_only=True):
+class EventsRetention(msgspec.Struct, frozen=True, kw_only=True):
     """The size and age of EVENTS, and its limits."""
 
     span_s: float  # from its oldest message to its newest

@@ -22,7 +22,7 @@ _NS = 1_000_000_000
 _MIB = 1024 * 1024
 
 
-class Names(msgspec.Struct, frozen=True):
+class StreamNames(msgspec.Struct, frozen=True):
     """The names of one cluster's streams, keys and subjects."""
 
     cluster: str
@@ -42,7 +42,7 @@ class Names(msgspec.Struct, frozen=True):
         return f"_INBOX_tidegate_{self.cluster}_{user}"
 
 
-def names_of(cluster: str, partition: int = 0) -> Names:
+def stream_names(cluster: str, partition: int = 0) -> StreamNames:
     """Return what a cluster's streams are called; each partition has an EVENTS of its own.
 
     Raises:
@@ -54,7 +54,7 @@ def names_of(cluster: str, partition: int = 0) -> Names:
             "prod-eu."
         )
     prefix = f"tidegate_{cluster}"
-    return Names(
+    return StreamNames(
         cluster=cluster,
         observations=f"{prefix}_observations",
         events=f"{prefix}_events_{partition}" if partition else f"{prefix}_events",
@@ -69,12 +69,12 @@ def names_of(cluster: str, partition: int = 0) -> Names:
     )
 
 
-def user_of(service: str, partition: int) -> str:
+def nats_user(service: str, partition: int) -> str:
     """Return the NATS user of a partition's service: each has its own inbox."""
     return f"{service}_{partition}" if partition else service
 
 
-class Streams(msgspec.Struct, frozen=True, kw_only=True):
+class StreamOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options of an installation's streams."""
 
     replicas: int = 1
@@ -85,35 +85,35 @@ class Streams(msgspec.Struct, frozen=True, kw_only=True):
     bodies_bytes: int = BODIES_BYTES
 
 
-def wanted(names: Names, chosen: Streams) -> list[dict[str, object]]:
+def stream_configs(names: StreamNames, options: StreamOptions) -> list[dict[str, object]]:
     """Return every stream's configuration as JetStream's API takes it.
 
     Observations are refused when their stream is full: ingest waits, and nothing unread is lost;
     the scheduler's purge makes room. Of events the oldest are dropped: the ledger still has them.
     """
-    large = (_observations(names, chosen), _events(names, chosen))
-    small = (_resyncs(names), _leases(names), _register(names))
-    return [{**_common(chosen), **stream} for stream in (*large, *small)]
+    large = (_observations_config(names, options), _events_config(names, options))
+    small = (_resyncs_config(names), _leases_config(names), _register_config(names))
+    return [{**_common_config(options), **stream} for stream in (*large, *small)]
 
 
-def wanted_of_member(names: Names, chosen: Streams) -> list[dict[str, object]]:
+def member_stream_configs(names: StreamNames, options: StreamOptions) -> list[dict[str, object]]:
     """Return the configuration of a member cluster's streams: there is one EVENTS, the hub's."""
-    own = [stream for stream in wanted(names, chosen) if stream["name"] != names.events]
-    return [*own, bodies_of(names, chosen)]
+    own = [stream for stream in stream_configs(names, options) if stream["name"] != names.events]
+    return [*own, bodies_config(names, options)]
 
 
-def bodies_of(names: Names, chosen: Streams) -> dict[str, object]:
+def bodies_config(names: StreamNames, options: StreamOptions) -> dict[str, object]:
     """Return the configuration of a cluster's BODIES: one message a digest, the oldest go first.
 
     The hub has it where there are members. A body that is pushed out is stored again with the next
     list of its job. A message that is to replace a dropped body says when it goes itself.
     """
     return {
-        **_common(chosen),
+        **_common_config(options),
         "name": names.bodies,
         "subjects": [f"{subjects.bodies(names.cluster)}.*"],
         "discard": "old",
-        "max_bytes": chosen.bodies_bytes,
+        "max_bytes": options.bodies_bytes,
         "max_age": BODIES_AGE_S * _NS,
         "max_msgs_per_subject": 1,
         "allow_msg_ttl": True,
@@ -121,7 +121,7 @@ def bodies_of(names: Names, chosen: Streams) -> dict[str, object]:
     }
 
 
-def differences(config: Mapping[str, object], actual: Mapping[str, object]) -> list[str]:
+def config_differences(config: Mapping[str, object], actual: Mapping[str, object]) -> list[str]:
     """Return each field in which a stream is not as wanted: ``"max_bytes is 1, not 2"``."""
     return [
         f"{name} is {actual.get(name)}, not {value}"
@@ -130,37 +130,37 @@ def differences(config: Mapping[str, object], actual: Mapping[str, object]) -> l
     ]
 
 
-def _common(chosen: Streams) -> dict[str, object]:
+def _common_config(options: StreamOptions) -> dict[str, object]:
     return {
         "storage": "file",
         "retention": "limits",
-        "num_replicas": chosen.replicas,
+        "num_replicas": options.replicas,
         "allow_direct": True,
         "duplicate_window": DUPLICATE_WINDOW_S * _NS,
     }
 
 
-def _observations(names: Names, chosen: Streams) -> dict[str, object]:
+def _observations_config(names: StreamNames, options: StreamOptions) -> dict[str, object]:
     return {
         "name": names.observations,
         "subjects": [f"tidegate.{token(names.cluster)}.observed.>"],
         "discard": "new",
-        "max_bytes": chosen.observations_bytes,
-        "max_msgs": chosen.observations_messages,
+        "max_bytes": options.observations_bytes,
+        "max_msgs": options.observations_messages,
     }
 
 
-def _events(names: Names, chosen: Streams) -> dict[str, object]:
+def _events_config(names: StreamNames, options: StreamOptions) -> dict[str, object]:
     return {
         "name": names.events,
         "subjects": [names.event_subjects],
         "discard": "old",
-        "max_bytes": chosen.events_bytes,
-        "max_age": chosen.events_age_s * _NS,
+        "max_bytes": options.events_bytes,
+        "max_age": options.events_age_s * _NS,
     }
 
 
-def _resyncs(names: Names) -> dict[str, object]:
+def _resyncs_config(names: StreamNames) -> dict[str, object]:
     return {
         "name": names.resyncs,
         "subjects": [f"tidegate.{token(names.cluster)}.resync"],
@@ -170,7 +170,7 @@ def _resyncs(names: Names) -> dict[str, object]:
     }
 
 
-def _leases(names: Names) -> dict[str, object]:
+def _leases_config(names: StreamNames) -> dict[str, object]:
     return {
         "name": names.leases,
         "subjects": [names.lease_subject + ">"],
@@ -183,7 +183,7 @@ def _leases(names: Names) -> dict[str, object]:
     }
 
 
-def _register(names: Names) -> dict[str, object]:
+def _register_config(names: StreamNames) -> dict[str, object]:
     return {
         "name": names.register,
         "subjects": [names.register_subject + ">"],

@@ -6,7 +6,7 @@ import msgspec
 
 from tidegate.bus.jetstream.events import prove_tail
 from tidegate.bus.jetstream.wire.requests import JetStream
-from tidegate.bus.streams import Names
+from tidegate.bus.streams import StreamNames
 from tidegate.contracts.entry import Position, Published
 
 LOOKED_AT = 1_000
@@ -22,7 +22,7 @@ class Witness(msgspec.Struct, frozen=True):
     forged: tuple[int, ...] = ()  # stream sequences of messages that no ledger wrote
 
 
-async def newest_witness(js: JetStream, names: Names) -> Witness | None:
+async def newest_witness(js: JetStream, names: StreamNames) -> Witness | None:
     """Return the witness of the ledger's newest event; None if EVENTS holds none.
 
     Raises:

@@ -20,7 +20,7 @@ from tidegate.cluster.enforcement import wait_enforced
 from tidegate.errors import ApiStatusError, NotSupportedError, TidegateError
 from tidegate.kinds.policies.forms import API_VERSION
 from tidegate.kinds.policies.webhooks import is_mutating
-from tidegate.kube.answers import accepted
+from tidegate.kube.answers import checked_body
 from tidegate.kube.ports import JSON, KubernetesApi, Response
 
 Object = dict[str, Any]
@@ -248,5 +248,5 @@ async def _send(api: KubernetesApi, method: str, path: str, obj: Object) -> Resp
 
 
 def _read(answer: Response) -> Object:
-    body: Object = msgspec.json.decode(accepted(answer))
+    body: Object = msgspec.json.decode(checked_body(answer))
     return body

@@ -10,7 +10,7 @@ import msgspec
 
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.kube.ports import Response
-from tidegate.kube.reading import body_of, lines_of
+from tidegate.kube.reading import read_body, read_lines
 from tidegate.model.texts import whole
 from tidegate.urls import shown
 
@@ -35,7 +35,7 @@ def status_message(body: bytes) -> str:
         return body.decode(errors="replace").strip()[:_TEXT_MAX]
 
 
-def accepted(answer: Response, *expected: int) -> bytes:
+def checked_body(answer: Response, *expected: int) -> bytes:
     """Return the body of an answer whose status is expected: by default any that is no error.
 
     Raises:
@@ -46,8 +46,8 @@ def accepted(answer: Response, *expected: int) -> bytes:
     return answer.body
 
 
-def asked_to_wait_s(status: int, headers: Mapping[str, str]) -> float:
-    """Return how long a server that is too busy asks us to stay away; 0: it does not."""
+def retry_after_s(status: int, headers: Mapping[str, str]) -> float:
+    """Return the seconds of an overloaded API server's Retry-After header; 0: it sent none."""
     if status != HTTPStatus.TOO_MANY_REQUESTS:
         return 0.0
     return min(float(whole(headers.get("retry-after", "")) or 0), BUSY_S_MAX)
@@ -63,41 +63,41 @@ def refuse_redirect(status: int) -> None:
         raise ApiStatusError(status, "redirects are not followed")
 
 
-def unreachable(method: str, url: str, error: Exception) -> str:
+def unreachable_message(method: str, url: str, error: Exception) -> str:
     """Return what to say where no answer came."""
     reason = str(error) or type(error).__name__
     return shown(f"{method} {url} got no answer: {reason}.")
 
 
-def cut(answer: aiohttp.ClientResponse) -> None:
-    """Leave an answer: a TLS goodbye would wait for the server's, and may outlive the loop."""
+def abort_response(answer: aiohttp.ClientResponse) -> None:
+    """Abort a response: a TLS goodbye would wait for the server's, and may outlive the loop."""
     connection = answer.connection
     if connection is not None and connection.transport is not None:
         connection.transport.abort()
     answer.close()
 
 
-async def lines_in(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """Yield the lines of a watch's answer, as ``lines_of`` does.
+async def watch_lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """Yield the lines of a watch's answer, as ``read_lines`` does.
 
     Raises:
         ApiUnreachableError: the connection broke.
-        ApiStatusError: see ``lines_of``.
+        ApiStatusError: see ``read_lines``.
     """
     try:
-        async for line in lines_of(answer.content):
+        async for line in read_lines(answer.content):
             yield line
     except NO_ANSWER as error:
-        raise ApiUnreachableError(unreachable("WATCH", str(answer.url), error)) from error
+        raise ApiUnreachableError(unreachable_message("WATCH", str(answer.url), error)) from error
 
 
-async def text_in(answer: aiohttp.ClientResponse, most: int) -> bytes:
+async def response_text(answer: aiohttp.ClientResponse, most: int) -> bytes:
     """Return a watch's answer that is no watch, at most so many bytes; 0: any.
 
     Raises:
         ApiUnreachableError: the connection broke.
     """
     try:
-        return await body_of(answer.content, 0, most)
+        return await read_body(answer.content, 0, most)
     except NO_ANSWER as error:
-        raise ApiUnreachableError(unreachable("WATCH", str(answer.url), error)) from error
+        raise ApiUnreachableError(unreachable_message("WATCH", str(answer.url), error)) from error

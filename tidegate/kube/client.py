@@ -23,17 +23,17 @@ from tidegate.errors import (
 )
 from tidegate.kube.answers import (
     NO_ANSWER,
-    asked_to_wait_s,
     refuse_redirect,
+    retry_after_s,
     status_message,
-    unreachable,
+    unreachable_message,
 )
-from tidegate.kube.connections import Answer, Connections
+from tidegate.kube.connections import Answer, ConnectionPool
 from tidegate.kube.credentials import UNREADABLE, Access, Server, find_server
 from tidegate.kube.ports import JSON, Response
-from tidegate.kube.reading import PageSizes, body_of, limit_of
-from tidegate.kube.sockets import watchful_socket
-from tidegate.kube.watches import Opened, Opening, opened
+from tidegate.kube.reading import PageSizes, limit_of, read_body
+from tidegate.kube.sockets import keepalive_socket
+from tidegate.kube.watches import WatchRequest, WatchResponse, open_watch
 
 _BUFFER_BYTES = 2**20
 BUSY_TRIES = 4
@@ -57,7 +57,7 @@ class KubernetesClient:
         session: aiohttp.ClientSession,
         server: Server,
         access: Access,
-        quick: Connections | None = None,
+        quick: ConnectionPool | None = None,
     ) -> None:
         self._session, self._quick = session, quick
         self._server = server
@@ -80,25 +80,27 @@ class KubernetesClient:
         A page of a list that is too large is asked for again, with fewer objects from then on.
         """
         while True:
-            within = self._pages.within(path, query)
+            within = self._pages.limit_query(path, query)
             try:
-                answer = await self._answered(_Request(method, path, within, body, content_type))
+                answer = await self._request_with_retries(
+                    _Request(method, path, within, body, content_type)
+                )
             except PageTooLargeError:
                 self._pages.shrink(path, within)
             else:
                 self._pages.grow(path, within)
                 return answer
 
-    async def _answered(self, request: _Request) -> Response:
+    async def _request_with_retries(self, request: _Request) -> Response:
         """Ask until there is an answer other than that the server is too busy.
 
         A 429 was not carried out. Where it says when to come back, so it is done, a few times.
         """
         tries = 0
         while True:
-            answer, wait_s = await self._ask(request)
-            if answer.status == HTTPStatus.UNAUTHORIZED and await self._renewed():
-                answer, wait_s = await self._ask(request)
+            answer, wait_s = await self._request_once(request)
+            if answer.status == HTTPStatus.UNAUTHORIZED and await self._reload_credentials():
+                answer, wait_s = await self._request_once(request)
             tries += 1
             if not wait_s or tries == BUSY_TRIES:
                 return answer
@@ -115,10 +117,10 @@ class KubernetesClient:
         come back is waited for, and after a 401 it is opened again with credentials read anew.
         """
         while True:
-            async with self._opened(path, {**query, "watch": "true"}) as answer:
-                if answer.status == HTTPStatus.UNAUTHORIZED and await self._renewed():
+            async with self._open_watch(path, {**query, "watch": "true"}) as answer:
+                if answer.status == HTTPStatus.UNAUTHORIZED and await self._reload_credentials():
                     continue  # not for ever: see ``_RENEWAL_S``
-                await asyncio.sleep(asked_to_wait_s(answer.status, answer.headers))
+                await asyncio.sleep(retry_after_s(answer.status, answer.headers))
                 refuse_redirect(answer.status)
                 if answer.status != HTTPStatus.OK:
                     text = await answer.text(self._access.answer_bytes_max)
@@ -126,24 +128,26 @@ class KubernetesClient:
                 yield answer.lines()
                 return
 
-    async def _ask(self, request: _Request) -> tuple[Response, float]:
+    async def _request_once(self, request: _Request) -> tuple[Response, float]:
         """Return an answer, and the seconds to wait before it is asked again; 0: it is not."""
         method, path, query, body, content_type = request
         headers = await self._headers(content_type)
         try:
             if self._quick is not None and limit_of(query) <= 1:
-                response = await self._quick.ask(method, path, query, headers, body)
+                response = await self._quick.request(method, path, query, headers, body)
             else:
                 async with asyncio.timeout(self._access.request_timeout_s):
-                    response = await self._requested(method, path, query, headers, body)
+                    response = await self._send_request(method, path, query, headers, body)
         except NO_ANSWER as error:
-            raise ApiUnreachableError(unreachable(method, self._base + path, error)) from error
+            raise ApiUnreachableError(
+                unreachable_message(method, self._base + path, error)
+            ) from error
         refuse_redirect(response.status)
-        return Response(response.status, response.body), asked_to_wait_s(
+        return Response(response.status, response.body), retry_after_s(
             response.status, response.headers
         )
 
-    async def _requested(
+    async def _send_request(
         self,
         method: str,
         path: str,
@@ -161,10 +165,12 @@ class KubernetesClient:
             proxy=self._server.proxy,
             server_hostname=self._server.tls_server_name,
         ) as answer:
-            content = await body_of(answer.content, limit_of(query), self._access.answer_bytes_max)
+            content = await read_body(
+                answer.content, limit_of(query), self._access.answer_bytes_max
+            )
             return Answer(answer.status, answer.headers, content)
 
-    async def _renewed(self) -> bool:
+    async def _reload_credentials(self) -> bool:
         """Read the credentials again, as an exec plugin's or a rotated token asks for."""
         now_s = asyncio.get_running_loop().time()
         if self._access.url or now_s < self._renewable_s:
@@ -184,11 +190,13 @@ class KubernetesClient:
             headers["Impersonate-User"] = self._access.impersonate
         return headers
 
-    def _opened(self, path: str, query: Mapping[str, str]) -> AbstractAsyncContextManager[Opened]:
+    def _open_watch(
+        self, path: str, query: Mapping[str, str]
+    ) -> AbstractAsyncContextManager[WatchResponse]:
         wanted_s = float(query.get("timeoutSeconds", "0"))
-        return opened(
+        return open_watch(
             self._session if self._quick is None else self._quick,
-            Opening(
+            WatchRequest(
                 url=self._base + path,
                 path=path,
                 query=query,
@@ -213,7 +221,7 @@ async def connect(access: Access) -> AsyncGenerator[KubernetesClient]:
         limit=access.connections_max,
         ssl=server.tls,
         keepalive_timeout=60,
-        socket_factory=watchful_socket,
+        socket_factory=keepalive_socket,
     )
     async with aiohttp.ClientSession(
         connector=connector,
@@ -224,7 +232,7 @@ async def connect(access: Access) -> AsyncGenerator[KubernetesClient]:
         quick = access.quick and not (server.proxy or access.answer_bytes_max)
         named = server.url, server.tls, server.tls_server_name, access.connections_max
         within_s = access.request_timeout_s
-        with closing(Connections(*named, within_s)) if quick else nullcontext() as connections:
+        with closing(ConnectionPool(*named, within_s)) if quick else nullcontext() as connections:
             yield KubernetesClient(session, server, access, connections)
 
 

@@ -19,8 +19,8 @@ from urllib.parse import quote, urlencode, urlsplit
 from aiohttp.http import SERVER_SOFTWARE  # an API server calls the manager of fields by it
 
 from tidegate.errors import NotSupportedError
-from tidegate.kube.heads import Head, head_of, length_of
-from tidegate.kube.sockets import watch_over
+from tidegate.kube.heads import ResponseHead, parse_head, parse_length
+from tidegate.kube.sockets import enable_keepalive
 from tidegate.kube.streams import LineStream
 
 P = TypeVar("P", bound=asyncio.Protocol)
@@ -42,7 +42,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class Connections:
+class ConnectionPool:
     """Connections to one server; each carries one request at a time."""
 
     def __init__(
@@ -50,12 +50,12 @@ class Connections:
         base: str,
         context: ssl.SSLContext | None = None,
         server_hostname: str | None = None,
-        most: int = 64,
-        within_s: float = 30.0,
+        connections_max: int = 64,
+        timeout_s: float = 30.0,
     ) -> None:
-        """``base`` is the server's URL; of connections there are ``most``, others wait.
+        """``base`` is the server's URL; of connections there are ``connections_max``, others wait.
 
-        A connection is waited for, and then an answer, at most ``within_s`` seconds each.
+        A connection is waited for, and then an answer, at most ``timeout_s`` seconds each.
 
         Raises:
             NotSupportedError: it is no URL.
@@ -69,11 +69,11 @@ class Connections:
         self._context = context if url.scheme == "https" else None
         self._server_hostname = (server_hostname or self._host) if self._context else None
         self._root, self._netloc = url.path.rstrip("/"), url.netloc.rpartition("@")[2]
-        self._places, self._within_s = asyncio.Semaphore(most), within_s
+        self._places, self._within_s = asyncio.Semaphore(connections_max), timeout_s
         self._idle = deque[tuple[float, _Connection]]()
         self._all = set[_Connection]()
 
-    async def ask(
+    async def request(
         self,
         method: str,
         path: str,
@@ -89,21 +89,21 @@ class Connections:
             OSError: no answer came; a request that changes something may have been carried out.
             TimeoutError: it did not come in time, and the same may have happened.
         """
-        request = self._written(method, path, query, headers, body)
+        request = self._request_bytes(method, path, query, headers, body)
         if self._places.locked():
             async with asyncio.timeout(self._within_s):
                 await self._places.acquire()
         else:  # a clock costs as much as the rest
             await self._places.acquire()
         try:
-            return await self._asked(request, again=method == "GET")
+            return await self._exchange(request, again=method == "GET")
         finally:
             self._places.release()
 
-    async def _asked(self, request: bytes, *, again: bool) -> Answer:
+    async def _exchange(self, request: bytes, *, again: bool) -> Answer:
         while True:
-            idle = self._kept()
-            connection = idle or await self._connected()
+            idle = self._idle_connection()
+            connection = idle or await self._new_connection()
             try:
                 answer = await connection.exchange(request, self._within_s)
             except BaseException as error:
@@ -125,8 +125,8 @@ class Connections:
         Raises:
             OSError, TimeoutError: there is no connection.
         """
-        request = self._written("GET", path, query, headers, None)
-        stream = await self._opened(LineStream)
+        request = self._request_bytes("GET", path, query, headers, None)
+        stream = await self._open_transport(LineStream)
         stream.send(request)
         return stream
 
@@ -136,7 +136,7 @@ class Connections:
             self._drop(connection)
         self._idle.clear()
 
-    def _written(
+    def _request_bytes(
         self,
         method: str,
         path: str,
@@ -145,7 +145,7 @@ class Connections:
         body: bytes | None,
     ) -> bytes:
         target = self._root + (path if _PLAIN.fullmatch(path) else quote(path, safe=_SAFE))
-        target += _queried(tuple(query.items())) if query else ""
+        target += _query_string(tuple(query.items())) if query else ""
         lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
         if lines.count("\n") != len(headers) or lines.count("\r") != len(headers):
             raise ConnectionError("A header has more than one line.")
@@ -154,7 +154,7 @@ class Connections:
         head = f"{method} {target} HTTP/1.1\r\n{identity}{lines}{length}\r\n"
         return head.encode() + (body or b"")
 
-    def _kept(self) -> _Connection | None:
+    def _idle_connection(self) -> _Connection | None:
         """Return the connection that was used last, if it still stands."""
         oldest_s = asyncio.get_running_loop().time() - IDLE_S_MAX
         while self._idle and (self._idle[0][0] < oldest_s or not self._idle[0][1].usable):
@@ -166,12 +166,12 @@ class Connections:
             self._drop(connection)
         return None
 
-    async def _connected(self) -> _Connection:
-        connection = await self._opened(_Connection)
+    async def _new_connection(self) -> _Connection:
+        connection = await self._open_transport(_Connection)
         self._all.add(connection)
         return connection
 
-    async def _opened(self, protocol: Callable[[], P]) -> P:
+    async def _open_transport(self, protocol: Callable[[], P]) -> P:
         async with asyncio.timeout(self._within_s):
             _, connection = await asyncio.get_running_loop().create_connection(
                 protocol,
@@ -193,7 +193,7 @@ class _Connection(asyncio.Protocol):
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
         self._answer: asyncio.Future[Answer] | None = None
-        self._unread, self._head = bytearray(), cast("Head | None", None)
+        self._unread, self._head = bytearray(), cast("ResponseHead | None", None)
         self._pieces = list[bytes]()
         self.usable = False
 
@@ -223,7 +223,7 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See ``asyncio.Protocol.connection_made``."""
         self._transport, self.usable = cast("asyncio.Transport", transport), True
-        watch_over(transport.get_extra_info("socket"))
+        enable_keepalive(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
         """See ``asyncio.Protocol.data_received``; data without a request closes the connection."""
@@ -241,7 +241,7 @@ class _Connection(asyncio.Protocol):
         self.usable = False
         head = self._head
         if head is not None and head.length is None and not head.chunked and exc is None:
-            self._end(head, bytes(self._unread))
+            self._finish_answer(head, bytes(self._unread))
         self._fail(ConnectionResetError(str(exc or "The server closed the connection.")))
 
     def _read(self) -> None:
@@ -252,7 +252,7 @@ class _Connection(asyncio.Protocol):
                 if len(self._unread) > HEAD_BYTES_MAX:
                     raise ValueError("its head does not end")
                 return
-            came = head_of(bytes(self._unread[:end]))
+            came = parse_head(bytes(self._unread[:end]))
             del self._unread[: end + len(_END)]
             head = self._head = came if came.status >= HTTPStatus.OK else None  # another follows
         if head.chunked:
@@ -260,25 +260,25 @@ class _Connection(asyncio.Protocol):
         elif head.length is not None and len(self._unread) >= head.length:
             body = bytes(self._unread[: head.length])
             del self._unread[: head.length]
-            self._end(head, body)
+            self._finish_answer(head, body)
 
-    def _read_chunks(self, head: Head) -> None:
+    def _read_chunks(self, head: ResponseHead) -> None:
         while (line := self._unread.find(_LINE)) >= 0:
-            size = length_of(bytes(self._unread[:line].partition(b";")[0]), 16)
+            size = parse_length(bytes(self._unread[:line].partition(b";")[0]), 16)
             begin = line + len(_LINE)
             if not size:
                 end = self._unread.find(_END, line)  # trailers may stand before
                 if end >= 0:
                     del self._unread[: end + len(_END)]
-                    self._end(head, b"".join(self._pieces))
+                    self._finish_answer(head, b"".join(self._pieces))
                 return
             if len(self._unread) < begin + size + len(_LINE):
                 return
             self._pieces.append(bytes(self._unread[begin : begin + size]))
             del self._unread[: begin + size + len(_LINE)]
 
-    def _end(self, head: Head, body: bytes) -> None:
-        self.usable = self.usable and head.kept and not self._unread
+    def _finish_answer(self, head: ResponseHead, body: bytes) -> None:
+        self.usable = self.usable and head.keep_alive and not self._unread
         self._head, self._pieces = None, []
         if self._answer is not None and not self._answer.done():
             self._answer.set_result(Answer(head.status, head.headers, body))
@@ -290,6 +290,6 @@ class _Connection(asyncio.Protocol):
 
 
 @lru_cache(maxsize=64)
-def _queried(query: tuple[tuple[str, str], ...]) -> str:
+def _query_string(query: tuple[tuple[str, str], ...]) -> str:
     """Return a query as it follows a path; there are few."""
     return f"?{urlencode(query)}"

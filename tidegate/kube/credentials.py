@@ -66,14 +66,14 @@ class _PodToken:
     """The token of a pod's service account, read again each minute."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._header = path, _bearer(path.read_text())
+        self._path, self._header = path, _bearer_header(path.read_text())
         self._until_s = monotonic() + TOKEN_S
 
     async def header(self) -> str:
         """Return the header's value; a file that is away for a moment changes nothing."""
         if monotonic() >= self._until_s:
             try:
-                self._header = _bearer(self._path.read_text())
+                self._header = _bearer_header(self._path.read_text())
             except (OSError, ValueError):
                 return self._header
             self._until_s = monotonic() + TOKEN_S
@@ -90,15 +90,15 @@ async def find_server(access: Access) -> Server:
     """
     path = access.kubeconfig or os.environ.get("KUBECONFIG", "")
     if access.url:
-        return _of_url(access)
+        return _server_of_url(access)
     if access.document is None and not path and "KUBERNETES_SERVICE_HOST" in os.environ:
-        return _in_cluster(access.service_account)
-    return await _of_kubeconfig(access, path)
+        return _server_in_cluster(access.service_account)
+    return await _server_of_kubeconfig(access, path)
 
 
-def _of_url(access: Access) -> Server:
+def _server_of_url(access: Access) -> Server:
     """Return the API server at a URL that was given."""
-    header = _bearer(access.token) if access.token else ""
+    header = _bearer_header(access.token) if access.token else ""
     authority = Path(access.ca_file).read_text() if access.ca_file else None
 
     async def authorization() -> str:
@@ -108,7 +108,7 @@ def _of_url(access: Access) -> Server:
     return Server(url=access.url, tls=tls, authorization=authorization)
 
 
-def _in_cluster(folder: Path) -> Server:
+def _server_in_cluster(folder: Path) -> Server:
     """Return the API server of the cluster that this pod runs in."""
     host, port = (os.environ[f"KUBERNETES_SERVICE_{part}"] for part in ("HOST", "PORT"))
     bracketed = f"[{host}]" if ":" in host else host
@@ -119,9 +119,9 @@ def _in_cluster(folder: Path) -> Server:
     )
 
 
-async def _of_kubeconfig(access: Access, path: str) -> Server:
+async def _server_of_kubeconfig(access: Access, path: str) -> Server:
     """Return the API server that a kubeconfig names, as the official client reads it."""
-    paths = "" if access.document is not None else _existing(path or KUBECONFIG)
+    paths = "" if access.document is not None else _existing_kubeconfigs(path or KUBECONFIG)
     try:
         from kubernetes.aio import config  # noqa: PLC0415 - see above
         from kubernetes.aio.client import Configuration  # noqa: PLC0415
@@ -157,7 +157,7 @@ async def _of_kubeconfig(access: Access, path: str) -> Server:
     )
 
 
-def _existing(paths: str) -> str:
+def _existing_kubeconfigs(paths: str) -> str:
     """Return the kubeconfigs that are named, as $KUBECONFIG lists them.
 
     The client library takes an absent one for an invalid one.
@@ -170,7 +170,7 @@ def _existing(paths: str) -> str:
     return paths
 
 
-def _bearer(token: str) -> str:
+def _bearer_header(token: str) -> str:
     """Return the header's value for a token.
 
     Raises:

@@ -7,17 +7,17 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 
-class Head(NamedTuple):
-    """What stands before the body of an answer."""
+class ResponseHead(NamedTuple):
+    """The status line and headers of a response."""
 
     status: int
     headers: Mapping[str, str]
     length: int | None  # of the body; None: it comes in chunks, or ends with the connection
     chunked: bool
-    kept: bool  # the connection lives on behind the body
+    keep_alive: bool  # the connection lives on behind the body
 
 
-def head_of(text: bytes) -> Head:
+def parse_head(text: bytes) -> ResponseHead:
     """Read the bytes before the empty line.
 
     Raises:
@@ -32,16 +32,16 @@ def head_of(text: bytes) -> Head:
     code, chunked = int(status), "chunked" in headers.get("transfer-encoding", "").lower()
     length = None
     if not chunked and "content-length" in headers:
-        length = length_of(headers["content-length"].encode(), 10)
+        length = parse_length(headers["content-length"].encode(), 10)
     if code in (HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED):
         length, chunked = 0, False
     ends = length is None and not chunked
     closes = "close" in headers.get("connection", "").lower()
     keeps_alive = version == "HTTP/1.1" and not closes and not ends
-    return Head(code, headers, length, chunked, keeps_alive)
+    return ResponseHead(code, headers, length, chunked, keeps_alive)
 
 
-def length_of(text: bytes, base: int) -> int:
+def parse_length(text: bytes, base: int) -> int:
     """Return the number of bytes that a text of a base says.
 
     Raises:

@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 import msgspec
 
-from tidegate.kube.answers import accepted
+from tidegate.kube.answers import checked_body
 from tidegate.kube.ports import KubernetesApi
 
 PATH = "/api/v1/namespaces/kube-system"
@@ -28,4 +28,4 @@ async def cluster_uid(api: KubernetesApi) -> str:
         ApiUnreachableError: no answer came.
     """
     answer = await api.request("GET", PATH)
-    return msgspec.json.decode(accepted(answer, HTTPStatus.OK), type=_Namespace).metadata.uid
+    return msgspec.json.decode(checked_body(answer, HTTPStatus.OK), type=_Namespace).metadata.uid

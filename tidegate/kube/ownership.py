@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from tidegate.errors import ApiStatusError, ApiUnreachableError, TidegateError
-from tidegate.kube.answers import accepted
+from tidegate.kube.answers import checked_body
 from tidegate.kube.ports import JSON, KubernetesApi, Response
 
 LASTS_S, RENEWED_S, POLL_S = 15, 4.0, 1.0
@@ -29,7 +29,7 @@ class OwnedError(TidegateError):
     """Another instance decides for this cluster; its name is in the message."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class LeaseRef(msgspec.Struct, frozen=True):
     """The Lease of the installation that decides."""
 
     namespace: str
@@ -41,21 +41,21 @@ class Place(msgspec.Struct, frozen=True):
         return f"/apis/coordination.k8s.io/v1/namespaces/{self.namespace}/leases"
 
 
-UP = Place("tidegate-system", "tidegate-up")
+UP = LeaseRef("tidegate-system", "tidegate-up")
 """For ``tidegate up`` itself, before anything of it runs."""
-ACTUATOR = Place("kube-system", "tidegate")
+ACTUATOR = LeaseRef("kube-system", "tidegate")
 """The Lease of the actuator, in whichever namespace it is installed."""
 
 
 class Ownership:
     """One process's hold on a Lease."""
 
-    def __init__(self, api: KubernetesApi, place: Place, holder: str, by: str) -> None:
+    def __init__(self, api: KubernetesApi, place: LeaseRef, holder: str, by: str) -> None:
         """``holder`` is the installation's name, ``by`` the process's."""
         self._api, self._place, self._holder, self._by = api, place, holder, by
         self._with_us_s = -1.0  # loop time at which another process of ours had renewed it
 
-    async def take(self) -> None:
+    async def acquire(self) -> None:
         """Take the Lease, once no other instance holds it.
 
         Raises:
@@ -67,16 +67,19 @@ class Ownership:
         renewed_before, since_s = "", loop.time()
         while True:
             lease = await self._read()
-            standing, renewed = _holder(lease), str(lease.get("spec", {}).get("renewTime", ""))
+            standing, renewed = (
+                _lease_holder(lease),
+                str(lease.get("spec", {}).get("renewTime", "")),
+            )
             if renewed_before and standing not in ("", self._holder) and renewed != renewed_before:
-                raise self._owned(lease)
+                raise self._owned_error(lease)
             free = standing in ("", self._holder) or loop.time() - since_s > LASTS_S
             if free and await self._write(lease):
                 return
             renewed_before = renewed_before or renewed
             await asyncio.sleep(POLL_S)
 
-    async def keep(self) -> None:
+    async def renew_forever(self) -> None:
         """Renew the Lease for ever.
 
         While the API server does not answer, no Lease is renewed and no job is started.
@@ -88,9 +91,9 @@ class Ownership:
             await asyncio.sleep(RENEWED_S)
             with suppress(ApiStatusError, ApiUnreachableError):
                 lease = await self._read()
-                if _holder(lease) not in ("", self._holder):
-                    raise self._owned(lease)
-                if _by(lease) not in ("", self._by):
+                if _lease_holder(lease) not in ("", self._holder):
+                    raise self._owned_error(lease)
+                if _lease_process(lease) not in ("", self._by):
                     self._with_us_s = asyncio.get_running_loop().time()
                 await self._write(lease)
 
@@ -101,13 +104,13 @@ class Ownership:
             return
         with suppress(ApiStatusError, ApiUnreachableError):  # it runs out by itself
             lease = await self._read()
-            if _holder(lease) == self._holder and _by(lease) == self._by:
+            if _lease_holder(lease) == self._holder and _lease_process(lease) == self._by:
                 await self._write(lease, holder="")
 
     async def _read(self) -> dict[str, Any]:
         """Return the Lease; empty if there is none."""
         answer = await self._api.request("GET", f"{self._place.path}/{self._place.name}")
-        return {} if answer.status == HTTPStatus.NOT_FOUND else _object(answer)
+        return {} if answer.status == HTTPStatus.NOT_FOUND else _lease_of(answer)
 
     async def _write(self, before: dict[str, Any], holder: str | None = None) -> bool:
         """Write the Lease as ours over the one that was read; return False on a conflict."""
@@ -126,27 +129,29 @@ class Ownership:
         answer = await self._api.request(method, path, body=body, content_type=JSON)
         if answer.status in _CHANGED:
             return False
-        _object(answer)
+        _lease_of(answer)
         return True
 
-    def _owned(self, lease: dict[str, Any]) -> OwnedError:
+    def _owned_error(self, lease: dict[str, Any]) -> OwnedError:
         return OwnedError(
-            f"Another Tidegate decides for this cluster: {_holder(lease)}, process {_by(lease)} "
-            f"(Lease {self._place.name} in {self._place.namespace}). End one of the two, or use "
-            "another cluster."
+            f"Another Tidegate decides for this cluster: {_lease_holder(lease)}, process "
+            f"{_lease_process(lease)} (Lease {self._place.name} in {self._place.namespace}). "
+            "End one of the two, or use another cluster."
         )
 
 
 @asynccontextmanager
-async def owned(api: KubernetesApi, holder: str, place: Place = UP) -> AsyncGenerator[None]:
+async def hold_ownership(
+    api: KubernetesApi, holder: str, place: LeaseRef = UP
+) -> AsyncGenerator[None]:
     """Hold a Lease until the block ends.
 
     Raises:
-        Whatever ``Ownership.take`` raises.
+        Whatever ``Ownership.acquire`` raises.
     """
     ownership = Ownership(api, place, holder, holder)
-    await ownership.take()
-    renewing = asyncio.create_task(ownership.keep())
+    await ownership.acquire()
+    renewing = asyncio.create_task(ownership.renew_forever())
     try:
         yield
     finally:
@@ -156,14 +161,14 @@ async def owned(api: KubernetesApi, holder: str, place: Place = UP) -> AsyncGene
         await ownership.release()
 
 
-def _holder(lease: dict[str, Any]) -> str:
+def _lease_holder(lease: dict[str, Any]) -> str:
     return str(lease.get("spec", {}).get("holderIdentity", ""))
 
 
-def _by(lease: dict[str, Any]) -> str:
+def _lease_process(lease: dict[str, Any]) -> str:
     return str(lease.get("metadata", {}).get("annotations", {}).get(_BY, ""))
 
 
-def _object(answer: Response) -> dict[str, Any]:
-    lease: dict[str, Any] = msgspec.json.decode(accepted(answer))
+def _lease_of(answer: Response) -> dict[str, Any]:
+    lease: dict[str, Any] = msgspec.json.decode(checked_body(answer))
     return lease

@@ -35,23 +35,23 @@ class PageSizes:
     """How many objects a page may have, by path: fewer, once those there are too large."""
 
     def __init__(self) -> None:
-        self._most = dict[str, int]()
+        self._limits = dict[str, int]()
 
-    def within(self, path: str, query: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    def limit_query(self, path: str, query: Mapping[str, str] | None) -> Mapping[str, str] | None:
         """Return a query that asks for no more than fits."""
-        if not self._most:
+        if not self._limits:
             return query
-        most, limit = self._most.get(path, 0), limit_of(query)
+        most, limit = self._limits.get(path, 0), limit_of(query)
         return {**query, _LIMIT: str(most)} if query and 0 < most < limit else query
 
     def shrink(self, path: str, query: Mapping[str, str] | None) -> None:
         """Ask for far fewer from now on: a page was too large."""
-        self._most[path] = max(1, limit_of(query) // _SHRINKS)
+        self._limits[path] = max(1, limit_of(query) // _SHRINKS)
 
     def grow(self, path: str, query: Mapping[str, str] | None) -> None:
         """Ask for more again: a page of those fitted."""
-        if path in self._most and limit_of(query) == self._most[path]:
-            self._most[path] *= _GROWS
+        if path in self._limits and limit_of(query) == self._limits[path]:
+            self._limits[path] *= _GROWS
 
 
 def limit_of(query: Mapping[str, str] | None) -> int:
@@ -59,7 +59,7 @@ def limit_of(query: Mapping[str, str] | None) -> int:
     return (whole(query[_LIMIT]) or 0) if query and _LIMIT in query else 0
 
 
-async def body_of(content: Content, limit: int, bytes_max: int = 0) -> bytes:
+async def read_body(content: Content, limit: int, bytes_max: int = 0) -> bytes:
     """Return an answer that is read at once, of ``bytes_max`` at most; 0: of any size.
 
     Raises:
@@ -78,7 +78,7 @@ async def body_of(content: Content, limit: int, bytes_max: int = 0) -> bytes:
     return b"".join(pieces)
 
 
-async def lines_of(content: Content) -> AsyncIterator[bytes]:
+async def read_lines(content: Content) -> AsyncIterator[bytes]:
     """Yield each line with its end; empty ones are left out.
 
     Raises:

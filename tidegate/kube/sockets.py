@@ -16,19 +16,19 @@ _OPTIONS = (
 )
 
 
-def watchful_socket(address: tuple[int, int, int, str, Any]) -> socket.socket:
-    """Return a socket for an address, as ``socket.getaddrinfo`` gives it, that asks after its peer.
+def keepalive_socket(address: tuple[int, int, int, str, Any]) -> socket.socket:
+    """Return a socket with TCP keepalive for an address of ``socket.getaddrinfo``.
 
     What a system does not know of these options is left out.
     """
     family, kind, protocol, *_ = address
     opened = socket.socket(family, kind, protocol)
-    watch_over(opened)
+    enable_keepalive(opened)
     return opened
 
 
-def watch_over(opened: socket.socket) -> None:
-    """Let a socket ask after its peer; see ``watchful_socket``."""
+def enable_keepalive(opened: socket.socket) -> None:
+    """Enable TCP keepalive on a socket; see ``keepalive_socket``."""
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in _OPTIONS:
         if hasattr(socket, name):

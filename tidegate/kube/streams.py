@@ -12,9 +12,9 @@ from http import HTTPStatus
 from typing import cast
 
 from tidegate.errors import ApiStatusError
-from tidegate.kube.heads import Head, head_of, length_of
+from tidegate.kube.heads import ResponseHead, parse_head, parse_length
 from tidegate.kube.reading import LINE_BYTES_MAX
-from tidegate.kube.sockets import watch_over
+from tidegate.kube.sockets import enable_keepalive
 
 HEAD_BYTES_MAX = 65_536
 WAITING_BYTES_MAX = 2**20
@@ -33,7 +33,7 @@ class LineStream(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
-        self._unread, self._head = bytearray(), cast("Head | None", None)
+        self._unread, self._head = bytearray(), cast("ResponseHead | None", None)
         self._left = 0  # bytes of the body that are to come, where it has a length
         self._cut = bytearray()  # the beginning of a line
         self._lines = deque[bytes]()
@@ -47,12 +47,12 @@ class LineStream(asyncio.Protocol):
         assert self._transport is not None, "it is connected"
         self._transport.write(request)
 
-    async def read_head(self) -> Head:
+    async def read_head(self) -> ResponseHead:
         """Return the head of the answer."""
         while self._head is None:
             if self._error is not None:
                 raise self._error
-            await self._news()
+            await self._notify_reader()
         return self._head
 
     async def lines(self) -> AsyncIterator[bytes]:
@@ -69,7 +69,7 @@ class LineStream(asyncio.Protocol):
                 raise self._error
             if self._ended:
                 return
-            await self._news()
+            await self._notify_reader()
 
     def fail(self, error: Exception) -> None:
         """End it with an error, behind what came before; what ended already stays as it is."""
@@ -85,7 +85,7 @@ class LineStream(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """See ``asyncio.Protocol.connection_made``."""
         self._transport = cast("asyncio.Transport", transport)
-        watch_over(transport.get_extra_info("socket"))
+        enable_keepalive(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
         """See ``asyncio.Protocol.data_received``."""
@@ -107,7 +107,7 @@ class LineStream(asyncio.Protocol):
         """See ``asyncio.Protocol.connection_lost``; some answers end so."""
         head = self._head
         if head is not None and head.length is None and not head.chunked and exc is None:
-            self._end()
+            self._end_of_body()
         self.fail(ConnectionResetError(str(exc or "The server closed the connection.")))
         self._wake()
 
@@ -118,7 +118,7 @@ class LineStream(asyncio.Protocol):
                 if len(self._unread) > HEAD_BYTES_MAX:
                     raise ValueError("its head does not end")
                 return
-            came = head_of(bytes(self._unread[:end]))
+            came = parse_head(bytes(self._unread[:end]))
             del self._unread[: end + len(_END)]
             if came.status >= HTTPStatus.OK:  # else another follows
                 self._head, self._left = came, came.length or 0
@@ -130,53 +130,53 @@ class LineStream(asyncio.Protocol):
         if self._head.length is not None:
             piece = piece[: self._left]
             self._left -= len(piece)
-        self._take(piece)
+        self._split_into_lines(piece)
         if self._head.length is not None and not self._left:
-            self._end()
+            self._end_of_body()
 
     def _read_chunks(self) -> None:
         unread, begin = self._unread, 0
         while (line := unread.find(_LINE, begin)) >= 0:
-            size = length_of(bytes(unread[begin:line].partition(b";")[0]), 16)
+            size = parse_length(bytes(unread[begin:line].partition(b";")[0]), 16)
             if size > LINE_BYTES_MAX:
-                raise _too_long()
+                raise _line_too_long()
             if not size:  # what follows are trailers
-                self._end()
+                self._end_of_body()
                 return
             start = line + len(_LINE)
             if len(unread) < start + size + len(_LINE):
                 break
-            self._take(bytes(unread[start : start + size]))
+            self._split_into_lines(bytes(unread[start : start + size]))
             begin = start + size + len(_LINE)
         if line < 0 and len(unread) - begin > _SIZE_BYTES_MAX:
             raise ValueError("a chunk has no size")
         del unread[:begin]
 
-    def _take(self, piece: bytes) -> None:
+    def _split_into_lines(self, piece: bytes) -> None:
         """Take a piece of the body apart into lines."""
         whole = piece.endswith(b"\n") and piece.count(b"\n") == 1  # as almost all are
         for line in (piece,) if whole else piece.splitlines(keepends=True):
             if not line.endswith(b"\n"):
                 self._cut += line
             elif self._cut:
-                self._add(bytes(self._cut + line))
+                self._append_line(bytes(self._cut + line))
                 self._cut.clear()
             else:
-                self._add(line)
+                self._append_line(line)
         if len(self._cut) > LINE_BYTES_MAX:
-            raise _too_long()
+            raise _line_too_long()
 
-    def _add(self, line: bytes) -> None:
+    def _append_line(self, line: bytes) -> None:
         if line.strip():
             self._lines.append(line)
             self.waiting_bytes += len(line)
 
-    def _end(self) -> None:
-        self._add(bytes(self._cut))
+    def _end_of_body(self) -> None:
+        self._append_line(bytes(self._cut))
         self._cut.clear()
         self._ended = True
 
-    async def _news(self) -> None:
+    async def _notify_reader(self) -> None:
         self._reader = asyncio.get_running_loop().create_future()
         await self._reader
 
@@ -185,5 +185,5 @@ class LineStream(asyncio.Protocol):
             self._reader.set_result(None)
 
 
-def _too_long() -> ApiStatusError:
+def _line_too_long() -> ApiStatusError:
     return ApiStatusError(HTTPStatus.GONE, f"A line has more than {LINE_BYTES_MAX} B.")

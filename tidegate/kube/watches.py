@@ -11,14 +11,20 @@ from http import HTTPStatus
 import aiohttp
 
 from tidegate.errors import ApiStatusError, ApiUnreachableError
-from tidegate.kube.answers import NO_ANSWER, cut, lines_in, text_in, unreachable
-from tidegate.kube.connections import Connections
+from tidegate.kube.answers import (
+    NO_ANSWER,
+    abort_response,
+    response_text,
+    unreachable_message,
+    watch_lines,
+)
+from tidegate.kube.connections import ConnectionPool
 from tidegate.kube.streams import LineStream
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opening:
-    """What is asked."""
+class WatchRequest:
+    """The request that opens a watch."""
 
     url: str
     path: str
@@ -31,30 +37,36 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """What was answered."""
+class WatchResponse:
+    """The API server's response to a watch request."""
 
     status: int
     headers: Mapping[str, str]
     lines: Callable[[], AsyncIterator[bytes]]
-    """Yield the lines as they come; raises as ``tidegate.kube.answers.lines_in`` does."""
+    """Yield the lines as they come; raises as ``tidegate.kube.answers.watch_lines`` does."""
     text: Callable[[int], Awaitable[bytes]]
     """Return an answer that is no watch, of so many bytes at most; 0: any."""
 
 
-def opened(
-    by: aiohttp.ClientSession | Connections, opening: Opening
-) -> AbstractAsyncContextManager[Opened]:
+def open_watch(
+    by: aiohttp.ClientSession | ConnectionPool, opening: WatchRequest
+) -> AbstractAsyncContextManager[WatchResponse]:
     """Open a watch; the connection is cut with the context.
 
     Raises:
         ApiUnreachableError: no answer came.
     """
-    return _streamed(by, opening) if isinstance(by, Connections) else _by_aiohttp(by, opening)
+    return (
+        _watch_by_stream(by, opening)
+        if isinstance(by, ConnectionPool)
+        else _watch_by_aiohttp(by, opening)
+    )
 
 
 @asynccontextmanager
-async def _by_aiohttp(session: aiohttp.ClientSession, opening: Opening) -> AsyncGenerator[Opened]:
+async def _watch_by_aiohttp(
+    session: aiohttp.ClientSession, opening: WatchRequest
+) -> AsyncGenerator[WatchResponse]:
     try:
         answer = await session.get(
             opening.url,
@@ -66,25 +78,27 @@ async def _by_aiohttp(session: aiohttp.ClientSession, opening: Opening) -> Async
             server_hostname=opening.server_hostname,
         )
     except NO_ANSWER as error:
-        raise _no_answer(opening, error) from error
+        raise _unreachable_error(opening, error) from error
     try:
-        yield Opened(
+        yield WatchResponse(
             answer.status,
             answer.headers,
-            lambda: lines_in(answer),
-            lambda most: text_in(answer, most),
+            lambda: watch_lines(answer),
+            lambda most: response_text(answer, most),
         )
     finally:
-        cut(answer)
+        abort_response(answer)
 
 
 @asynccontextmanager
-async def _streamed(connections: Connections, opening: Opening) -> AsyncGenerator[Opened]:
+async def _watch_by_stream(
+    connections: ConnectionPool, opening: WatchRequest
+) -> AsyncGenerator[WatchResponse]:
     headers = await opening.headers()
     try:
         stream = await connections.stream(opening.path, opening.query, headers)
     except NO_ANSWER as error:
-        raise _no_answer(opening, error) from error
+        raise _unreachable_error(opening, error) from error
     loop, timer = asyncio.get_running_loop(), None
     if opening.lasting_s is not None:
         timer = loop.call_later(opening.lasting_s, stream.fail, TimeoutError())
@@ -92,12 +106,12 @@ async def _streamed(connections: Connections, opening: Opening) -> AsyncGenerato
         try:
             head = await stream.read_head()
         except NO_ANSWER as error:
-            raise _no_answer(opening, error) from error
-        yield Opened(
+            raise _unreachable_error(opening, error) from error
+        yield WatchResponse(
             head.status,
             head.headers,
             lambda: _lines(stream, opening),
-            lambda most: _text(_lines(stream, opening), most),
+            lambda most: _read_text(_lines(stream, opening), most),
         )
     finally:
         if timer is not None:
@@ -105,15 +119,15 @@ async def _streamed(connections: Connections, opening: Opening) -> AsyncGenerato
         stream.close()
 
 
-async def _lines(stream: LineStream, opening: Opening) -> AsyncIterator[bytes]:
+async def _lines(stream: LineStream, opening: WatchRequest) -> AsyncIterator[bytes]:
     try:
         async for line in stream.lines():
             yield line
     except NO_ANSWER as error:
-        raise _no_answer(opening, error) from error
+        raise _unreachable_error(opening, error) from error
 
 
-async def _text(lines: AsyncIterator[bytes], most: int) -> bytes:
+async def _read_text(lines: AsyncIterator[bytes], most: int) -> bytes:
     text = bytearray()
     async for line in lines:
         text += line
@@ -124,5 +138,5 @@ async def _text(lines: AsyncIterator[bytes], most: int) -> bytes:
     return bytes(text)
 
 
-def _no_answer(opening: Opening, error: Exception) -> ApiUnreachableError:
-    return ApiUnreachableError(unreachable("WATCH", opening.url, error))
+def _unreachable_error(opening: WatchRequest, error: Exception) -> ApiUnreachableError:
+    return ApiUnreachableError(unreachable_message("WATCH", opening.url, error))

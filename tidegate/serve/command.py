@@ -29,7 +29,7 @@ from tidegate.serve.ledger.sparing import collect_rarely, return_freed_memory
 from tidegate.serve.server import Place, refuse_taken, server
 from tidegate.serve.visibility.routes import visibility_routes
 from tidegate.service.logs import configure_logs
-from tidegate.service.loop import tune_garbage
+from tidegate.service.loop import tune_garbage_collection
 
 PORT, PER_S = 8484, 20.0
 
@@ -140,7 +140,7 @@ def serve(  # noqa: PLR0913 - each is an option
     _refuse_unserved(options.ledger, partition)
     refuse_taken(host, port)
     configure_logs("serve", "auto", "info")
-    tune_garbage()
+    tune_garbage_collection()
     asyncio.run(_run(options))
 
 

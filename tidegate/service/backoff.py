@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from random import Random
 
 
-def delays(random: Random, first_s: float = 0.1, most_s: float = 10.0) -> Iterator[float]:
+def backoff_delays(random: Random, first_s: float = 0.1, most_s: float = 10.0) -> Iterator[float]:
     """Yield waits without end: each up to twice the last, at least half of its bound.
 
     The jitter keeps a crowd that lost its server from coming back at one instant.

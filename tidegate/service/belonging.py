@@ -49,7 +49,7 @@ async def refuse_other_cluster(
     return uid
 
 
-async def answered(ask: Callable[[], Awaitable[Answer]]) -> Answer:
+async def retry_until_answered(ask: Callable[[], Awaitable[Answer]]) -> Answer:
     """Ask the bus, again and again for a minute, and return its answer.
 
     Raises:

@@ -18,21 +18,21 @@ SOFT = 0.8
 """The part of the drain time for tasks that end by themselves; the rest is for cancelled ones."""
 
 
-class Ending:
+class ShutdownTimer:
     """Ends this process some seconds after it was first asked to stop."""
 
     def __init__(self, name: str, drain_s: float) -> None:
         self._name, self._drain_s = name, drain_s
         self._timer: threading.Timer | None = None
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Begin to count; a second call changes nothing."""
         if self._timer is None:
-            self._timer = threading.Timer(self._drain_s, self._end)
+            self._timer = threading.Timer(self._drain_s, self._exit_process)
             self._timer.daemon = True
             self._timer.start()
 
-    def _end(self) -> None:
+    def _exit_process(self) -> None:
         sys.stderr.write(f"{self._name}: did not end within {self._drain_s:g} s, and is ended.\n")
         sys.stderr.flush()
         os._exit(1)
@@ -42,11 +42,11 @@ class Ending:
 def on_signals(callback: Callable[[], None]) -> Generator[None]:
     """Call ``callback`` at each SIGTERM and SIGINT until the block ends, in a busy loop, too."""
 
-    def on_number(_number: int, _frame: FrameType | None) -> None:
+    def handle_signal(_number: int, _frame: FrameType | None) -> None:
         callback()
 
     numbers = (signal.SIGTERM, signal.SIGINT)
-    before = [signal.signal(number, on_number) for number in numbers]
+    before = [signal.signal(number, handle_signal) for number in numbers]
     try:
         yield
     finally:

@@ -35,18 +35,18 @@ class Health:
         self._live = dict[str, Ask]()
         self._ready = dict[str, Ask]()
 
-    def live_if(self, name: str, ask: Ask) -> None:
+    def add_liveness_check(self, name: str, ask: Ask) -> None:
         """Answer /healthz with 503 while ``ask`` returns a fault that only a restart mends."""
         self._live[name] = ask
 
-    def ready_if(self, name: str, ask: Ask) -> None:
+    def add_readiness_check(self, name: str, ask: Ask) -> None:
         """Answer /readyz with 503 while ``ask`` returns why the service cannot work."""
         self._ready[name] = ask
 
     async def page(self, path: str) -> tuple[int, str, bytes]:
         """Return status, content type and body of a page; 404 for any but the three."""
         if path == "/metrics":
-            return 200, CONTENT_TYPE_LATEST, await page_of(self.registry)
+            return 200, CONTENT_TYPE_LATEST, await metrics_page(self.registry)
         if path not in {"/healthz", "/readyz"}:
             return 404, PLAIN, b"There are /healthz, /readyz and /metrics.\n"
         ready = self._ready or {"service": _starting}
@@ -102,7 +102,7 @@ async def _response(health: Health, head: bytes) -> bytes:
     return status_line.encode() + (b"" if method == "HEAD" else body)
 
 
-async def page_of(registry: CollectorRegistry) -> bytes:
+async def metrics_page(registry: CollectorRegistry) -> bytes:
     """Return what ``prometheus_client.generate_latest`` returns, in half of its time.
 
     A scheduler's page has some hundred lines for each queue, so others run between two metrics, and
@@ -111,40 +111,40 @@ async def page_of(registry: CollectorRegistry) -> bytes:
     """
     lines = list[str]()
     for metric in registry.collect():
-        lines += _family(metric)
+        lines += _family_lines(metric)
         await asyncio.sleep(0)
     return "".join(lines).encode()
 
 
-def _family(metric: Metric) -> Iterator[str]:
-    yield _head(metric, _SUFFIXES[metric.type], metric.type)
+def _family_lines(metric: Metric) -> Iterator[str]:
+    yield _header_lines(metric, _SUFFIXES[metric.type], metric.type)
     birth, births = f"{metric.name}_created", list[str]()
     for sample in metric.samples:
         if sample.name == birth:
-            births.append(_line(sample))
+            births.append(_sample_line(sample))
         else:
-            yield _line(sample)
+            yield _sample_line(sample)
     if births:
-        yield _head(metric, "_created", "gauge")
+        yield _header_lines(metric, "_created", "gauge")
         yield from births
 
 
-def _head(metric: Metric, suffix: str, kind: str) -> str:
+def _header_lines(metric: Metric, suffix: str, kind: str) -> str:
     name, about = f"{metric.name}{suffix}", metric.documentation
     about = about.replace("\\", r"\\").replace("\n", r"\n")
     return f"# HELP {name} {about}\n# TYPE {name} {kind}\n"
 
 
-def _line(sample: Sample) -> str:
+def _sample_line(sample: Sample) -> str:
     value: str = floatToGoString(sample.value)  # type: ignore[no-untyped-call]  # it has no types
     if not sample.labels:
         return f"{sample.name} {value}\n"
     labels = ",".join(
-        [f'{name}="{_escaped(text)}"' for name, text in sorted(sample.labels.items())]
+        [f'{name}="{_escape_label(text)}"' for name, text in sorted(sample.labels.items())]
     )
     return f"{sample.name}{{{labels}}} {value}\n"
 
 
 @lru_cache(maxsize=4_096)
-def _escaped(text: str) -> str:
+def _escape_label(text: str) -> str:
     return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")

@@ -22,7 +22,7 @@ NAME_BYTES_MAX = 1_024
 _log = get_log("holder")
 
 
-class Holder(msgspec.Struct, frozen=True):
+class LeaseHolder(msgspec.Struct, frozen=True):
     """A process as leases know it."""
 
     name: str
@@ -30,7 +30,7 @@ class Holder(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def take_place(path: str, name: str) -> Generator[Holder]:
+def lock_holder_file(path: str, name: str) -> Generator[LeaseHolder]:
     """Lock a file until the block ends and yield our identity; an empty path names no file.
 
     While another process has the file it is left alone, and no predecessor is known.
@@ -39,16 +39,16 @@ def take_place(path: str, name: str) -> Generator[Holder]:
         OSError: it cannot be opened or written.
     """
     if not path:
-        yield Holder(name)
+        yield LeaseHolder(name)
         return
     file = os.open(Path(path), os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        yield Holder(name, _replaced(file, name))
+        yield LeaseHolder(name, _replace_name(file, name))
     finally:
         os.close(file)
 
 
-def _replaced(file: int, name: str) -> str:
+def _replace_name(file: int, name: str) -> str:
     """Write our name into an unlocked file and return the previous one."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

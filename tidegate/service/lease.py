@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from tidegate.service.holder import Holder
+from tidegate.service.holder import LeaseHolder
 from tidegate.service.logs import get_log
 
 RENEWALS = 4
@@ -17,8 +17,8 @@ _log = get_log("lease")
 class Lease(Protocol):
     """What is needed of ``tidegate.bus.ports.Lease``, which this layer does not know."""
 
-    async def hold(self) -> bool:
-        """Take or prolong the lease; return whether it is ours now."""
+    async def try_acquire_or_renew(self) -> bool:
+        """Acquire or renew the lease; return whether this process holds it now."""
         ...
 
     async def release(self) -> None:
@@ -28,16 +28,16 @@ class Lease(Protocol):
 Kind = TypeVar("Kind", bound=Lease)
 
 
-async def succeed(lease_of: Callable[[str], Kind], holder: Holder) -> Kind:
-    """Return our lease, by the holder's name; that of a dead predecessor is given up."""
+async def take_over_lease(lease_of: Callable[[str], Kind], holder: LeaseHolder) -> Kind:
+    """Return the holder's lease; release the lease of its dead predecessor."""
     if holder.predecessor:
         dead = lease_of(holder.predecessor)
-        if await dead.hold():
+        if await dead.try_acquire_or_renew():
             await dead.release()
     return lease_of(holder.name)
 
 
-async def keep(lease: Lease, ttl_s: float, changed: Callable[[bool], None]) -> None:
+async def maintain_lease(lease: Lease, ttl_s: float, changed: Callable[[bool], None]) -> None:
     """Take the lease as soon as it is free and renew it; report each change; release it at the end.
 
     A renewal that fails is tried again, but the lease counts as lost before it can run out: another
@@ -48,7 +48,7 @@ async def keep(lease: Lease, ttl_s: float, changed: Callable[[bool], None]) -> N
     try:
         while True:
             asked_s = loop.time()
-            held_s = asked_s if await _hold(lease, ttl_s / RENEWALS) else held_s
+            held_s = asked_s if await _try_hold(lease, ttl_s / RENEWALS) else held_s
             still = loop.time() - held_s < ttl_s * (RENEWALS - 1) / RENEWALS
             if still != holds:
                 holds = still
@@ -61,9 +61,9 @@ async def keep(lease: Lease, ttl_s: float, changed: Callable[[bool], None]) -> N
         await lease.release()
 
 
-async def _hold(lease: Lease, patience_s: float) -> bool:
+async def _try_hold(lease: Lease, patience_s: float) -> bool:
     try:
         async with asyncio.timeout(patience_s):
-            return await lease.hold()
+            return await lease.try_acquire_or_renew()
     except TimeoutError:
         return False

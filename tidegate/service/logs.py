@@ -55,10 +55,10 @@ def _processors(*, console: bool) -> Sequence[Processor]:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     # A richer traceback would print the values of variables, and a token is one.
-    return [*first, structlog.processors.format_exc_info, _without_secrets, render]
+    return [*first, structlog.processors.format_exc_info, _redact_secrets, render]
 
 
-def _without_secrets(_logger: object, _method: str, event: EventDict) -> EventDict:
+def _redact_secrets(_logger: object, _method: str, event: EventDict) -> EventDict:
     """Hide what a library's sentence or a traceback may quote of a URL."""
     for name, value in event.items():
         event[name] = shown(value) if isinstance(value, str) else value

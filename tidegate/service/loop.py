@@ -29,7 +29,7 @@ def loop_factory(
     return uvloop.new_event_loop
 
 
-def tune_garbage() -> None:
+def tune_garbage_collection() -> None:
     """Leave what was imported out of every collection, and collect less often."""
     gc.collect()
     gc.freeze()

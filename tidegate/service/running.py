@@ -26,10 +26,10 @@ from prometheus_client import (
 )
 
 from tidegate.errors import TidegateError
-from tidegate.service.ending import SOFT, Ending, on_signals
+from tidegate.service.ending import SOFT, ShutdownTimer, on_signals
 from tidegate.service.health import Health, serve_health
 from tidegate.service.logs import configure_logs, get_log
-from tidegate.service.loop import loop_factory, tune_garbage
+from tidegate.service.loop import loop_factory, tune_garbage_collection
 from tidegate.service.settings import ServiceSettings
 from tidegate.service.tracing import OFF, Tracing, open_tracing
 
@@ -60,12 +60,12 @@ def run_service(name: str, settings: ServiceSettings, body: Body) -> int:
         sys.stderr.write(f"{name}: python -O is not supported: assertions are promises here.\n")
         return 2
     configure_logs(name, settings.log_format, settings.log_level)
-    ending = Ending(name, settings.drain_s)
+    ending = ShutdownTimer(name, settings.drain_s)
     try:
         with open_tracing(name, settings.traces, settings.traces_share) as tracing:
-            tune_garbage()
+            tune_garbage_collection()
             with asyncio.Runner(loop_factory=loop_factory()) as runner:
-                runner.run(_live(_service(name, tracing), settings, body, ending))
+                runner.run(_run_until_stopped(_new_service(name, tracing), settings, body, ending))
     except TidegateError as error:
         get_log("main").error("stopped", error=str(error), kind=type(error).__name__)
         return 1
@@ -78,7 +78,7 @@ def run_service(name: str, settings: ServiceSettings, body: Body) -> int:
     return 0
 
 
-def _service(name: str, tracing: Tracing) -> Service:
+def _new_service(name: str, tracing: Tracing) -> Service:
     random = SystemRandom()
     # A second series beside each counter, which is not needed.
     disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no types
@@ -90,26 +90,28 @@ def _service(name: str, tracing: Tracing) -> Service:
     return Service(name, Health(registry), registry, random, session, tracing)
 
 
-async def _live(service: Service, settings: ServiceSettings, body: Body, ending: Ending) -> None:
+async def _run_until_stopped(
+    service: Service, settings: ServiceSettings, body: Body, ending: ShutdownTimer
+) -> None:
     log = get_log("main")
     loop = asyncio.get_running_loop()
     async with serve_health(service.health, settings.health_host, settings.health_port) as port:
         working = asyncio.ensure_future(body(service))
 
         def stop() -> None:
-            ending.begin()
-            loop.call_soon_threadsafe(_stop, service, working)
+            ending.start()
+            loop.call_soon_threadsafe(_cancel_work, service, working)
 
         with on_signals(stop):
             log.info("started", session=service.session, health_port=port)
             try:
-                await _work(service, working, settings.drain_s)
+                await _await_work(service, working, settings.drain_s)
             finally:
-                ending.begin()  # a thread of what failed may hang, too
+                ending.start()  # a thread of what failed may hang, too
         log.info("stopped")
 
 
-async def _work(service: Service, working: asyncio.Future[None], drain_s: float) -> None:
+async def _await_work(service: Service, working: asyncio.Future[None], drain_s: float) -> None:
     """Wait for the end of the work; once it is asked to stop, for most of the drain time."""
     stopping = asyncio.ensure_future(service.stopping.wait())
     try:
@@ -126,7 +128,7 @@ async def _work(service: Service, working: asyncio.Future[None], drain_s: float)
     await working
 
 
-def _stop(service: Service, working: asyncio.Future[None]) -> None:
+def _cancel_work(service: Service, working: asyncio.Future[None]) -> None:
     if service.stopping.is_set():
         working.cancel()
     service.stopping.set()

@@ -153,9 +153,9 @@ def read_settings(
     parser = _Parser(prog=prog, description=about, formatter_class=ArgumentDefaultsHelpFormatter)
     fields = _fields(kind)
     for field in fields:
-        _add(parser, field)
+        _add_flag(parser, field)
     flags = vars(parser.parse_args(argv))
-    variables = {field.name: environ.get(_variable(field.name)) for field in fields}
+    variables = {field.name: environ.get(_environment_variable(field.name)) for field in fields}
     values = {**{name: text for name, text in variables.items() if text}, **flags}
     for field in fields:
         if isinstance(_plain(field.type), inspect.VarTupleType) and field.name in values:
@@ -177,14 +177,15 @@ def _fields(kind: type[ServiceSettings]) -> Sequence[inspect.Field]:
     return info.fields
 
 
-def _variable(name: str) -> str:
+def _environment_variable(name: str) -> str:
     return PREFIX + name.upper()
 
 
-def _add(parser: ArgumentParser, field: inspect.Field) -> None:
+def _add_flag(parser: ArgumentParser, field: inspect.Field) -> None:
     schema = field.type.extra_json_schema if isinstance(field.type, inspect.Metadata) else None
     description = str((schema or {}).get("description", "")).replace("%", "%%")
-    help_text = f"{description} [{_variable(field.name)}] (default: {_shown(field.default)})"
+    default = _default_text(field.default)
+    help_text = f"{description} [{_environment_variable(field.name)}] (default: {default})"
     flag, plain = "--" + field.name.replace("_", "-"), _plain(field.type)
     if isinstance(plain, inspect.BoolType):
         parser.add_argument(flag, default=SUPPRESS, help=help_text, action=BooleanOptionalAction)
@@ -196,7 +197,7 @@ def _add(parser: ArgumentParser, field: inspect.Field) -> None:
     parser.add_argument(flag, default=SUPPRESS, help=help_text, metavar=shape)
 
 
-def _shown(default: object) -> str:
+def _default_text(default: object) -> str:
     text = ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
     return text or "unset"
 

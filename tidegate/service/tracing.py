@@ -90,12 +90,14 @@ class OpenTelemetry:
         """See ``Tracing.begin``."""
         from opentelemetry.trace import NonRecordingSpan, set_span_in_context  # noqa: PLC0415 - optional
 
-        before = set_span_in_context(NonRecordingSpan(_parsed(parent or of_job(uid))))
+        before = set_span_in_context(NonRecordingSpan(_parse_trace_context(parent or of_job(uid))))
         attributes = {"tidegate.job.uid": uid, **about}
-        return _Begun(self._tracer.start_span(name, context=before, attributes=attributes))
+        return _OpenTelemetrySpan(
+            self._tracer.start_span(name, context=before, attributes=attributes)
+        )
 
 
-class _Begun:
+class _OpenTelemetrySpan:
     def __init__(self, span: object) -> None:
         from opentelemetry.trace import Span as Real  # noqa: PLC0415 - optional
 
@@ -116,7 +118,7 @@ class _Begun:
 
 
 @contextmanager
-def spanned(
+def traced_span(
     tracing: Tracing, name: str, uid: str, parent: str, about: Mapping[str, str | int]
 ) -> Generator[Span]:
     """Trace what the block does as work on a job; see ``Tracing.begin``."""
@@ -163,7 +165,7 @@ def open_tracing(service: str, endpoint: str, share: float = 1.0) -> Generator[T
         provider.shutdown()  # sends what waits
 
 
-def _parsed(context: str) -> SpanContext:
+def _parse_trace_context(context: str) -> SpanContext:
     """Read a W3C trace context; invalid text gives an invalid context."""
     from opentelemetry.trace import INVALID_SPAN_CONTEXT, SpanContext, TraceFlags  # noqa: PLC0415 - optional
 

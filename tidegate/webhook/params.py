@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from tidegate.kube.answers import accepted
+from tidegate.kube.answers import checked_body
 from tidegate.kube.ports import KubernetesApi
 from tidegate.webhook.expressions import Object
 
@@ -58,7 +58,7 @@ class Params:
             answer = await self._api.request("GET", path)
         if answer.status == HTTPStatus.NOT_FOUND:
             return None
-        obj: Object = msgspec.json.decode(accepted(answer, HTTPStatus.OK))
+        obj: Object = msgspec.json.decode(checked_body(answer, HTTPStatus.OK))
         conditions = (obj.get("status") or {}).get("conditions") or []
         summaries = [{"type": each["type"], "status": each["status"]} for each in conditions]
         return {"metadata": {"name": obj["metadata"]["name"]}, "status": {"conditions": summaries}}

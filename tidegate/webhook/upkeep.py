@@ -18,7 +18,7 @@ import msgspec
 from tidegate.cluster.install import includes
 from tidegate.kinds.policies.forms import API_VERSION
 from tidegate.kinds.policies.webhooks import NAMESPACE, WEBHOOK
-from tidegate.kube.answers import accepted
+from tidegate.kube.answers import checked_body
 from tidegate.kube.ports import KubernetesApi
 from tidegate.webhook.certificates import AUTHORITY, Files, renewed
 from tidegate.webhook.expressions import Object
@@ -82,7 +82,7 @@ class Upkeep:
 
     async def _get(self, path: str) -> Object:
         answer = await self._api.request("GET", path)
-        obj: Object = msgspec.json.decode(accepted(answer, HTTPStatus.OK))
+        obj: Object = msgspec.json.decode(checked_body(answer, HTTPStatus.OK))
         return obj
 
     async def _put(self, path: str, obj: Object) -> bool:
@@ -90,7 +90,7 @@ class Upkeep:
         answer = await self._api.request("PUT", path, body=msgspec.json.encode(obj))
         if answer.status == HTTPStatus.CONFLICT:
             return False
-        accepted(answer, HTTPStatus.OK)
+        checked_body(answer, HTTPStatus.OK)
         return True
 
 

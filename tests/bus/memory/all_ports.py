@@ -48,7 +48,7 @@ class MemoryBus:
         """Return the side of OBSERVATIONS that ingest and the actuator write to."""
         return MemoryObservationPublisher(self.observations, self.resyncs, self.fate)
 
-    def feed(self, fate: Fate | None = None) -> MemoryFeed:
+    def event_feed(self, fate: Fate | None = None) -> MemoryFeed:
         """Return EVENTS to read, with faults of its own if ``fate`` is given."""
         return MemoryFeed(self.events, fate or self.fate)
 
@@ -69,8 +69,8 @@ class MemoryLease:
     ) -> None:
         self._leases, self._name, self._holder, self._ttl_s = leases, name, holder, ttl_s
 
-    async def hold(self) -> bool:
-        """See ``tidegate.bus.ports.Lease.hold``."""
+    async def try_acquire_or_renew(self) -> bool:
+        """See ``tidegate.bus.ports.Lease.try_acquire_or_renew``."""
         await asyncio.sleep(0)
         now = asyncio.get_running_loop().time()
         holder, until = self._leases.get(self._name, ("", 0.0))

@@ -8,14 +8,14 @@ BODIES_BYTES = 64 * 1024
 
 
 class MemoryBodies:
-    """``tidegate.bus.ports.BodyKeeper`` and ``BodyReader`` in one process."""
+    """``tidegate.bus.ports.BodyWriter`` and ``BodyReader`` in one process."""
 
     def __init__(self, stored: dict[tuple[str, str], bytes], cluster: str, fate: Fate) -> None:
         """``stored``: by cluster and digest, oldest first, of all clusters on one bus."""
         self._stored, self._cluster, self._fate = stored, cluster, fate
 
-    async def keep(self, digest: str, body: bytes) -> None:
-        """See ``tidegate.bus.ports.BodyKeeper.keep``."""
+    async def put(self, digest: str, body: bytes) -> None:
+        """See ``tidegate.bus.ports.BodyWriter.put``."""
         await self._fate.reach()
         self._stored.pop((self._cluster, digest), None)
         self._stored[self._cluster, digest] = body
@@ -23,8 +23,8 @@ class MemoryBodies:
         while sum(len(self._stored[place]) for place in own) > BODIES_BYTES:
             del self._stored[own.pop(0)]
 
-    async def drop(self, digest: str) -> None:
-        """See ``tidegate.bus.ports.BodyKeeper.drop``."""
+    async def delete(self, digest: str) -> None:
+        """See ``tidegate.bus.ports.BodyWriter.delete``."""
         await self._fate.reach()
         self._stored.pop((self._cluster, digest), None)
 

@@ -6,8 +6,14 @@ from collections.abc import AsyncIterator, Sequence
 
 from tests.bus.memory.faults import SILENT, Fate
 from tests.bus.memory.stream import Kept, MemoryStream, New
-from tidegate.bus.headers import MESSAGE_ID, event_headers, identity, published, standing
-from tidegate.bus.provenance import Forged, Provenance, unnoticed
+from tidegate.bus.headers import (
+    MESSAGE_ID,
+    event_headers,
+    ledger_id_and_seq,
+    parse_event,
+    parse_message,
+)
+from tidegate.bus.provenance import OnForged, Provenance, ignore_forged
 from tidegate.contracts.entry import Entry, Position, Published
 from tidegate.errors import BusUnreachableError, PublishRefusedError
 
@@ -18,16 +24,16 @@ class MemoryEventPublisher:
     def __init__(self, stream: MemoryStream, fate: Fate) -> None:
         self._stream, self._fate = stream, fate
 
-    async def last(self, position: Position) -> tuple[int, Position]:
-        """See ``tidegate.bus.ports.EventPublisher.last``."""
+    async def last_published(self, position: Position) -> tuple[int, Position]:
+        """See ``tidegate.bus.ports.EventPublisher.last_published``."""
         await self._fate.reach()
         end = self._stream.end
         if position.incarnation in (0, end.incarnation):
             return end.seq - position.seq, Position(end.incarnation, position.seq)
         return end.seq, Position(end.incarnation, 0)
 
-    async def held(self, counts: Position, seq: int) -> Published | None:
-        """See ``tidegate.bus.ports.EventPublisher.held``."""
+    async def message_at(self, counts: Position, seq: int) -> Published | None:
+        """See ``tidegate.bus.ports.EventPublisher.message_at``."""
         await self._fate.reach()
         place = seq + counts.seq
         delivery = next(
@@ -37,11 +43,11 @@ class MemoryEventPublisher:
         return (
             None
             if delivery is None
-            else standing(delivery.headers, delivery.subject, delivery.payload)
+            else parse_message(delivery.headers, delivery.subject, delivery.payload)
         )
 
-    async def count(self) -> int:
-        """See ``tidegate.bus.ports.EventPublisher.count``."""
+    async def message_count(self) -> int:
+        """See ``tidegate.bus.ports.EventPublisher.message_count``."""
         await self._fate.reach()
         return self._stream.count
 
@@ -78,7 +84,7 @@ class MemoryEventPublisher:
 class MemoryFeed:
     """``tidegate.bus.ports.EventFeed`` in one process."""
 
-    def __init__(self, stream: MemoryStream, fate: Fate, forged: Forged = unnoticed) -> None:
+    def __init__(self, stream: MemoryStream, fate: Fate, forged: OnForged = ignore_forged) -> None:
         self._stream, self._fate, self._forged = stream, fate, forged
 
     async def newest(self) -> tuple[str, int]:
@@ -107,7 +113,7 @@ class MemoryFeed:
 
     def _start(self, after: int | None, proven: Provenance) -> Position:
         end, tail = self._stream.end, self._tail()
-        proven.begin(tail.seq if after is None else after, tail)
+        proven.start_from(tail.seq if after is None else after, tail)
         if after is None or not tail.seq:
             return end
         return Position(end.incarnation, self._place(after, tail))
@@ -119,7 +125,7 @@ class MemoryFeed:
         places = (
             delivery.at.seq
             for delivery in deliveries
-            if identity(delivery.headers) == identity_wanted
+            if ledger_id_and_seq(delivery.headers) == identity_wanted
         )
         return next(places, 0)
 
@@ -132,8 +138,8 @@ class MemoryFeed:
 
 
 def _taken(proven: Provenance, delivery: Kept) -> tuple[Published, ...]:
-    event = published(delivery.headers, delivery.subject, delivery.payload)
+    event = parse_event(delivery.headers, delivery.subject, delivery.payload)
     if event is None:
-        proven.pass_by(delivery.at)
+        proven.skip(delivery.at)
         return ()
-    return proven.take(event, delivery.at)
+    return proven.verify(event, delivery.at)

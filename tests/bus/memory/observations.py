@@ -31,8 +31,8 @@ class MemoryObservationPublisher:
                 await asyncio.sleep(RETRY_S)
         raise BusUnreachableError(SILENT)
 
-    async def resyncs(self) -> AsyncIterator[str]:
-        """See ``tidegate.bus.ports.ObservationPublisher.resyncs``."""
+    async def resync_requests(self) -> AsyncIterator[str]:
+        """See ``tidegate.bus.ports.ObservationPublisher.resync_requests``."""
         at = self._resyncs.end.seq
         while True:
             for delivery in list(self._resyncs.after(at)):
@@ -67,8 +67,8 @@ class MemoryObservationReader:
         """Return where the stream ends now."""
         return self._stream.end
 
-    async def beginning(self) -> Position:
-        """See ``tidegate.bus.ports.ObservationReader.beginning``."""
+    async def start_position(self) -> Position:
+        """See ``tidegate.bus.ports.ObservationReader.start_position``."""
         await self._fate.reach()
         return self._stream.end if self._stream.end.seq else Position()
 
@@ -87,16 +87,16 @@ class MemoryObservationReader:
             for delivery in deliveries
         ]
 
-    async def forget(self, position: Position) -> None:
-        """See ``tidegate.bus.ports.ObservationReader.forget``."""
+    async def purge_through(self, position: Position) -> None:
+        """See ``tidegate.bus.ports.ObservationReader.purge_through``."""
         await self._fate.reach()
         end = self._stream.end
         if position.incarnation == end.incarnation and position.seq <= end.seq:
             self._stream.purge(position.seq)
         await self._fate.lag()
 
-    async def ask_resync(self, reason: str) -> None:
-        """See ``tidegate.bus.ports.ObservationReader.ask_resync``."""
+    async def request_resync(self, reason: str) -> None:
+        """See ``tidegate.bus.ports.ObservationReader.request_resync``."""
         await self._fate.reach()
         place = self._resyncs.end.seq
         self._resyncs.store([New(f"resync:{place}", "resync", reason.encode())])

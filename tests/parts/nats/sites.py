@@ -12,7 +12,7 @@ import nkeys
 from tests.parts.nats.accounts import Account, Key, serving
 from tests.parts.sample import ENTRIES
 from tidegate.bus.jetstream.connection import open_bus
-from tidegate.bus.streams import Streams
+from tidegate.bus.streams import StreamOptions
 from tidegate.cli.sample.ledger import LEDGER_ID
 from tidegate.contracts.entry import Position
 
@@ -58,5 +58,5 @@ async def publish(site: Site) -> None:
     """Publish the events of the sample."""
     credentials = str(site.owner)
     async with open_bus(site.url, cluster="local", name="t", credentials=credentials) as bus:
-        await bus.ensure(Streams())
+        await bus.ensure_streams(StreamOptions())
         await bus.event_publisher().publish(LEDGER_ID, Position(0, 0), ENTRIES)

@@ -41,7 +41,7 @@ def write(engine: Engine, turns: Turns) -> None:
     for turn in turns:
         ledger = SqlLedger(engine, turn[0].partition, clock_us=lambda: 0)
         if turn[0].seq == 1:
-            assert ledger.lead("a", 0) is not None
+            assert ledger.begin_term("a", 0) is not None
         ledger.append(1, turn[0].seq - 1, turn, Positions())
 
 

@@ -38,15 +38,15 @@ class LivingLedger:
     def __init__(self, ledger: WatchedLedger, life: Life) -> None:
         self._ledger, self._life = ledger, life
 
-    def lead(self, holder: str, lease_us: int) -> Term | None:
+    def begin_term(self, holder: str, lease_us: int) -> Term | None:
         self._reach()
-        return self._ledger.lead(holder, lease_us)
+        return self._ledger.begin_term(holder, lease_us)
 
-    def renew(self, epoch: int, lease_us: int) -> None:
+    def renew_term(self, epoch: int, lease_us: int) -> None:
         if not self._life.alive:
             raise LedgerUnreachableError("this process is dead")
         self._reach()
-        self._ledger.renew(epoch, lease_us)
+        self._ledger.renew_term(epoch, lease_us)
 
     def append(
         self, epoch: int, after: int, entries: Sequence[Entry], positions: Positions
@@ -60,9 +60,9 @@ class LivingLedger:
         if self._life.strikes("disk", 0.5):
             raise CommitUnknownError("cut off behind the commit")
 
-    def lowest(self, position: Position) -> Position:
+    def purge_limit(self, position: Position) -> Position:
         self._reach()
-        return self._ledger.lowest(position)
+        return self._ledger.purge_limit(position)
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
         for entry in self._ledger.read(after, until):
@@ -104,8 +104,8 @@ class LivingOutlet:
             blind = path.endswith("/jobs") and _now_s() - since_s > BLIND_S_MAX
             demand(not blind, "past", f"time goes on since {since_s:.1f} s without {path}")
 
-    async def resyncs(self) -> AsyncIterator[str]:
-        async for reason in self._outlet.resyncs():
+    async def resync_requests(self) -> AsyncIterator[str]:
+        async for reason in self._outlet.resync_requests():
             await self._life.cross(0)
             yield reason
 
@@ -126,8 +126,8 @@ class LivingInbox:
         self._kept = kept  # what the server has of it
         self._known = list[Message]()  # the newest that were read
 
-    async def beginning(self) -> Position:
-        return await self._life.call(self._inbox.beginning)
+    async def start_position(self) -> Position:
+        return await self._life.call(self._inbox.start_position)
 
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
         messages = await self._life.call(
@@ -150,13 +150,13 @@ class LivingInbox:
             messages = messages[1::2] + messages[::2]
         return messages
 
-    async def forget(self, position: Position) -> None:
-        await self._life.call(lambda: self._inbox.forget(position))
+    async def purge_through(self, position: Position) -> None:
+        await self._life.call(lambda: self._inbox.purge_through(position))
 
-    async def ask_resync(self, reason: str) -> None:
+    async def request_resync(self, reason: str) -> None:
         if self._life.strikes("resync_fails"):
             raise BusUnreachableError("the bus could not be asked")
-        await self._life.call(lambda: self._inbox.ask_resync(reason))
+        await self._life.call(lambda: self._inbox.request_resync(reason))
         self._heard.ask()
 
 
@@ -166,14 +166,14 @@ class LivingOutbox:
     def __init__(self, outbox: EventPublisher, life: Life) -> None:
         self._outbox, self._life = outbox, life
 
-    async def last(self, position: Position) -> tuple[int, Position]:
-        return await self._life.call(lambda: self._outbox.last(position))
+    async def last_published(self, position: Position) -> tuple[int, Position]:
+        return await self._life.call(lambda: self._outbox.last_published(position))
 
-    async def held(self, counts: Position, seq: int) -> Published | None:
-        return await self._life.call(lambda: self._outbox.held(counts, seq))
+    async def message_at(self, counts: Position, seq: int) -> Published | None:
+        return await self._life.call(lambda: self._outbox.message_at(counts, seq))
 
-    async def count(self) -> int:
-        return await self._life.call(self._outbox.count)
+    async def message_count(self) -> int:
+        return await self._life.call(self._outbox.message_count)
 
     async def publish(self, ledger_id: str, counts: Position, entries: Sequence[Entry]) -> None:
         await self._life.call(lambda: self._outbox.publish(ledger_id, counts, entries))
@@ -208,8 +208,8 @@ class LivingLease:
     def __init__(self, lease: Lease, life: Life) -> None:
         self._lease, self._life = lease, life
 
-    async def hold(self) -> bool:
-        ours = await self._life.call(self._lease.hold)
+    async def try_acquire_or_renew(self) -> bool:
+        ours = await self._life.call(self._lease.try_acquire_or_renew)
         self._life.carrying.hold(ours=ours)
         return ours
 

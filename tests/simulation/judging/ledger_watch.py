@@ -249,14 +249,14 @@ class WatchedLedger:
         self.entries = list[Entry]()
         self.on_entry: Callable[[Entry], None] | None = None
 
-    def lead(self, holder: str, lease_us: int) -> Term | None:
-        term = self._ledger.lead(holder, lease_us)
+    def begin_term(self, holder: str, lease_us: int) -> Term | None:
+        term = self._ledger.begin_term(holder, lease_us)
         if term is not None:
             self._epoch, self.position = term.epoch, term.observations
         return term
 
-    def renew(self, epoch: int, lease_us: int) -> None:
-        self._ledger.renew(epoch, lease_us)
+    def renew_term(self, epoch: int, lease_us: int) -> None:
+        self._ledger.renew_term(epoch, lease_us)
 
     def append(
         self, epoch: int, after: int, entries: Sequence[Entry], positions: Positions
@@ -276,8 +276,8 @@ class WatchedLedger:
             if self.on_entry is not None:
                 self.on_entry(entry)
 
-    def lowest(self, position: Position) -> Position:
-        return self._ledger.lowest(position)
+    def purge_limit(self, position: Position) -> Position:
+        return self._ledger.purge_limit(position)
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
         return self._ledger.read(after, until)

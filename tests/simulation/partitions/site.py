@@ -28,7 +28,7 @@ from tests.simulation.partitions.movers import Movers
 from tests.simulation.partitions.strikes import Strikes
 from tests.simulation.partitions.trees import Trees
 from tests.simulation.shore import Shore
-from tidegate.bus.streams import names_of
+from tidegate.bus.streams import stream_names
 from tidegate.kinds.names import PARTITION
 
 Object = dict[str, Any]
@@ -180,7 +180,7 @@ class Site(Shore):
     def _told(self, ledger_id: str) -> int:
         """Return the newest entry of a ledger that the EVENTS of its partition keeps."""
         streams = (
-            self.bus.server.streams.get(names_of(CLUSTER, partition).events)
+            self.bus.server.streams.get(stream_names(CLUSTER, partition).events)
             for partition in PARTITIONS
         )
         return max(int(newest_of(each, ledger_id) or 0) for each in streams if each is not None)

@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from tests.simulation.bus import CLUSTER
-from tidegate.bus.streams import names_of
+from tidegate.bus.streams import stream_names
 
 if TYPE_CHECKING:
     from tests.simulation.partitions.site import Site
@@ -54,9 +54,9 @@ class Strikes:
                 lost = 0 if what == "nats restarts" else random.randint(1, FORGOTTEN_MAX)
                 site.bus.crash(lost=lost)
             case "observations anew":
-                await self._recreate(names_of(CLUSTER).observations)
+                await self._recreate(stream_names(CLUSTER).observations)
             case "events anew":
-                await self._recreate(names_of(CLUSTER, number).events)
+                await self._recreate(stream_names(CLUSTER, number).events)
             case "no leader":
                 site.bus.lack_leader(lasting_s / 5)
 

@@ -2,45 +2,47 @@
 
 from __future__ import annotations
 
-from tidegate.bus.jetstream.wire.requests import JetStream, Outgoing
-from tidegate.bus.streams import Names, names_of
+from tidegate.bus.jetstream.wire.requests import JetStream, OutgoingMessage
+from tidegate.bus.streams import StreamNames, stream_names
 from tidegate.contracts import subjects
 from tidegate.contracts.subjects import BODY_BYTES_MAX
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
 
 class NatsBodies:
-    """``tidegate.bus.ports.BodyKeeper`` and ``BodyReader`` over JetStream."""
+    """``tidegate.bus.ports.BodyWriter`` and ``BodyReader`` over JetStream."""
 
-    def __init__(self, js: JetStream, names: Names) -> None:
+    def __init__(self, js: JetStream, names: StreamNames) -> None:
         self._js, self._names = js, names
 
-    async def keep(self, digest: str, body: bytes) -> None:
-        """See ``tidegate.bus.ports.BodyKeeper.keep``.
+    async def put(self, digest: str, body: bytes) -> None:
+        """See ``tidegate.bus.ports.BodyWriter.put``.
 
         It has no message id: within the window of duplicates a body that was pushed out would not
         be stored again.
         """
         assert len(body) <= BODY_BYTES_MAX
         try:
-            await self._js.store(Outgoing(subjects.body(self._names.cluster, digest), body, {}))
+            await self._js.publish(
+                OutgoingMessage(subjects.body(self._names.cluster, digest), body, {})
+            )
         except BusRefusedError as error:
             raise BusUnreachableError(str(error)) from error
 
-    async def drop(self, digest: str) -> None:
-        """See ``tidegate.bus.ports.BodyKeeper.drop``.
+    async def delete(self, digest: str) -> None:
+        """See ``tidegate.bus.ports.BodyWriter.delete``.
 
         An empty message replaces the body and expires after a second: a user that may store bodies
         needs no right to purge the stream.
         """
         subject = subjects.body(self._names.cluster, digest)
         try:
-            await self._js.store(Outgoing(subject, b"", {"Nats-TTL": "1s"}))
+            await self._js.publish(OutgoingMessage(subject, b"", {"Nats-TTL": "1s"}))
         except BusRefusedError as error:
             raise BusUnreachableError(str(error)) from error
 
     async def read(self, cluster: str, digest: str) -> bytes | None:
         """See ``tidegate.bus.ports.BodyReader.read``."""
-        stream = names_of(cluster).bodies
-        message = await self._js.only_on(stream, subjects.body(cluster, digest))
+        stream = stream_names(cluster).bodies
+        message = await self._js.newest_on_subject(stream, subjects.body(cluster, digest))
         return message.data if message is not None and message.data else None

@@ -14,14 +14,21 @@ from nats.aio.client import Client
 
 from tidegate.bus.headers import MESSAGE_ID
 from tidegate.bus.jetstream.bodies import NatsBodies
-from tidegate.bus.jetstream.events import NatsEventPublisher, NatsFeed
+from tidegate.bus.jetstream.events import NatsEventFeed, NatsEventPublisher
 from tidegate.bus.jetstream.keys import NatsLease, NatsRegister
 from tidegate.bus.jetstream.observations import NatsObservationPublisher, NatsObservationReader
-from tidegate.bus.jetstream.wire.client import QuickClient, parted, trusted
-from tidegate.bus.jetstream.wire.requests import JetStream, Outgoing, reach_of
-from tidegate.bus.provenance import Forged, unnoticed
-from tidegate.bus.reach import Reach
-from tidegate.bus.streams import Streams, bodies_of, differences, names_of, wanted, wanted_of_member
+from tidegate.bus.jetstream.wire.client import QuickClient, split_login, tls_context
+from tidegate.bus.jetstream.wire.requests import JetStream, OutgoingMessage, retention_of
+from tidegate.bus.provenance import OnForged, ignore_forged
+from tidegate.bus.reach import EventsRetention
+from tidegate.bus.streams import (
+    StreamOptions,
+    bodies_config,
+    config_differences,
+    member_stream_configs,
+    stream_configs,
+    stream_names,
+)
 from tidegate.bus.witness import Witness, newest_witness
 from tidegate.errors import BusUnreachableError
 from tidegate.urls import shown
@@ -42,12 +49,12 @@ class NatsBus:
     ) -> None:
         """``partition``: whose EVENTS are meant."""
         self._client, self._patience_s = client, patience_s
-        self._names = names_of(cluster, partition)
+        self._names = stream_names(cluster, partition)
         self._js = JetStream(client)
-        self._streams = Streams()
+        self._stream_options = StreamOptions()
         self._closers = list[NatsObservationReader | NatsObservationPublisher]()
 
-    async def ensure(self, streams: Streams, members: Sequence[str] = ()) -> None:
+    async def ensure_streams(self, streams: StreamOptions, members: Sequence[str] = ()) -> None:
         """Make the streams, or change those that are not as wanted; the scheduler does it.
 
         Those of member clusters are made as well: all but EVENTS, of which there is one. Where
@@ -58,21 +65,21 @@ class NatsBus:
             BusUnreachableError: no answer.
             BusRefusedError: the rights lack, or a stream was made in a way that cannot be changed.
         """
-        self._streams = streams
-        await self._make(wanted(self._names, streams))
+        self._stream_options = streams
+        await self._create_streams(stream_configs(self._names, streams))
         if members:
-            await self._make([bodies_of(self._names, streams)])
+            await self._create_streams([bodies_config(self._names, streams)])
         for member in members:
-            await self._make(wanted_of_member(names_of(member), streams))
+            await self._create_streams(member_stream_configs(stream_names(member), streams))
 
-    async def _make(self, configs: list[dict[str, object]]) -> None:
+    async def _create_streams(self, configs: list[dict[str, object]]) -> None:
         for config in configs:
-            info = await self._js.info(str(config["name"]))
+            info = await self._js.stream_info(str(config["name"]))
             if info is None:
-                await self._js.ask(f"STREAM.CREATE.{config['name']}", config, msgspec.Raw)
-            elif self._may_change(str(config["name"])) and differences(config, info.config):
+                await self._js.request(f"STREAM.CREATE.{config['name']}", config, msgspec.Raw)
+            elif self._may_change(str(config["name"])) and config_differences(config, info.config):
                 body = {**info.config, **config}
-                await self._js.ask(f"STREAM.UPDATE.{config['name']}", body, msgspec.Raw)
+                await self._js.request(f"STREAM.UPDATE.{config['name']}", body, msgspec.Raw)
 
     def _may_change(self, stream: str) -> bool:
         """Return whether it is for this partition to say how a stream is to be."""
@@ -80,15 +87,15 @@ class NatsBus:
 
     def observation_reader(self, member: str = "") -> NatsObservationReader:
         """Return the scheduler's side of OBSERVATIONS, of the own cluster or of a member."""
-        names = names_of(member) if member else self._names
-        ensure = partial(self._ensure_again, member)
+        names = stream_names(member) if member else self._names
+        ensure = partial(self._recreate_streams, member)
         reader = NatsObservationReader(self._js, names, ensure)
         self._closers.append(reader)
         return reader
 
     def event_publisher(self) -> NatsEventPublisher:
         """Return the scheduler's side of EVENTS."""
-        return NatsEventPublisher(self._js, self._names, self._ensure_again)
+        return NatsEventPublisher(self._js, self._names, self._recreate_streams)
 
     def observation_publisher(self) -> NatsObservationPublisher:
         """Return the side of OBSERVATIONS that ingest and the actuator write to."""
@@ -96,45 +103,45 @@ class NatsBus:
         self._closers.append(publisher)
         return publisher
 
-    def feed(
+    def event_feed(
         self,
         subject: str = "",
-        forged: Forged = unnoticed,
+        forged: OnForged = ignore_forged,
         hub: str = "",
         partition: int | None = None,
-    ) -> NatsFeed:
-        """Return EVENTS to read; ``subject`` narrows it, e.g. to one type of event.
+    ) -> NatsEventFeed:
+        """Return a feed of EVENTS; ``subject`` narrows it, e.g. to one type of event.
 
         ``hub``: the cluster whose EVENTS they are, if it is another one. ``partition``: whose they
         are; None: that which the bus was opened for.
         """
-        names = names_of(hub) if hub else self._names
+        names = stream_names(hub) if hub else self._names
         if partition is not None:
-            names = names_of(names.cluster, partition)
-        return NatsFeed(self._js, names, self._patience_s, subject, forged)
+            names = stream_names(names.cluster, partition)
+        return NatsEventFeed(self._js, names, self._patience_s, subject, forged)
 
     async def witness(self) -> Witness | None:
         """See ``tidegate.bus.witness.newest_witness``."""
         return await newest_witness(self._js, self._names)
 
-    async def store(self, subject: str, payload: bytes, message_id: str) -> int:
-        """Have whichever stream takes a subject store a message; return its sequence there.
+    async def publish(self, subject: str, payload: bytes, message_id: str) -> int:
+        """Publish a message on a subject; return its sequence in the stream that stores it.
 
         Raises:
             BusUnreachableError: no answer, or no stream takes the subject.
             BusRefusedError: it is not stored.
         """
-        message = Outgoing(subject, payload, {MESSAGE_ID: message_id})
-        return (await self._js.store(message)).seq
+        message = OutgoingMessage(subject, payload, {MESSAGE_ID: message_id})
+        return (await self._js.publish(message)).seq
 
-    async def reach(self) -> Reach | None:
+    async def events_retention(self) -> EventsRetention | None:
         """Return how far EVENTS reaches back; None: there is none, it is empty or unbounded.
 
         Raises:
             BusUnreachableError: no answer.
         """
-        info = await self._js.info(self._names.events)
-        return None if info is None else reach_of(info)
+        info = await self._js.stream_info(self._names.events)
+        return None if info is None else retention_of(info)
 
     def register(self) -> NatsRegister:
         """Return the register of the streams' owner."""
@@ -154,9 +161,9 @@ class NatsBus:
             return ""
         return f"not connected to NATS: {self._client.last_error or 'trying'}"
 
-    async def tell_reconnected(self) -> None:
+    async def notify_reconnected(self) -> None:
         """Have each reader begin anew from its position; the connection calls it."""
-        await self._js.tell_reconnected()
+        await self._js.notify_reconnected()
 
     async def close(self) -> None:
         """Close every port, then the connection."""
@@ -164,15 +171,17 @@ class NatsBus:
             await part.close()
         await self._client.close()
 
-    async def _ensure_again(self, member: str = "") -> None:
+    async def _recreate_streams(self, member: str = "") -> None:
         await asyncio.sleep(SETTLE_S)
         if member:
-            await self._make(wanted_of_member(names_of(member), self._streams))
+            await self._create_streams(
+                member_stream_configs(stream_names(member), self._stream_options)
+            )
         else:
-            await self._make(wanted(self._names, self._streams))
+            await self._create_streams(stream_configs(self._names, self._stream_options))
 
 
-async def _within(patience_s: float, work: Coroutine[Any, Any, None]) -> None:
+async def _run_within(patience_s: float, work: Coroutine[Any, Any, None]) -> None:
     """Await ``work``, and cancel it until it has ended.
 
     nats-py goes on connecting after a cancellation that comes while it closes a connection, as
@@ -193,8 +202,8 @@ async def _within(patience_s: float, work: Coroutine[Any, Any, None]) -> None:
             await asyncio.wait({working}, timeout=CANCEL_AGAIN_S)
 
 
-def _silent(_text: str) -> None:
-    """Hear of a refusal and do nothing."""
+def _ignore_refusal(_text: str) -> None:
+    """Ignore a refusal."""
 
 
 @asynccontextmanager
@@ -207,7 +216,7 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
     ca: str = "",
     patience_s: float = PATIENCE_S,
     partition: int = 0,
-    refused: Callable[[str], None] = _silent,
+    on_refused: Callable[[str], None] = _ignore_refusal,
 ) -> AsyncGenerator[NatsBus, None]:
     """Connect to NATS and yield the bus; close it at the end.
 
@@ -215,24 +224,24 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
     hearing others'.
     ``ca`` is the file of the authority that the servers' certificates are checked against.
     ``partition``: whose EVENTS are meant; all else is the cluster's.
-    ``refused`` hears what NATS refuses to this connection, each text once.
+    ``on_refused`` hears what NATS refuses to this connection, each text once.
 
     Raises:
         BusUnreachableError: no connection within ``patience_s`` seconds.
     """
-    servers, login = parted(url)
+    servers, login = split_login(url)
     client, logged = QuickClient(), set[str]()
     bus = NatsBus(client, cluster, patience_s, partition)
 
-    async def note(error: Exception) -> None:
+    async def log_refusal(error: Exception) -> None:
         """Log a refusal; every failure shows as ``last_error`` and in ``fault``."""
         text = str(error)
         if text not in logged and any(word in text.lower() for word in _REFUSALS):
             logged.add(text)
-            refused(text)
+            on_refused(text)
 
     try:
-        await _within(
+        await _run_within(
             patience_s,
             client.connect(
                 servers=servers,
@@ -241,14 +250,14 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
                 token=login.token,
                 name=f"tidegate-{name}",
                 user_credentials=credentials or None,
-                tls=trusted(ca),
-                inbox_prefix=names_of(cluster).inbox(name),
+                tls=tls_context(ca),
+                inbox_prefix=stream_names(cluster).inbox(name),
                 max_reconnect_attempts=-1,
                 reconnect_time_wait=1,
                 ping_interval=10,
                 max_outstanding_pings=2,
-                error_cb=note,
-                reconnected_cb=bus.tell_reconnected,
+                error_cb=log_refusal,
+                reconnected_cb=bus.notify_reconnected,
             ),
         )
     except (nats.errors.Error, OSError, TimeoutError) as error:

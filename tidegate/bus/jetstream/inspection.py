@@ -9,29 +9,37 @@ from typing import NamedTuple
 import nats.errors
 from nats.aio.client import Client
 
-from tidegate.bus.jetstream.wire.client import parted, trusted
-from tidegate.bus.jetstream.wire.requests import JetStream, reach_of
-from tidegate.bus.reach import Reach
-from tidegate.bus.streams import Names, Streams, differences, names_of, wanted
+from tidegate.bus.jetstream.wire.client import split_login, tls_context
+from tidegate.bus.jetstream.wire.requests import JetStream, retention_of
+from tidegate.bus.reach import EventsRetention
+from tidegate.bus.streams import (
+    StreamNames,
+    StreamOptions,
+    config_differences,
+    stream_configs,
+    stream_names,
+)
 from tidegate.bus.witness import Witness, newest_witness
 from tidegate.errors import BusUnreachableError
 from tidegate.urls import shown
 
-_CHOSEN = ("num_replicas", "max_bytes", "max_msgs", "max_age")
+_OPTION_FIELDS = ("num_replicas", "max_bytes", "max_msgs", "max_age")
 """Fields of a stream that an installation may choose."""
 _CLOSE_S = 1.0
 
 
-class Looked(NamedTuple):
+class StreamInspection(NamedTuple):
     """The result of an inspection."""
 
     missing: tuple[str, ...]  # names of streams
     differing: tuple[str, ...]  # "EVENTS: discard is new, not old"
     witness: Witness | None  # the ledger's head by the newest event; None: there is none
-    reach: Reach | None = None  # of EVENTS; None: it is missing or holds nothing
+    events_retention: EventsRetention | None = (
+        None  # of EVENTS; None: it is missing or holds nothing
+    )
 
 
-async def look(  # noqa: PLR0913 - each says how it is joined
+async def inspect_streams(  # noqa: PLR0913 - each says how it is joined
     url: str,
     *,
     cluster: str,
@@ -39,18 +47,18 @@ async def look(  # noqa: PLR0913 - each says how it is joined
     ca: str = "",
     patience_s: float = 5.0,
     partition: int = 0,
-) -> Looked:
+) -> StreamInspection:
     """Look at every stream of a cluster once; ``ca`` and ``partition`` as ``open_bus`` has them.
 
     Raises:
         BusUnreachableError: no connection, or no answer.
         BusRefusedError: the rights lack.
     """
-    client, names, tls = Client(), names_of(cluster, partition), trusted(ca)
-    servers, login = parted(url)
+    client, names, tls = Client(), stream_names(cluster, partition), tls_context(ca)
+    servers, login = split_login(url)
     errors = list[Exception]()
 
-    async def note(error: Exception) -> None:
+    async def collect_error(error: Exception) -> None:
         errors.append(error)
 
     try:
@@ -65,9 +73,9 @@ async def look(  # noqa: PLR0913 - each says how it is joined
                 inbox_prefix=names.inbox("client"),  # what the user `reader` may hear
                 tls=tls,
                 allow_reconnect=False,
-                error_cb=note,
+                error_cb=collect_error,
             )
-            return await _look(JetStream(client), names)
+            return await _inspect(JetStream(client), names)
     except (nats.errors.Error, OSError, TimeoutError) as error:
         cause = errors[-1] if errors else error
         raise BusUnreachableError(f"No answer from NATS at {shown(url)}: {cause!r}") from cause
@@ -78,17 +86,19 @@ async def look(  # noqa: PLR0913 - each says how it is joined
                 await client.close()
 
 
-async def _look(js: JetStream, names: Names) -> Looked:
+async def _inspect(js: JetStream, names: StreamNames) -> StreamInspection:
     missing, differing, reach = list[str](), list[str](), None
-    for config in wanted(names, Streams()):
+    for config in stream_configs(names, StreamOptions()):
         name = str(config["name"])
-        info = await js.info(name)
+        info = await js.stream_info(name)
         if info is None:
             missing.append(name)
             continue
         if name == names.events and info.state.messages:
-            reach = reach_of(info)
-        fixed = {field: value for field, value in config.items() if field not in _CHOSEN}
-        differing += [f"{name}: {difference}" for difference in differences(fixed, info.config)]
+            reach = retention_of(info)
+        fixed = {field: value for field, value in config.items() if field not in _OPTION_FIELDS}
+        differing += [
+            f"{name}: {difference}" for difference in config_differences(fixed, info.config)
+        ]
     witness = None if names.events in missing else await newest_witness(js, names)
-    return Looked(tuple(missing), tuple(differing), witness, reach)
+    return StreamInspection(tuple(missing), tuple(differing), witness, reach)

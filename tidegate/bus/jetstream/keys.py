@@ -12,8 +12,8 @@ from contextlib import suppress
 
 import msgspec
 
-from tidegate.bus.jetstream.wire.requests import WRONG_SEQUENCE_CODE, JetStream, Outgoing
-from tidegate.bus.streams import Names
+from tidegate.bus.jetstream.wire.requests import WRONG_SEQUENCE_CODE, JetStream, OutgoingMessage
+from tidegate.bus.streams import StreamNames
 from tidegate.contracts.subjects import token
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
@@ -24,7 +24,9 @@ POLL_S = 0.2
 class NatsLease:
     """``tidegate.bus.ports.Lease`` over JetStream."""
 
-    def __init__(self, js: JetStream, names: Names, name: str, *, holder: str, ttl_s: int) -> None:
+    def __init__(
+        self, js: JetStream, names: StreamNames, name: str, *, holder: str, ttl_s: int
+    ) -> None:
         assert holder, "an empty value means that the lease is free"
         assert ttl_s >= 1, "NATS counts the life of a message in seconds"
         self._js, self._holder, self._ttl_s = js, holder, ttl_s
@@ -32,12 +34,12 @@ class NatsLease:
         self._revision: int | None = None  # of our own newest write, while it stands
         self._unsure = False  # whether our newest write was stored is unknown
 
-    async def hold(self) -> bool:
-        """See ``tidegate.bus.ports.Lease.hold``; a silent bus means no."""
+    async def try_acquire_or_renew(self) -> bool:
+        """See ``tidegate.bus.ports.Lease.try_acquire_or_renew``; a silent bus means no."""
         try:
             if self._revision is not None and await self._write(self._holder, self._revision):
                 return True
-            free = await self._free_at()
+            free = await self._vacant_revision()
             return free is not None and await self._write(self._holder, free)
         except BusUnreachableError:
             return False
@@ -45,21 +47,21 @@ class NatsLease:
     async def release(self) -> None:
         """See ``tidegate.bus.ports.Lease.release``."""
         with suppress(BusUnreachableError):  # it expires by itself
-            revision = await self._ours_at() if self._unsure else self._revision
+            revision = await self._own_revision() if self._unsure else self._revision
             if revision is not None:
                 await self._write("", revision)
         self._revision = None
 
-    async def _ours_at(self) -> int | None:
+    async def _own_revision(self) -> int | None:
         """Return the revision of our own newest write that stands; None: there is none."""
-        message = await self._js.newest(self._stream, self._subject)
+        message = await self._js.newest_message(self._stream, self._subject)
         if message is None or message.data != self._holder.encode():
             return None
         return int((message.headers or {})["Nats-Sequence"])
 
-    async def _free_at(self) -> int | None:
+    async def _vacant_revision(self) -> int | None:
         """Return the revision that a new holder must follow; None while another holds it."""
-        message = await self._js.newest(self._stream, self._subject)
+        message = await self._js.newest_message(self._stream, self._subject)
         if message is None:
             return 0
         ours_or_free = message.data in (b"", self._holder.encode())
@@ -72,7 +74,7 @@ class NatsLease:
         }
         self._revision, self._unsure = None, True
         try:
-            stored = await self._js.store(Outgoing(self._subject, value.encode(), headers))
+            stored = await self._js.publish(OutgoingMessage(self._subject, value.encode(), headers))
         except BusRefusedError as error:
             if error.code != WRONG_SEQUENCE_CODE:
                 raise BusUnreachableError(str(error)) from error
@@ -98,7 +100,7 @@ def ledger_key(partition: int) -> str:
 class NatsRegister:
     """``tidegate.bus.ports.Register`` over JetStream."""
 
-    def __init__(self, js: JetStream, names: Names, patience_s: float) -> None:
+    def __init__(self, js: JetStream, names: StreamNames, patience_s: float) -> None:
         self._js, self._names, self._patience_s = js, names, patience_s
 
     @property
@@ -106,13 +108,13 @@ class NatsRegister:
         """Return the key under which the ledger stands whose events are meant."""
         return ledger_key(self._names.partition)
 
-    async def made(self) -> str:
-        """See ``tidegate.bus.ports.Register.made``."""
-        return str((await self._js.existing(self._names.register)).incarnation)
+    async def created_at(self) -> str:
+        """See ``tidegate.bus.ports.Register.created_at``."""
+        return str((await self._js.existing_stream(self._names.register)).incarnation)
 
     async def read(self, key: str) -> str:
         """See ``tidegate.bus.ports.Register.read``."""
-        message = await self._js.newest(self._names.register, self._subject(key))
+        message = await self._js.newest_message(self._names.register, self._subject(key))
         return "" if message is None else message.data.decode()
 
     async def partitions(self) -> tuple[int, ...]:
@@ -124,7 +126,7 @@ class NatsRegister:
         """
         first = self._subject(LEDGER)
         body = {"subjects_filter": self._names.register_subject + ">"}
-        info = await self._js.ask(f"STREAM.INFO.{self._names.register}", body, _Info)
+        info = await self._js.request(f"STREAM.INFO.{self._names.register}", body, _Info)
         numbers = (
             subject.removeprefix(first).removeprefix("-") or "0"
             for subject in info.state.subjects or ()
@@ -154,7 +156,7 @@ class NatsRegister:
 
     async def _write(self, key: str, value: str, headers: dict[str, str]) -> None:
         try:
-            await self._js.store(Outgoing(self._subject(key), value.encode(), headers))
+            await self._js.publish(OutgoingMessage(self._subject(key), value.encode(), headers))
         except BusRefusedError as error:
             if error.code != WRONG_SEQUENCE_CODE:  # another was first
                 raise BusUnreachableError(str(error)) from error

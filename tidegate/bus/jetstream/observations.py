@@ -18,10 +18,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from tidegate.bus.headers import MESSAGE_ID
-from tidegate.bus.jetstream.stall import Stall
+from tidegate.bus.jetstream.stall import StallDetector
 from tidegate.bus.jetstream.wire.reader import StreamReader
-from tidegate.bus.jetstream.wire.requests import CHAIN_BYTES_MAX, FULL_CODES, JetStream, Outgoing
-from tidegate.bus.streams import DUPLICATE_WINDOW_S, Names
+from tidegate.bus.jetstream.wire.requests import (
+    CHAIN_BYTES_MAX,
+    FULL_CODES,
+    JetStream,
+    OutgoingMessage,
+)
+from tidegate.bus.streams import DUPLICATE_WINDOW_S, StreamNames
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Message, Position
 from tidegate.contracts.observations import Probe
@@ -37,34 +42,36 @@ QUIET_S = 5.0
 """ingest publishes each second while it watches; after so long without a message one is probed."""
 
 
-class _Item(NamedTuple):
-    message: Outgoing
+class _PendingMessage(NamedTuple):
+    message: OutgoingMessage
     stored: asyncio.Future[None]
 
 
 class NatsObservationPublisher:
     """``tidegate.bus.ports.ObservationPublisher`` over JetStream."""
 
-    def __init__(self, js: JetStream, names: Names, patience_s: float) -> None:
+    def __init__(self, js: JetStream, names: StreamNames, patience_s: float) -> None:
         assert patience_s < DUPLICATE_WINDOW_S, "a late retry would be stored twice"
         self._js, self._names, self._patience_s = js, names, patience_s
-        self._waiting = deque[_Item]()
+        self._waiting = deque[_PendingMessage]()
         self._sender: asyncio.Task[None] | None = None
 
     async def publish(self, subject: str, payload: bytes, message_id: str) -> None:
         """See ``tidegate.bus.ports.ObservationPublisher.publish``."""
-        message = Outgoing(subject, payload, {MESSAGE_ID: message_id, **header(publishing.get())})
-        item = _Item(message, asyncio.get_running_loop().create_future())
+        message = OutgoingMessage(
+            subject, payload, {MESSAGE_ID: message_id, **header(publishing.get())}
+        )
+        item = _PendingMessage(message, asyncio.get_running_loop().create_future())
         self._waiting.append(item)
         if self._sender is None or self._sender.done():
-            self._sender = asyncio.create_task(self._send())
+            self._sender = asyncio.create_task(self._store_waiting())
         await item.stored
 
-    async def resyncs(self) -> AsyncIterator[str]:
-        """See ``tidegate.bus.ports.ObservationPublisher.resyncs``."""
+    async def resync_requests(self) -> AsyncIterator[str]:
+        """See ``tidegate.bus.ports.ObservationPublisher.resync_requests``."""
         reader = StreamReader(self._js, self._names.resyncs, resync(self._names.cluster))
         came_back = asyncio.Event()
-        unlisten = self._js.listen(came_back.set)
+        unlisten = self._js.on_reconnect(came_back.set)
         try:
             at: Position | None = None
             while True:
@@ -72,7 +79,7 @@ class NatsObservationPublisher:
                     came_back.clear()
                     yield "the connection to NATS was lost and came back"
                 try:
-                    at = at or await self._end_of_resyncs()
+                    at = at or await self._newest_resync_position()
                     delivered = await reader.read(at, 64, 60.0)
                 except BusUnreachableError:
                     at = at or Position()  # later requests come with all that is kept
@@ -93,19 +100,19 @@ class NatsObservationPublisher:
         for item in self._waiting:
             item.stored.cancel()
 
-    async def _end_of_resyncs(self) -> Position:
-        info = await self._js.existing(self._names.resyncs)
+    async def _newest_resync_position(self) -> Position:
+        info = await self._js.existing_stream(self._names.resyncs)
         return Position(info.incarnation, info.state.last_seq)
 
-    async def _send(self) -> None:
+    async def _store_waiting(self) -> None:
         while self._waiting:
-            items = self._next_items()
-            if len(items) < 2 or not await self._stored_together(items):  # noqa: PLR2004 - a chain
+            items = self._next_batch()
+            if len(items) < 2 or not await self._store_batch(items):  # noqa: PLR2004 - a chain
                 for item in items:
-                    await self._settle(item)
+                    await self._store_or_fail(item)
 
-    def _next_items(self) -> list[_Item]:
-        items, size = list[_Item](), 0
+    def _next_batch(self) -> list[_PendingMessage]:
+        items, size = list[_PendingMessage](), 0
         while self._waiting and len(items) < CHAIN_MESSAGES and size < CHAIN_BYTES_MAX:
             item = self._waiting.popleft()
             if not item.stored.done():  # its caller gave up
@@ -113,20 +120,20 @@ class NatsObservationPublisher:
                 size += len(item.message.payload)
         return items
 
-    async def _stored_together(self, items: list[_Item]) -> bool:
+    async def _store_batch(self, items: list[_PendingMessage]) -> bool:
         try:
-            last = await self._js.store_chain([item.message for item in items])
+            last = await self._js.publish_chain([item.message for item in items])
         except (BusRefusedError, BusUnreachableError):
             return False
         if last.duplicate:
             return False  # it was stored before: that says nothing of those before it in the chain
         for item in items:
-            _fulfil(item)
+            _mark_stored(item)
         return True
 
-    async def _settle(self, item: _Item) -> None:
+    async def _store_or_fail(self, item: _PendingMessage) -> None:
         try:
-            await self._store(item)
+            await self._store_with_retries(item)
         except (BusUnreachableError, BusRefusedError) as error:
             if not item.stored.done():
                 item.stored.set_exception(error)
@@ -134,14 +141,14 @@ class NatsObservationPublisher:
             item.stored.cancel()
             raise
         else:
-            _fulfil(item)
+            _mark_stored(item)
 
-    async def _store(self, item: _Item) -> None:
+    async def _store_with_retries(self, item: _PendingMessage) -> None:
         loop, delay_s = asyncio.get_running_loop(), RETRY_S
         patient_until = loop.time() + self._patience_s
         while not item.stored.done():
             try:
-                await self._js.store(item.message)
+                await self._js.publish(item.message)
             except BusRefusedError as error:
                 if error.code not in FULL_CODES:
                     raise
@@ -155,7 +162,7 @@ class NatsObservationPublisher:
             delay_s = min(2 * delay_s, RETRY_S_MAX)
 
 
-def _fulfil(item: _Item) -> None:
+def _mark_stored(item: _PendingMessage) -> None:
     if not item.stored.done():
         item.stored.set_result(None)
 
@@ -170,15 +177,22 @@ class NatsObservationReader:
     while no message comes, a probe is published now and then.
     """
 
-    def __init__(self, js: JetStream, names: Names, ensure: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, js: JetStream, names: StreamNames, ensure: Callable[[], Awaitable[None]]
+    ) -> None:
         self._js, self._names = js, names
-        self._stall, self._answered_s = Stall(js, names.observations, ensure), math.inf
-        self._reader = StreamReader(js, names.observations, fell_back=self._stall.replace)
-        self._forgotten = Position()
+        self._stall_detector, self._answered_s = (
+            StallDetector(js, names.observations, ensure),
+            math.inf,
+        )
+        self._reader = StreamReader(
+            js, names.observations, on_lost_tail=self._stall_detector.recreate_stream
+        )
+        self._purged_through = Position()
 
-    async def beginning(self) -> Position:
-        """See ``tidegate.bus.ports.ObservationReader.beginning``."""
-        info = await self._js.info(self._names.observations)
+    async def start_position(self) -> Position:
+        """See ``tidegate.bus.ports.ObservationReader.start_position``."""
+        info = await self._js.stream_info(self._names.observations)
         if info is None or not info.state.last_seq:
             return Position()
         return Position(info.incarnation, info.state.last_seq)
@@ -198,27 +212,29 @@ class NatsObservationReader:
             for delivery in delivered
         ]
 
-    async def forget(self, position: Position) -> None:
-        """See ``tidegate.bus.ports.ObservationReader.forget``; again it costs nothing."""
-        if position in (self._forgotten, Position()):
+    async def purge_through(self, position: Position) -> None:
+        """See ``tidegate.bus.ports.ObservationReader.purge_through``; again it costs nothing."""
+        if position in (self._purged_through, Position()):
             return
-        info = await self._js.info(self._names.observations)
-        if self._reader.doubts:
+        info = await self._js.stream_info(self._names.observations)
+        if self._reader.is_uncertain:
             return  # it may have lost its tail, and have others in those places by now
         same = info is not None and info.incarnation == position.incarnation
         # Purging beyond the end would move the end: what comes next would count as read. (That it
         # is made anew between the two shows as a gap: the position read last is not of that one.)
         if same and info is not None and info.state.last_seq >= position.seq:
             try:
-                await self._js.purge(self._names.observations, position.seq + 1)
+                await self._js.purge_below(self._names.observations, position.seq + 1)
             except BusRefusedError as error:
                 raise BusUnreachableError(str(error)) from error
-        self._forgotten = position
+        self._purged_through = position
 
-    async def ask_resync(self, reason: str) -> None:
-        """See ``tidegate.bus.ports.ObservationReader.ask_resync``; it is stored."""
+    async def request_resync(self, reason: str) -> None:
+        """See ``tidegate.bus.ports.ObservationReader.request_resync``; it is stored."""
         headers = {MESSAGE_ID: secrets.token_hex(8)}
-        await self._js.store(Outgoing(resync(self._names.cluster), reason.encode(), headers))
+        await self._js.publish(
+            OutgoingMessage(resync(self._names.cluster), reason.encode(), headers)
+        )
 
     async def close(self) -> None:
         """Stop reading."""
@@ -230,17 +246,17 @@ class NatsObservationReader:
         self._answered_s = min(self._answered_s, now_s)
         if not answered and now_s - self._answered_s < QUIET_S:
             return
-        if answered or await self._stores():
+        if answered or await self._accepts_messages():
             self._answered_s = now_s
-            self._stall.answered()
-        elif await self._stall.unanswered():
-            await self._stall.replace()
+            self._stall_detector.record_answer()
+        elif await self._stall_detector.record_timeout():
+            await self._stall_detector.recreate_stream()
 
-    async def _stores(self) -> bool:
+    async def _accepts_messages(self) -> bool:
         subject = observed(self._names.cluster, PROBES, "", "")
-        message = Outgoing(subject, encode(Probe()), {MESSAGE_ID: secrets.token_hex(8)})
+        message = OutgoingMessage(subject, encode(Probe()), {MESSAGE_ID: secrets.token_hex(8)})
         try:
-            await self._js.store(message)
+            await self._js.publish(message)
         except BusUnreachableError:
             return False
         except BusRefusedError:

@@ -22,20 +22,20 @@ STALLED_S = 10.0
 TRIES = 3
 
 
-class Stall:
+class StallDetector:
     """What a publisher knows of a stream that gives it no answers, and how it is made anew."""
 
     def __init__(self, js: JetStream, stream: str, ensure: Callable[[], Awaitable[None]]) -> None:
         """``ensure`` makes the streams that are missing."""
         self._js, self._stream, self._ensure = js, stream, ensure
         self._since_s, self._tries = 0.0, 0
-        self._as_was: tuple[int, int] | None = None  # incarnation and newest sequence
+        self._last_state: tuple[int, int] | None = None  # incarnation and newest sequence
 
-    def answered(self) -> None:
+    def record_answer(self) -> None:
         """Note that the stream answered a publication, if only with a refusal."""
-        self._as_was, self._tries = None, 0
+        self._last_state, self._tries = None, 0
 
-    async def unanswered(self) -> bool:
+    async def record_timeout(self) -> bool:
         """Note that a publication got no answer; return whether the stream is to be made anew.
 
         That is so after ``TRIES`` of them in ``STALLED_S`` seconds, if all that time the server
@@ -45,26 +45,26 @@ class Stall:
             BusUnreachableError: the server does not answer at all, so nothing follows.
         """
         try:
-            info = await self._js.info(self._stream)
+            info = await self._js.stream_info(self._stream)
         except BusUnreachableError:
-            self.answered()
+            self.record_answer()
             raise
-        now_s, as_is = asyncio.get_running_loop().time(), _as_is(info)
-        if as_is is None or as_is != self._as_was:
-            self._as_was, self._since_s, self._tries = as_is, now_s, 0
+        now_s, as_is = asyncio.get_running_loop().time(), _stream_state(info)
+        if as_is is None or as_is != self._last_state:
+            self._last_state, self._since_s, self._tries = as_is, now_s, 0
         self._tries += 1
         return self._tries >= TRIES and now_s - self._since_s >= STALLED_S
 
-    async def replace(self) -> None:
+    async def recreate_stream(self) -> None:
         """Delete the stream, if it is there, and have it made anew.
 
         Raises:
             BusUnreachableError: no answer.
         """
         with suppress(BusRefusedError):  # it is gone already
-            await self._js.ask(f"STREAM.DELETE.{self._stream}", {}, msgspec.Raw)
+            await self._js.request(f"STREAM.DELETE.{self._stream}", {}, msgspec.Raw)
         await self._ensure()
 
 
-def _as_is(info: StreamInfo | None) -> tuple[int, int] | None:
+def _stream_state(info: StreamInfo | None) -> tuple[int, int] | None:
     return None if info is None else (info.incarnation, info.state.last_seq)

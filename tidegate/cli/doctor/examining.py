@@ -6,8 +6,8 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 
-from tidegate.bus.jetstream.inspection import Looked, look
-from tidegate.bus.reach import Reach
+from tidegate.bus.jetstream.inspection import StreamInspection, inspect_streams
+from tidegate.bus.reach import EventsRetention
 from tidegate.cli.advice import advice
 from tidegate.cli.doctor.comparing import TO_DO, unwatched
 from tidegate.cli.doctor.findings import Finding, good, wrong
@@ -94,7 +94,9 @@ def examine_bus(  # noqa: PLR0913 - how NATS is joined
     """
     try:
         bus_state = asyncio.run(
-            look(url, cluster=cluster, credentials=credentials, ca=ca, partition=partition)
+            inspect_streams(
+                url, cluster=cluster, credentials=credentials, ca=ca, partition=partition
+            )
         )
     except BusUnreachableError as error:
         to_do = advice(error) or "start NATS, or correct the URL of --bus"
@@ -112,13 +114,13 @@ def examine_bus(  # noqa: PLR0913 - how NATS is joined
         yield wrong("StreamDiffers", text, restart)
     if not bus_state.missing and not bus_state.differing:
         yield good("StreamsInPlace", "all streams are configured correctly")
-    if bus_state.reach is not None:
-        yield from examine_reach(bus_state.reach)
+    if bus_state.events_retention is not None:
+        yield from examine_reach(bus_state.events_retention)
     if head is not None:
         yield from _published(bus_state, ledger_id, head.seq, end or (lambda: head.seq))
 
 
-def examine_reach(reach: Reach) -> Iterator[Finding]:
+def examine_reach(reach: EventsRetention) -> Iterator[Finding]:
     """Report whether EVENTS holds fewer days than configured, or will."""
     if bytes_wanted := reach.bytes_wanted():
         to_do = f"start the scheduler with TIDEGATE_EVENTS_BYTES={bytes_wanted}, or with fewer days"
@@ -202,7 +204,7 @@ def examine_watched(state: State) -> Iterator[Finding]:
 
 
 def _published(
-    bus_state: Looked, ledger_id: str, head: int, end: Callable[[], int]
+    bus_state: StreamInspection, ledger_id: str, head: int, end: Callable[[], int]
 ) -> Iterator[Finding]:
     if bus_state.witness is not None and bus_state.witness.forged:
         to_do = "change NATS' passwords; docs/operations.md explains how to remove the messages"

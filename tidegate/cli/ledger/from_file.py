@@ -37,7 +37,7 @@ def restore(source: Any, target: str) -> Entry:  # noqa: ANN401 - an archive, of
     try:
         upgrade(engine)
         ledger = SqlLedger(engine)
-        term = None if ledger.newest() else ledger.lead(HOLDER, LEASE_US)
+        term = None if ledger.newest() else ledger.begin_term(HOLDER, LEASE_US)
         if term is None:
             raise LedgerUnreachableError(f"{shown(engine)} holds a ledger already.")
         after = 0

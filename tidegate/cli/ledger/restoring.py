@@ -25,13 +25,13 @@ async def restore(ledger: Ledger, bus: NatsBus, term: Term, head: Entry) -> Entr
         ChainError: what it holds does not follow from the ledger's end.
         BusUnreachableError: it does not answer.
     """
-    feed = bus.feed()
+    feed = bus.event_feed()
     ledger_id, last = await feed.newest()
     if last <= head.seq:
         raise NotSupportedError(
             f"EVENTS ends at seq {last}, the ledger at {head.seq}: there is nothing to restore."
         )
-    end, at = await bus.event_publisher().last(Position())
+    end, at = await bus.event_publisher().last_published(Position())
     counts = Position(at.incarnation, end - last)
     begun = head.seq
     async with aclosing(feed.follow(begun)) as messages:

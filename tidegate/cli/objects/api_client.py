@@ -16,7 +16,7 @@ import typer
 
 from tidegate.cli.instance import read_instance
 from tidegate.errors import ApiStatusError, NotSupportedError
-from tidegate.kube.answers import accepted
+from tidegate.kube.answers import checked_body
 from tidegate.kube.ports import JSON, MERGE_PATCH, KubernetesApi
 
 Object: TypeAlias = dict[str, Any]
@@ -67,7 +67,7 @@ class Asking:
                 content_type=MERGE_PATCH if method == "PATCH" else JSON,
             )
         )
-        obj: Object = msgspec.json.decode(accepted(answer))
+        obj: Object = msgspec.json.decode(checked_body(answer))
         return obj
 
     def raw(self, path: str, query: Mapping[str, str]) -> bytes:
@@ -77,7 +77,7 @@ class Asking:
             ApiStatusError: the API server refused it.
             ApiUnreachableError: it does not answer.
         """
-        return accepted(self._runner.run(self._api.request("GET", path, query=query)))
+        return checked_body(self._runner.run(self._api.request("GET", path, query=query)))
 
     def find(self, path: str) -> Object | None:
         """Return the object at a path; None if there is none."""

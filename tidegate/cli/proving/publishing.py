@@ -30,7 +30,7 @@ def publish(data: bytes, digest: str, url: str, how: Joining) -> int:
 
     async def store() -> int:
         async with open_bus(url, name="checkpoint", patience_s=CONNECT_S, **how._asdict()) as bus:
-            return await bus.store(subject_of(how.cluster), data, digest)
+            return await bus.publish(subject_of(how.cluster), data, digest)
 
     try:
         return asyncio.run(store())

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 import msgspec
 
 from tidegate.errors import NotSupportedError
-from tidegate.kube.answers import accepted
+from tidegate.kube.answers import checked_body
 from tidegate.kube.ports import KubernetesApi
 from tidegate.serve.auth.reviews import Person
 
@@ -69,7 +69,7 @@ async def read_front_proxy(api: KubernetesApi) -> FrontProxy:
         NotSupportedError: the API server has no aggregation layer.
     """
     answer = await api.request("GET", CONFIG_MAP)
-    data = msgspec.json.decode(accepted(answer, HTTPStatus.OK), type=_ConfigMap).data
+    data = msgspec.json.decode(checked_body(answer, HTTPStatus.OK), type=_ConfigMap).data
     if not data.get("requestheader-client-ca-file"):
         raise NotSupportedError(
             "This API server passes nothing on: start it with --requestheader-client-ca-file, "

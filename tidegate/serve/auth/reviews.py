@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from tidegate.kube.answers import accepted
+from tidegate.kube.answers import checked_body
 from tidegate.kube.ports import KubernetesApi
 from tidegate.serve.auth.remembered import Remembered
 
@@ -134,4 +134,4 @@ class Reviews:
         version = path.removeprefix("/apis/").rpartition("/")[0]
         requests = {"apiVersion": version, "kind": kind, "spec": spec}
         answer = await self._api.request("POST", path, body=msgspec.json.encode(requests))
-        return accepted(answer, HTTPStatus.CREATED)
+        return checked_body(answer, HTTPStatus.CREATED)

@@ -18,7 +18,7 @@ import aiohttp
 import msgspec
 
 from tidegate.errors import ApiStatusError, ApiUnreachableError
-from tidegate.kube.answers import accepted
+from tidegate.kube.answers import checked_body
 from tidegate.kube.ports import KubernetesApi, Response
 from tidegate.service.logs import get_log
 
@@ -55,7 +55,7 @@ class Guard:
         self._misses = 0 if missing is not None else self._misses + 1
         if missing is not None and self._now_s() - self._off_s >= AGAIN_S:
             for service in missing:
-                accepted(await self._post(service), HTTPStatus.CREATED, HTTPStatus.CONFLICT)
+                checked_body(await self._post(service), HTTPStatus.CREATED, HTTPStatus.CONFLICT)
         elif self._misses == MISSES_MAX:
             self._off_s = self._now_s()
             get_log("guard").warning("no server answers: taken off", after_s=POLL_S * MISSES_MAX)
@@ -63,7 +63,7 @@ class Guard:
             for service in self._services:
                 path = f"{SERVICES}/{service['metadata']['name']}"
                 gone = await self._api.request("DELETE", path)
-                accepted(gone, HTTPStatus.OK, HTTPStatus.NOT_FOUND)
+                checked_body(gone, HTTPStatus.OK, HTTPStatus.NOT_FOUND)
 
     async def _missing(self) -> list[Service] | None:
         """Return what is not registered; None: the API server cannot reach what is."""

@@ -35,10 +35,14 @@ from tidegate.service.config.durations import duration_us
 from tidegate.service.config.gates import check_gates
 from tidegate.service.config.local_queue_metrics import (
     LocalQueueMetrics,
+    label_selector,
     local_queue_metrics,
-    selector,
 )
-from tidegate.service.config.multikueue import Transport, multikueue_policy, transport
+from tidegate.service.config.multikueue import (
+    DispatcherOptions,
+    dispatcher_options,
+    multikueue_policy,
+)
 
 GROUP = "config.kueue.x-k8s.io/"
 CHARACTERS_MAX, DEPTH_MAX = 2**20, 64
@@ -69,7 +73,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: LabelSelector | None = None  # managedJobsNamespaceSelector; None: not given
     declared: tuple[Declaration, ...] = ()  # those of integrations.externalFrameworks
     denies_disabled_kinds: bool = False  # tidegate.dev.disabledKinds is Deny
-    multikueue: Transport = Transport()
+    multikueue: DispatcherOptions = DispatcherOptions()
     elastic: bool = True  # the gate ElasticJobsViaWorkloadSlices is open
     device_classes: dict[str, str] = {}  # to the resource that each is charged as
     label_keys_to_copy: tuple[str, ...] = ()
@@ -78,7 +82,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
 
     @property
-    def sent(self) -> tuple[str, ...]:
+    def multikueue_kinds(self) -> tuple[str, ...]:
         """Return the job kinds that go to worker clusters."""
         return () if self.policy.multikueue is None else self.policy.multikueue.kinds
 
@@ -106,7 +110,7 @@ def read_configuration(path: str) -> Configuration:
 def parse_configuration(text: str) -> Configuration:
     """Read a Configuration from YAML; see ``read_configuration``."""
     try:
-        _check_form(text)
+        _check_size_and_depth(text)
         document = _without_nulls(msgspec.yaml.decode(text, type=dict[str, Any]))
         file = msgspec.convert(document, ConfigurationFile)
     except (msgspec.DecodeError, yaml.YAMLError, ValueError) as error:
@@ -119,13 +123,13 @@ def parse_configuration(text: str) -> Configuration:
         raise SettingsError("metrics.customLabels is not supported.")
     return Configuration(
         policy=_policy(file),
-        multikueue=transport(file),
+        multikueue=dispatcher_options(file),
         frameworks=_frameworks(integrations.frameworks, file.feature_gates),
-        declared=tuple(_declared(file)),
+        declared=tuple(_declared_kinds(file)),
         denies_disabled_kinds=file.tidegate.disabled_kinds == "Deny",
         elastic=file.feature_gates.get(ELASTIC_GATE, GATES[ELASTIC_GATE]),
         device_classes=_device_classes(file.resources),
-        namespaces=selector(namespaces) if namespaces is not None else None,
+        namespaces=label_selector(namespaces) if namespaces is not None else None,
         label_keys_to_copy=integrations.label_keys_to_copy,
         resource_metrics=file.metrics.enable_cluster_queue_resources,
         local_queue_metrics=local_queue_metrics(file),
@@ -142,7 +146,7 @@ def _without_nulls(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _check_form(text: str) -> None:
+def _check_size_and_depth(text: str) -> None:
     """Refuse what is too large or too deep, before a parser that recurses in C meets it."""
     if len(text) > CHARACTERS_MAX:
         raise SettingsError(f"{len(text)} characters: at most {CHARACTERS_MAX} are read.")
@@ -172,7 +176,7 @@ def _frameworks(named: tuple[str, ...], gates: dict[str, bool]) -> tuple[str, ..
     return (*named, *implied)
 
 
-def _declared(file: ConfigurationFile) -> Iterator[Declaration]:
+def _declared_kinds(file: ConfigurationFile) -> Iterator[Declaration]:
     by_name = {kind.name: kind for kind in file.tidegate.kinds}
     for name in dict.fromkeys(file.integrations.external_frameworks):
         if name not in by_name:
@@ -186,8 +190,8 @@ def _declared(file: ConfigurationFile) -> Iterator[Declaration]:
 def _policy(file: ConfigurationFile) -> Policy:
     retention, resources = file.object_retention_policies.workloads, file.resources
     return Policy(
-        fair_sharing=_strategies(file.fair_sharing),
-        admission_fair_sharing=_between_queues(file.admission_fair_sharing),
+        fair_sharing=_preemption_strategies(file.fair_sharing),
+        admission_fair_sharing=_admission_fair_sharing(file.admission_fair_sharing),
         pods_ready=_pods_ready(file),
         gates=check_gates(file.feature_gates),
         exclude_resource_prefixes=resources.exclude_resource_prefixes,
@@ -202,7 +206,7 @@ def _policy(file: ConfigurationFile) -> Policy:
     )
 
 
-def _strategies(section: FairSharingSection | None) -> tuple[Strategy, ...]:
+def _preemption_strategies(section: FairSharingSection | None) -> tuple[Strategy, ...]:
     if section is None or section.enable is False:
         return ()
     strategies = section.preemption_strategies or DEFAULT_STRATEGIES
@@ -214,7 +218,9 @@ def _strategies(section: FairSharingSection | None) -> tuple[Strategy, ...]:
     return strategies
 
 
-def _between_queues(section: AdmissionFairSharingSection | None) -> AdmissionFairSharing | None:
+def _admission_fair_sharing(
+    section: AdmissionFairSharingSection | None,
+) -> AdmissionFairSharing | None:
     if section is None:
         return None
     where = "admissionFairSharing.usage"

@@ -22,10 +22,14 @@ def check_gates(gates: dict[str, bool]) -> dict[str, bool]:
     Raises:
         SettingsError: Kueue has no such gate, or it makes no difference here.
     """
-    return {name: value for name, value in sorted(gates.items()) if _differs(name, on=value)}
+    return {
+        name: value
+        for name, value in sorted(gates.items())
+        if _differs_from_default(name, on=value)
+    }
 
 
-def _differs(name: str, *, on: bool) -> bool:
+def _differs_from_default(name: str, *, on: bool) -> bool:
     if name not in GATES:
         raise SettingsError(f"featureGates: Kueue has no gate {name}.")
     if on == GATES[name]:

@@ -31,7 +31,7 @@ def local_queue_metrics(file: ConfigurationFile) -> LocalQueueMetrics:
     """
     section = file.metrics.local_queue_metrics
     written = None if section is None else section.local_queue_selector
-    selected = LabelSelector() if written is None else selector(written)
+    selected = LabelSelector() if written is None else label_selector(written)
     for requirement in selected.expressions:
         if bool(requirement.values) != (requirement.operator in _WITH_VALUES):
             needs = "needs values" if requirement.operator in _WITH_VALUES else "has no values"
@@ -46,7 +46,7 @@ NONE = LocalQueueMetrics(enabled=False)
 """No LocalQueue has series, and none of their labels is kept."""
 
 
-def selector(written: Selector) -> LabelSelector:
+def label_selector(written: Selector) -> LabelSelector:
     """Return a label selector of the Configuration."""
     return LabelSelector(
         labels=written.match_labels,

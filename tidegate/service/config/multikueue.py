@@ -38,7 +38,7 @@ _DISPATCHERS: dict[str, Dispatcher] = {
 }
 
 
-class Transport(msgspec.Struct, frozen=True, kw_only=True):
+class DispatcherOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the dispatcher alone has to know."""
 
     origin: str = ORIGIN  # marks what was sent from here
@@ -47,7 +47,7 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
     """The plugins for ClusterProfiles; None: the gate MultiKueueClusterProfile is closed."""
 
 
-def transport(file: ConfigurationFile) -> Transport:
+def dispatcher_options(file: ConfigurationFile) -> DispatcherOptions:
     """Return what the dispatcher has to know.
 
     Raises:
@@ -55,13 +55,13 @@ def transport(file: ConfigurationFile) -> Transport:
     """
     section = file.multi_kueue
     if section is None:
-        return Transport()
+        return DispatcherOptions()
     origin = section.origin or ORIGIN
     if _LABEL.fullmatch(origin) is None:
         raise SettingsError(f"multiKueue.origin: {origin!r} is no value of a label.")
     providers = _providers(section.cluster_profile)
     every_us = duration_us(section.gc_interval, "multiKueue.gcInterval")
-    return Transport(
+    return DispatcherOptions(
         origin=origin,
         gc_interval_s=every_us / 1_000_000,
         providers=providers if file.feature_gates.get(_PROFILES, GATES[_PROFILES]) else None,
@@ -90,13 +90,16 @@ def multikueue_policy(file: ConfigurationFile) -> MultiKueuePolicy | None:
     lost_us = duration_us(section.worker_lost_timeout, "multiKueue.workerLostTimeout")
     return MultiKueuePolicy(
         dispatcher=dispatcher,
-        step=_step(section, dispatcher),
+        step=_step_size(section, dispatcher),
         worker_lost_us=lost_us,
-        kinds=(*_kinds(file.integrations.frameworks), *_of_others(file, section)),
+        kinds=(
+            *_multikueue_kinds(file.integrations.frameworks),
+            *_declared_multikueue_kinds(file, section),
+        ),
     )
 
 
-def _step(section: MultiKueueSection, dispatcher: Dispatcher) -> int:
+def _step_size(section: MultiKueueSection, dispatcher: Dispatcher) -> int:
     incremental, where = (
         section.incremental_dispatcher_config,
         "multiKueue.incrementalDispatcherConfig",
@@ -110,13 +113,15 @@ def _step(section: MultiKueueSection, dispatcher: Dispatcher) -> int:
     return _STEP if incremental.step_size is None else incremental.step_size
 
 
-def _kinds(frameworks: tuple[str, ...]) -> tuple[str, ...]:
+def _multikueue_kinds(frameworks: tuple[str, ...]) -> tuple[str, ...]:
     """Return the enabled kinds that have an adapter; with Pods those in groups are enabled."""
     named = (kind for name in frameworks for kind in _WITH.get(name, (name,)))
     return tuple(kind for kind in named if kind in ADAPTERS)
 
 
-def _of_others(file: ConfigurationFile, section: MultiKueueSection) -> tuple[str, ...]:
+def _declared_multikueue_kinds(
+    file: ConfigurationFile, section: MultiKueueSection
+) -> tuple[str, ...]:
     """Return the declared kinds that go to worker clusters. Source: multikueue.md 3.3, 4."""
     named, where = (
         [framework.name for framework in section.external_frameworks],

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def cancellation_kept() -> Generator[None]:
+def preserve_cancellation() -> Generator[None]:
     """End a block with the cancellation that came while it ran, even if the block returned.
 
     Raises:

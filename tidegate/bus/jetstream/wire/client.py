@@ -13,7 +13,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 from nats.protocol.parser import PERMISSIONS_ERR
 
-from tidegate.bus.headers import header_block, headers_of
+from tidegate.bus.headers import header_block, parse_header_block
 from tidegate.errors import BusUnreachableError
 from tidegate.urls import Secret, is_readable, shown_url
 
@@ -28,18 +28,18 @@ class QuickClient(Client):
 
     def __init__(self) -> None:
         super().__init__()
-        self._takers = dict[int, Take]()  # by the id of a subscription
+        self._handlers = dict[int, Take]()  # by the id of a subscription
 
-    async def take(self, subject: str, take: Take) -> Subscription:
+    async def subscribe_directly(self, subject: str, handler: Take) -> Subscription:
         """Subscribe, and have each message handed over as it is read: no queue, no task.
 
-        What ``take`` raises goes to the client's ``error_cb``, and the next message is taken: past
-        here it would end the reading of the connection.
+        What ``handler`` raises goes to the client's ``error_cb``, and the next message is taken:
+        past here it would end the reading of the connection.
         """
         subscription = await self.subscribe(subject)
         sid = next(sid for sid, each in self._subs.items() if each is subscription)
-        self._takers = {of: taker for of, taker in self._takers.items() if of in self._subs}
-        self._takers[sid] = take
+        self._handlers = {of: taker for of, taker in self._handlers.items() if of in self._subs}
+        self._handlers[sid] = handler
         return subscription
 
     async def _process_err(self, err_msg: str) -> None:
@@ -58,7 +58,7 @@ class QuickClient(Client):
     async def _process_msg(
         self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes
     ) -> None:
-        take = self._takers.get(sid)
+        take = self._handlers.get(sid)
         if take is None or sid not in self._subs:
             await super()._process_msg(sid, subject, reply, data, headers)
             return
@@ -91,7 +91,7 @@ class QuickClient(Client):
 
     @staticmethod
     def _parse_header_lines(raw: bytes) -> dict[str, str]:
-        return headers_of(raw)
+        return parse_header_block(raw)
 
 
 class Login(NamedTuple):
@@ -102,7 +102,7 @@ class Login(NamedTuple):
     token: str | None = None
 
 
-def trusted(ca: str) -> ssl.SSLContext | None:
+def tls_context(ca: str) -> ssl.SSLContext | None:
     """Return how servers' certificates are checked: against an authority's file, if one is given.
 
     Raises:
@@ -114,7 +114,7 @@ def trusted(ca: str) -> ssl.SSLContext | None:
         raise BusUnreachableError(f"The CA file {ca} cannot be read: {error}") from error
 
 
-def parted(url: str) -> tuple[list[str], Login]:
+def split_login(url: str) -> tuple[list[str], Login]:
     """Return the servers of a URL without a login, and the login as options of a connection.
 
     As options they also go to servers that the cluster announces later without them.

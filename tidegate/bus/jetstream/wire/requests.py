@@ -19,9 +19,9 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from tidegate.bus.headers import EXPECTED_ID, MESSAGE_ID
-from tidegate.bus.jetstream.wire.cancellation import cancellation_kept
+from tidegate.bus.jetstream.wire.cancellation import preserve_cancellation
 from tidegate.bus.jetstream.wire.client import QuickClient, Take
-from tidegate.bus.reach import Reach
+from tidegate.bus.reach import EventsRetention
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
 NOT_FOUND_CODES = frozenset({10014, 10037, 10059})  # consumer, message, stream
@@ -61,7 +61,7 @@ _CUT_OFF = (
 _ANY = TypeVar("_ANY")
 
 
-class Outgoing(NamedTuple):
+class OutgoingMessage(NamedTuple):
     """A message to be stored."""
 
     subject: str
@@ -69,7 +69,7 @@ class Outgoing(NamedTuple):
     headers: Mapping[str, str]
 
 
-class Stored(msgspec.Struct, frozen=True):
+class PublishAck(msgspec.Struct, frozen=True):
     """The server's word that a message is stored."""
 
     seq: int
@@ -100,7 +100,7 @@ class StreamInfo(msgspec.Struct, frozen=True):
         return (self.created - _EPOCH) // timedelta(microseconds=1)
 
 
-def reach_of(info: StreamInfo) -> Reach | None:
+def retention_of(info: StreamInfo) -> EventsRetention | None:
     """Return how far a stream reaches back; None: it is empty, or nothing bounds it."""
     bytes_max, age_ns = info.config.get("max_bytes"), info.config.get("max_age")
     if (
@@ -110,7 +110,7 @@ def reach_of(info: StreamInfo) -> Reach | None:
         or min(bytes_max, age_ns) <= 0
     ):
         return None  # a limit was lifted: nothing of it is cut
-    return Reach(
+    return EventsRetention(
         span_s=(info.state.last_ts - info.state.first_ts).total_seconds(),
         held_bytes=info.state.bytes,
         bytes_max=bytes_max,
@@ -146,65 +146,65 @@ class JetStream:
         self._listeners = dict[Callable[[], None], None]()
         self._waits = dict[asyncio.Timeout, None]()
 
-    def listen(self, reconnected: Callable[[], None]) -> Callable[[], None]:
+    def on_reconnect(self, reconnected: Callable[[], None]) -> Callable[[], None]:
         """Have ``reconnected`` called after each reconnection; return what ends that."""
         self._listeners[reconnected] = None
         return lambda: self._listeners.pop(reconnected, None)
 
-    async def tell_reconnected(self) -> None:
+    async def notify_reconnected(self) -> None:
         """Call all listeners, and end the waits for answers of the old connection."""
         for wait in self._waits:
             wait.reschedule(asyncio.get_running_loop().time())
         for listener in list(self._listeners):
             listener()
 
-    async def take(self, subject: str, take: Take) -> Subscription:
-        """Subscribe, and have each message handed to ``take``, in order."""
+    async def subscribe(self, subject: str, handler: Take) -> Subscription:
+        """Subscribe, and have each message handed to ``handler``, in order."""
         if isinstance(self.client, QuickClient):
-            return await self.client.take(subject, take)
+            return await self.client.subscribe_directly(subject, handler)
 
-        async def later(message: Msg) -> None:
-            take(message)
+        async def handle(message: Msg) -> None:
+            handler(message)
 
         return await self.client.subscribe(
-            subject, cb=later, pending_msgs_limit=0, pending_bytes_limit=0
+            subject, cb=handle, pending_msgs_limit=0, pending_bytes_limit=0
         )
 
-    async def info(self, stream: str) -> StreamInfo | None:
+    async def stream_info(self, stream: str) -> StreamInfo | None:
         """Return the server's info of a stream; None if there is none.
 
         Raises:
             BusUnreachableError: no answer.
         """
         try:
-            return await self.ask(f"STREAM.INFO.{stream}", {}, StreamInfo)
+            return await self.request(f"STREAM.INFO.{stream}", {}, StreamInfo)
         except BusRefusedError as error:
             if error.code in NOT_FOUND_CODES:
                 return None
             raise
 
-    async def existing(self, stream: str) -> StreamInfo:
+    async def existing_stream(self, stream: str) -> StreamInfo:
         """Return the server's info of a stream that must exist.
 
         Raises:
             BusUnreachableError: no answer, or there is none.
         """
-        info = await self.info(stream)
+        info = await self.stream_info(stream)
         if info is None:
             raise BusUnreachableError(f"There is no stream {stream}.")
         return info
 
-    async def purge(self, stream: str, below_seq: int) -> int:
+    async def purge_below(self, stream: str, below_seq: int) -> int:
         """Remove what precedes stream sequence ``below_seq``; return how many messages that was.
 
         Raises:
             BusUnreachableError: no answer.
             BusRefusedError: there is no such stream.
         """
-        done = await self.ask(f"STREAM.PURGE.{stream}", {"seq": below_seq}, _Purged)
+        done = await self.request(f"STREAM.PURGE.{stream}", {"seq": below_seq}, _Purged)
         return done.purged
 
-    async def ask(self, verb: str, body: Mapping[str, object], kind: type[_ANY]) -> _ANY:
+    async def request(self, verb: str, body: Mapping[str, object], kind: type[_ANY]) -> _ANY:
         """Send one request of the JetStream API and decode its answer.
 
         Raises:
@@ -216,27 +216,27 @@ class JetStream:
         answer = await self._request(f"$JS.API.{verb}", msgspec.json.encode(body), None, wait_s)
         return _decode(answer.data, kind)
 
-    async def newest(self, stream: str, subject: str) -> Msg | None:
+    async def newest_message(self, stream: str, subject: str) -> Msg | None:
         """Return the newest message that a stream still holds on a subject, with its headers.
 
         Raises:
             BusUnreachableError: no answer.
         """
-        return await self._held(stream, msgspec.json.encode({"last_by_subj": subject}))
+        return await self._get_message(stream, msgspec.json.encode({"last_by_subj": subject}))
 
-    async def only_on(self, stream: str, subject: str) -> Msg | None:
-        """Return the same, for users with rights by subject, not by number; errors as above."""
-        return await self._held(f"{stream}.{subject}", b"")
+    async def newest_on_subject(self, stream: str, subject: str) -> Msg | None:
+        """Return a subject's newest message, for users with rights by subject; errors as above."""
+        return await self._get_message(f"{stream}.{subject}", b"")
 
-    async def stored_at(self, stream: str, seq: int) -> Msg | None:
+    async def message_at(self, stream: str, seq: int) -> Msg | None:
         """Return the message of a stream sequence; None: it is not held; errors as above."""
-        return await self._held(stream, b'{"seq":%d}' % seq)
+        return await self._get_message(stream, b'{"seq":%d}' % seq)
 
-    async def _held(self, place: str, query: bytes) -> Msg | None:
+    async def _get_message(self, place: str, query: bytes) -> Msg | None:
         message = await self._request(f"$JS.API.DIRECT.GET.{place}", query, None)
         return None if (message.headers or {}).get("Status") else message
 
-    async def store(self, message: Outgoing) -> Stored:
+    async def publish(self, message: OutgoingMessage) -> PublishAck:
         """Store one message.
 
         Raises:
@@ -244,9 +244,9 @@ class JetStream:
             BusRefusedError: it is not stored.
         """
         answer = await self._request(message.subject, message.payload, dict(message.headers))
-        return _decode(answer.data, Stored)
+        return _decode(answer.data, PublishAck)
 
-    async def store_chain(self, messages: Sequence[Outgoing]) -> Stored:
+    async def publish_chain(self, messages: Sequence[OutgoingMessage]) -> PublishAck:
         """Store messages with one round trip, each only right behind the one before.
 
         Each has an id, and is stored on the condition that its predecessor's is the newest: so the
@@ -259,14 +259,14 @@ class JetStream:
             BusRefusedError: the last is not stored.
         """
         assert 0 < len(messages) <= CHAIN_MESSAGES_MAX
-        chain = [messages[0], *(_behind(message, last) for last, message in pairwise(messages))]
+        chain = [messages[0], *(_linked(message, last) for last, message in pairwise(messages))]
         try:
             for message in chain[:-1]:
                 headers = dict(message.headers)
                 await self.client.publish(message.subject, message.payload, headers=headers)
         except _CUT_OFF as error:
             raise BusUnreachableError(f"NATS does not take messages: {error!r}") from error
-        return await self.store(chain[-1])
+        return await self.publish(chain[-1])
 
     async def _request(
         self, subject: str, body: bytes, headers: dict[str, str] | None, wait_s: float = 0.0
@@ -275,7 +275,7 @@ class JetStream:
         wait = asyncio.timeout(wait_s)
         reply = self.client.request(subject, body, timeout=2 * wait_s, headers=headers)
         try:
-            with cancellation_kept():
+            with preserve_cancellation():
                 async with wait:
                     self._waits[wait] = None
                     return await reply
@@ -285,7 +285,7 @@ class JetStream:
             self._waits.pop(wait, None)
 
 
-def _behind(message: Outgoing, last: Outgoing) -> Outgoing:
+def _linked(message: OutgoingMessage, last: OutgoingMessage) -> OutgoingMessage:
     expected = {EXPECTED_ID: last.headers[MESSAGE_ID]}
     return message._replace(headers={**message.headers, **expected})
 

@@ -109,13 +109,13 @@ async def _bring_back(engine: Any, url: str, how: Joining, partition: int) -> st
 
     ledger, genesis = SqlLedger(engine, partition), replace(GENESIS, partition=partition)
     async with open_bus(
-        url, name="client", refused=_say_refusal, partition=partition, **how._asdict()
+        url, name="client", on_refused=_say_refusal, partition=partition, **how._asdict()
     ) as bus:
         term = await _lead(ledger)
         begun = ledger.newest() or genesis
         try:
             head = await restore(ledger, bus, term, begun)
-            await bus.observation_reader().ask_resync(
+            await bus.observation_reader().request_resync(
                 "the ledger's newest events were brought back"
             )
         finally:
@@ -143,7 +143,7 @@ async def _recover(
     from tidegate.bus.jetstream.connection import open_bus  # noqa: PLC0415 - only here a command writes to a bus
 
     async with open_bus(
-        url, name="client", refused=_say_refusal, partition=partition, **how._asdict()
+        url, name="client", on_refused=_say_refusal, partition=partition, **how._asdict()
     ) as bus:
         ledger_id = secrets.token_hex(ID_BYTES)
         return await recovered(ledger, bus, how.cluster, ledger_id, author, partition)
@@ -167,11 +167,11 @@ async def recovered(  # noqa: PLR0913, PLR0917 - what the event tells
 
     term = await _lead(ledger)
     try:
-        last, counts = await bus.event_publisher().last(term.events)
+        last, counts = await bus.event_publisher().last_published(term.events)
         end = Position(counts.incarnation, last + counts.seq)
         reader = bus.observation_reader()
         # A list that was asked for before the lost decisions would tell too little of what runs.
-        begins = await reader.beginning()
+        begins = await reader.start_position()
         # Of a member nothing counts as read: the scheduler then begins at its stream's end, and
         # asks for all of it, as of a cluster that it hears of for the first time.
         members = dict.fromkeys(term.members, Position())
@@ -180,9 +180,9 @@ async def recovered(  # noqa: PLR0913, PLR0917 - what the event tells
         # Before the ledger bears it: readers take another name than the register's for forged.
         await bus.register().put(ledger_key(partition), ledger_id)
         opened, head = _rename(ledger, term, cluster, ends, ledger_id, author)
-        await reader.ask_resync(WHY)
+        await reader.request_resync(WHY)
     finally:
-        ledger.renew(term.epoch, 0)
+        ledger.renew_term(term.epoch, 0)
     say(f"seq {head.seq}: {head.type}; EVENTS goes on behind stream sequence {last + counts.seq}")
     return opened
 
@@ -192,7 +192,7 @@ async def _lead(ledger: Ledger) -> Term:
     from asyncio import sleep  # noqa: PLC0415 - see above
 
     for _ in range(TRIES):
-        if (term := ledger.lead(HOLDER, LEASE_US)) is not None:
+        if (term := ledger.begin_term(HOLDER, LEASE_US)) is not None:
             return term
         await sleep(POLL_S)
     raise NotSupportedError("A scheduler leads on this ledger: stop it first.")

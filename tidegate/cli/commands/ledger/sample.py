@@ -59,7 +59,7 @@ def _write(file: Path, turns: Iterator[list[Entry]]) -> int:
     try:
         upgrade(engine)
         ledger = SqlLedger(engine, clock_us=lambda: 0)
-        term = ledger.lead("sample", 0)
+        term = ledger.begin_term("sample", 0)
         assert term is not None, "no other process writes a new file"
         seq = 0
         for entries in turns:

@@ -70,10 +70,10 @@ def _undo(engine: Any, to: str) -> None:  # noqa: ANN401 - SQL's
     from store.schema.migrate import downgrade as undo  # noqa: PLC0415
 
     ledger = SqlLedger(engine)
-    term = ledger.lead(HOLDER, LEASE_US)
+    term = ledger.begin_term(HOLDER, LEASE_US)
     if term is None:
         raise NotSupportedError("A scheduler leads on this ledger: stop it first.")
     try:
         undo(engine, to)
     finally:
-        ledger.renew(term.epoch, 0)
+        ledger.renew_term(term.epoch, 0)

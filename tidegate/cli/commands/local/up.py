@@ -34,7 +34,7 @@ from tidegate.cluster.running import SERVICES, Running, Wanted, run_services, se
 from tidegate.cluster.telling import Lines
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
-from tidegate.kube.ownership import owned
+from tidegate.kube.ownership import hold_ownership
 from tidegate.urls import shown
 
 _NO, _POLL_S, _PATIENCE_S = 1, 0.3, 40.0
@@ -155,7 +155,7 @@ async def _run(
         if "actuator" in services:  # a shadow touches nothing
             api = await stack.enter_async_context(connect(Access(kubeconfig=cluster.kubeconfig)))
             holder = f"tidegate up in {state_folder().resolve()} on {socket.gethostname()}"
-            await stack.enter_async_context(owned(api, holder))
+            await stack.enter_async_context(hold_ownership(api, holder))
         running = await stack.enter_async_context(run_services(settings, output.say))
         write_instance(
             Instance(
