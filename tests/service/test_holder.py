@@ -10,8 +10,8 @@ from tidegate.service.holder import LeaseHolder, lock_holder_file
 
 LIVING = """
 import sys
-from tidegate.service.holder import take_place
-with take_place(sys.argv[1], "killed"):
+from tidegate.service.holder import lock_holder_file
+with lock_holder_file(sys.argv[1], "killed"):
     print("ready", flush=True)
     sys.stdin.read()
 """
