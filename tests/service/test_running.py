@@ -26,7 +26,8 @@ from tidegate.service.settings import ServiceSettings
 async def work(service):
     if "fail" in sys.argv: raise RuntimeError("a bug")
     if "stop" in sys.argv: raise BusUnreachableError("no bus")
-    service.health.add_readiness_check("watches", lambda: "" if service.stopping.is_set() else "not yet")
+    why = lambda: "" if service.stopping.is_set() else "not yet"
+    service.health.add_readiness_check("watches", why)
     await service.stopping.wait()
     if "slow" in sys.argv: await asyncio.sleep(60)
     if "thread" in sys.argv: await asyncio.to_thread(time.sleep, 600)
