@@ -135,8 +135,13 @@ def _reserve(context: DecideContext, nominee: Nominee, proposal: Proposal) -> No
         cell: Cell = cells[fr]
         if borrows and cell.borrowing is None:
             charges.append((fr, units))
+        elif borrows:
+            amount = min(units, cell.nominal + (cell.borrowing or 0) - cell.usage)
+            if amount < 0:
+                context.lower(cell, amount)
+            else:
+                charges.append((fr, amount))
         else:
-            most = cell.nominal + (cell.borrowing or 0 if borrows else 0) - cell.usage
-            charges.append((fr, max(0, min(units, most))))
+            charges.append((fr, max(0, min(units, cell.nominal - cell.usage))))
     context.reserve(nominee.cq.tree, nominee.cq.node, charges)
     context.reserve_seats(proposal.assignment.seats)

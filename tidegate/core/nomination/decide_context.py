@@ -13,7 +13,7 @@ from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.flavors.choices import Assignment
 from tidegate.core.flavors.placing import seat
 from tidegate.core.folding.fold import apply
-from tidegate.core.quota.tree import Node, add, cell_of, free, remove
+from tidegate.core.quota.tree import Cell, Node, add, cell_of, free, remove
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Scanned
@@ -34,6 +34,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
     cycle: int = 0  # the number of the cycle that runs
     reserved: list[tuple[Tree, Node, list[tuple[FlavorResource, int]]]] = []
     """Usage that the cycle added to the trees beyond the charges; negative: subtracted."""
+    lowered: list[tuple[Cell, int]] = []  # see ``lower``
     cycle_trees: list[Tree] = []  # the trees of this cycle
     seated: list[tuple[tuple[PlacedPods, ...], int]] = []  # pods added to nodes; -1: subtracted
     unused: dict[str, dict[FlavorResource, int]] = {}  # by ClusterQueue; see ``free_now``
@@ -72,6 +73,14 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
         remaining = [(fr, units) for fr, units in charges if units]
         add(node, remaining)
         self.reserved.append((tree, node, remaining))
+
+    def lower(self, cell: Cell, amount: int) -> None:
+        """Add a negative amount to a ClusterQueue's usage alone, for later entries of this cycle.
+
+        Kueue's addition passes on only what exceeds the local quota, so the cohort keeps its usage.
+        """
+        cell.usage += amount
+        self.lowered.append((cell, amount))
 
     def reserve_seats(self, seats: list[Seat]) -> None:
         """Add pods of an assignment to nodes for later entries of this cycle."""
@@ -133,11 +142,13 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
         """Undo all that the cycle added to or subtracted from trees and nodes."""
         for tree in self.cycle_trees:
             tree.in_cycle = False
+        for cell, amount in self.lowered:
+            cell.usage -= amount
         for _, node, charges in reversed(self.reserved):
             remove(node, charges)
         for holdings, sign in self.seated:
             self.state.forest.topologies.charge(holdings, -sign)
-        self.reserved, self.seated, self.removed_leaving = [], [], []
+        self.reserved, self.lowered, self.seated, self.removed_leaving = [], [], [], []
         self.victims, self.cycle_trees = {}, []
 
     def fits_now(self, cq: ClusterQueueState, charges: Charges) -> bool:
