@@ -180,7 +180,7 @@ def _leave_queue(state: State, workload: Workload) -> None:
 
 
 def _wake_all(state: State, workload: Workload) -> None:
-    """Wake a tree after a pending workload is gone, as Kueue does; kueue mode only."""
+    """Wake a tree though no quota became free, as Kueue does; kueue mode only."""
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     if cq is not None and state.requeue.by_event:
         wake(state, cq.tree)
@@ -262,9 +262,12 @@ def _adopt(state: State, workload: Workload, event: WorkloadAdopted) -> None:
 def _reclaim(state: State, workload: Workload, event: PodsReclaimed) -> None:
     if not _reclaims(state):
         return
+    changed = workload.reclaimable != event.reclaimable
     workload.reclaimable = event.reclaimable
     if workload.phase in HOLDING:
         recharge(state, workload)
+        if changed:
+            _wake_all(state, workload)  # even if the pods that are done requested nothing
     else:
         workload.inadmissible, workload.scan = False, None
         place(state, workload)
