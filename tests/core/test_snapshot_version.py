@@ -10,7 +10,7 @@ import msgspec
 from tidegate.core.folding import snapshot
 
 _WORDS = {"description", "title", "default"}
-KNOWN = (23, "d99eb4bb4cf914fc")
+KNOWN = (24, "3f7e8d64fb397d0c")
 """The version, and a digest of what each of its fields is."""
 
 

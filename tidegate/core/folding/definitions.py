@@ -32,6 +32,7 @@ from tidegate.contracts.phases import HOLDING
 from tidegate.core.folding import timing
 from tidegate.core.queueing.heads import leave, place, unstick, wake
 from tidegate.core.queueing.quota_ops import resolve
+from tidegate.core.quota import generations
 from tidegate.core.quota.forest import concerned, forest
 from tidegate.core.state.definition_kinds import keep_namespace
 from tidegate.core.state.state import State, Stop, Workload
@@ -107,6 +108,7 @@ def _fold_quota(state: State, event: _Quota) -> None:  # noqa: C901 - an arm an 
             _remove_queue(state, event.name)
             state.readiness.pop(event.name, None)
             state.sticky.pop(event.name, None)
+            state.generations.pop(event.name, None)
         case CohortDefined():
             objects.cohorts[event.name] = event
         case CohortRemoved():
@@ -157,11 +159,11 @@ def _remove_queue(state: State, name: str) -> None:
 
 def redefined(state: State, event: _Quota | ClusterQueueReleased | BudgetDecision) -> None:
     """Rebuild the forest and wake trees: a definition has changed, or a budget opens or closes."""
-    state.redefined_seq = state.seq
+    state.redefined_seq, before = state.seq, state.forest
     state.forest.stale = True
     if not state.workloads:
         return
-    forest(state)
+    generations.redefine(state, event, before, forest(state))
     if isinstance(event, ClusterQueueDefined | ClusterQueueRemoved):
         _follow_queue(state, event.name)
     for tree in concerned(state, event):

@@ -105,7 +105,7 @@ def scan_of(context: DecideContext, cq: ClusterQueueState, workload: Workload) -
     preserved = gate(policy, "FlavorFungibilityPreserveScanProgress")
     if preserved and cycle >= context.cycle - 1:
         return scan
-    return scan if seq >= cq.tree.left_seq else ()
+    return scan if seq >= context.state.generations.get(cq.name, 0) else ()
 
 
 def _admissible(state: State, workload: Workload, nominee: Nominee) -> bool:

@@ -38,6 +38,7 @@ def take(
         budgets.charge(state, cluster_queue, workload.charges, 1)
     cluster.hold(state, workload)
     touch_placing(state, assignment)
+    _advance(state, cluster_queue)
     if cq is not None:
         move(state, cq)
         admission_fair_sharing.wake(state, cluster_queue)
@@ -73,6 +74,7 @@ def give(state: State, workload: Workload, *, outside: bool) -> None:
 def recharge(state: State, workload: Workload) -> None:
     """Charge a workload again, for the pods that still count."""
     now = charged(workload, workload.assignment)
+    _advance(state, workload.cluster_queue)
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     if cq is None or workload.key not in cq.holding or now == workload.charges:
         workload.charges = now
@@ -96,12 +98,19 @@ def recharge(state: State, workload: Workload) -> None:
     freed(state, cq, outside=True)
 
 
+def _advance(state: State, cluster_queue: str) -> None:
+    """Note that the workloads with quota in a ClusterQueue changed; kueue mode only."""
+    if state.requeue.by_event and cluster_queue in state.objects.cluster_queues:
+        state.generations[cluster_queue] = state.seq  # see ``tidegate.core.quota.generations``
+
+
 def freed(state: State, cq: ClusterQueueState, *, outside: bool, expected: bool = False) -> None:
     """Note that a ClusterQueue's quota was freed: parked workloads of its tree may fit now.
 
     ``expected``: cycles had shown the tree without that usage already.
     """
     tree = cq.tree
+    _advance(state, cq.name)
     tree.left_seq = state.seq
     if outside:
         cq.outside_seq = tree.outside_seq = state.seq
@@ -219,6 +228,7 @@ def _revalue(state: State, workload: Workload, priority: int) -> None:
     move(state, cq)
     cq.outside_seq = cq.tree.outside_seq = state.seq
     if state.requeue.by_event:
+        _advance(state, cq.name)
         wake(state, cq.tree)
 
 

@@ -184,6 +184,7 @@ class State(msgspec.Struct, kw_only=True):
     cycle: int = 0  # the newest scheduling cycle in an event
     redefined_seq: int = 0  # when a queue, cohort or flavor last changed
     intents: dict[str, Intent] = {}  # by preemptor, the oldest first
+    generations: dict[str, int] = {}  # Kueue's: see ``tidegate.core.quota.generations``
     sticky: dict[str, str] = {}  # Kueue's: ClusterQueue to the workload that sorts first in it
     readiness: dict[str, tuple[bool, str, str]] = {}  # ClusterQueue to what was last recorded of it
     local_usage: dict[str, LocalUsage] = {}  # "<namespace>/<LocalQueue>" to what it has consumed
