@@ -12,7 +12,7 @@ import pytest
 
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.schema.migrate import upgrade
+from tests.parts.migrated import migrate
 from tests.parts.nats.connection import Blows, Connection
 from tests.parts.nats.server import Server
 from tests.parts.virtual import run_virtually
@@ -82,7 +82,7 @@ def _ledger() -> Generator[SqlLedger]:
     """Yield a ledger that has a name."""
     engine = open_engine("sqlite://")
     try:
-        upgrade(engine)
+        migrate(engine)
         ledger = SqlLedger(engine)
         term = ledger.begin_term("before", 0)
         assert term is not None

@@ -46,7 +46,7 @@ from scheduler.health import Status
 from scheduler.term import schedule
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.schema.migrate import upgrade
+from tests.parts.migrated import migrate
 from tests.parts.stage import KUEUE, Stage, kueue
 from tests.scheduler.stage import in_place
 from tidegate.jobs.registry import job_kind
@@ -73,7 +73,7 @@ class Site:
         self.machinery = Machinery(self.stage.embedded)
         self.machinery.add_node(f"node-{name}")
         self.engine = open_engine("sqlite://")
-        upgrade(self.engine)
+        migrate(self.engine)
         self._lives = 0
 
     def fill(self, cpu: str, *, checks: tuple[str, ...] = ()) -> None:

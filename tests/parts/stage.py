@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -48,7 +49,7 @@ class Stage:
             self.install_crds()
 
     def install_crds(self) -> None:
-        for crd in crds(rules=False):
+        for crd in _crds():
             self.make(CRDS, crd)
 
     def make(self, path: str, obj: Object) -> Object:
@@ -86,6 +87,12 @@ class Stage:
         assert answer.status < 300, f"{method} {path}: {answer.status} {answer.body!r}"
         document: Object = msgspec.json.decode(answer.body)
         return document
+
+
+@cache
+def _crds() -> list[Object]:
+    """Return the CRDs, made from the types once: that takes longer than most tests."""
+    return crds(rules=False)
 
 
 @asynccontextmanager

@@ -16,9 +16,9 @@ from scheduler.leader_state import LeaderState, open_leader_state
 from scheduler.turn import first_turn
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.schema.migrate import upgrade
 from store.snapshots import SqlSnapshots
 from tests.bus.memory.all_ports import MemoryBus
+from tests.parts.migrated import migrate
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Entry, Position, Positions, Term
@@ -157,7 +157,7 @@ def first_round() -> list[Observation]:
 def ledger() -> Generator[tuple[FailingLedger, SqlSnapshots]]:
     engine = open_engine("sqlite://")
     try:
-        upgrade(engine)
+        migrate(engine)
         yield FailingLedger(SqlLedger(engine, clock_us=_loop_us)), SqlSnapshots(engine)
     finally:
         engine.dispose()

@@ -18,13 +18,13 @@ from scheduler.leader_state import LeaderState, open_leader_state
 from scheduler.turn import first_turn, turn
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.schema.migrate import upgrade
 from store.snapshots import SqlSnapshots
 from tests.bus.memory.all_ports import MemoryBus
 from tests.bus.memory.events import MemoryEventPublisher
 from tests.bus.memory.stream import MemoryStream
 from tests.core.queues import of_cpu
 from tests.core.telling import JOBS, beat, completed, job, started
+from tests.parts.migrated import migrate
 from tests.parts.virtual import run_virtually
 from tests.scheduler.stage import in_place
 from tidegate.contracts.chain import verify
@@ -146,7 +146,7 @@ def play(story: Callable[[Site], Coroutine[Any, Any, None]]) -> None:
 
     engine = open_engine("sqlite://")
     try:
-        upgrade(engine)
+        migrate(engine)
         run_virtually(run_story())
     finally:
         engine.dispose()

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from sqlalchemy import Engine
 
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.schema.migrate import upgrade
 from store.snapshots import SqlSnapshots
+from tests.parts.migrated import copy_database, migrate
 from tests.simulation.judging.ledger_watch import WatchedLedger
 from tests.simulation.judging.wire import Taken
 
@@ -35,7 +34,7 @@ class Ledgers:
     def begin(self) -> None:
         """Put an empty ledger in the place of the one there is."""
         engine = open_engine("sqlite://")
-        _copy(_empty(), engine)
+        migrate(engine)
         self._engines.append(engine)
         self.all.append(self._over(engine))
 
@@ -43,7 +42,7 @@ class Ledgers:
         """Copy the database as it is now."""
         copy = open_engine("sqlite://")
         self._engines.append(copy)
-        _copy(self._engine_of_now, copy)
+        copy_database(self._engine_of_now, copy)
         return LedgerBackup(self.all[-1], copy, len(self.all[-1].entries))
 
     def bring_back(self, kept: LedgerBackup) -> None:
@@ -67,24 +66,3 @@ class Ledgers:
     def _over(self, engine: Engine) -> WatchedLedger:
         ledger = SqlLedger(engine, clock_us=self._clock_us)
         return WatchedLedger(ledger, SqlSnapshots(engine), engine, self._taken)
-
-
-@cache
-def _empty() -> Engine:
-    """Return a database without entries, made once a process."""
-    engine = open_engine("sqlite://")
-    upgrade(engine)
-    return engine
-
-
-def _copy(before: Engine, after: Engine) -> None:
-    source, target = before.raw_connection(), after.raw_connection()
-    try:
-        _sqlite(source).backup(_sqlite(target))
-    finally:
-        source.close()
-        target.close()
-
-
-def _sqlite(connection: Any) -> Any:  # noqa: ANN401 - sqlite3's own
-    return cast("Any", connection.driver_connection)
