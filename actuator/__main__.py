@@ -35,7 +35,7 @@ from tidegate.bus.ports import Lease
 from tidegate.bus.streams import nats_user
 from tidegate.contracts.entry import Position, Published
 from tidegate.jobs.kind import Patch
-from tidegate.jobs.registry import SETS, declare
+from tidegate.jobs.registry import SETS, register_declared
 from tidegate.kinds.pods import Pod
 from tidegate.kinds.policies.disabled import queued_kinds
 from tidegate.kube.client import connect
@@ -58,7 +58,7 @@ ABOUT = "Makes the cluster agree with the scheduler's decisions: starts and stop
 async def actuate(service: Service, settings: Settings) -> None:
     """Carry out decisions until the service is asked to stop."""
     configured = read_configuration(settings.config)
-    declare(configured.declared, configured.multikueue_kinds)
+    register_declared(configured.declared, configured.multikueue_kinds)
     async with (
         connect(settings.access()) as api,
         open_bus(

@@ -23,7 +23,7 @@ from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.keys import CLUSTER
 from tidegate.bus.ports import Lease
 from tidegate.jobs.kind import JobKind
-from tidegate.jobs.registry import JOB_KINDS, declare
+from tidegate.jobs.registry import JOB_KINDS, register_declared
 from tidegate.kinds.times import stamp
 from tidegate.kube.client import connect
 from tidegate.kube.identity import cluster_uid
@@ -45,7 +45,7 @@ ABOUT = "Sends workloads to worker clusters, as decided, and publishes their sta
 async def dispatch(service: Service, settings: Settings) -> None:
     """Carry out decisions at worker clusters until the service is asked to stop."""
     configured = read_configuration(settings.config)
-    declare(configured.declared, configured.multikueue_kinds)
+    register_declared(configured.declared, configured.multikueue_kinds)
     async with (
         connect(settings.access()) as api,
         open_bus(

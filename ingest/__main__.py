@@ -20,7 +20,7 @@ from ingest.watched import Watched
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.keys import CLUSTER
 from tidegate.bus.ports import Lease
-from tidegate.jobs.registry import declare
+from tidegate.jobs.registry import register_declared
 from tidegate.kube.client import connect
 from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ports import KubernetesApi
@@ -40,7 +40,7 @@ ABOUT = "Watches Kubernetes and publishes observations for the scheduler; reads 
 async def ingest(service: Service, settings: Settings) -> None:
     """Publish observations until the service is stopped."""
     configured = read_configuration(settings.config)
-    declare(configured.declared, configured.multikueue_kinds)
+    register_declared(configured.declared, configured.multikueue_kinds)
     enabled = (*configured.frameworks, *(declaration.name for declaration in configured.declared))
     kinds = settings.kinds(enabled)
     scope = Scope(

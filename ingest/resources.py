@@ -83,7 +83,7 @@ def watched(
     about = {
         row.path: row
         for kind in kinds
-        for row in (described(kind, plural, index) for plural in kind.referred)
+        for row in (described(kind, plural, index) for plural in kind.referred_plurals)
     }
     jobs = [both(about.pop(row.path, None), row) for row in watched_jobs]
     placement = Placement()
@@ -193,7 +193,7 @@ def _job(kind: JobKind[Any], index: JobIndex) -> Watched:
     return Watched(
         resource=kind.resource,
         path=kind.path(),
-        kind=kind.seen,
+        kind=kind.object_type,
         observe=lambda obj: index.job(kind, obj),
         unreadable=lambda meta, obj, why: index.unreadable(kind, meta, obj, why),
         gone=lambda uid, _version: index.forget(uid),

@@ -11,7 +11,7 @@ import os
 import sys
 
 from store.access.grants import grant
-from store.access.tenants import confine
+from store.access.tenants import apply_tenant_policies
 from store.schema.migrate import upgrade
 from tidegate.errors import NotSupportedError, TidegateError
 from tidegate.urls import shown
@@ -31,7 +31,7 @@ def main() -> int:
         if writer or reader:
             grant(ledger, writer=writer, reader=reader)
         if tenants is not None:
-            confine(ledger, _tenants(tenants))
+            apply_tenant_policies(ledger, _tenants(tenants))
     except TidegateError as error:
         sys.stderr.write(f"{shown(str(error))}\n")
         return 1

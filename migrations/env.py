@@ -28,7 +28,7 @@ def run(connection: Connection) -> None:
     """Do what the command asked for, within the connection's transaction."""
 
     def made_here(item: Any, *_arguments: object) -> bool:  # noqa: ANN401 - any of SQLAlchemy's items
-        return tables.made_on(connection.dialect.name, item)
+        return tables.is_created_on(connection.dialect.name, item)
 
     context.configure(
         connection=connection,

@@ -26,19 +26,19 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from store.access.engine import reading, selecting, transaction
-from store.partitions.making import EVENTS_DEFAULT, PartitionsAhead
-from store.reading.history import History
+from store.access.engine import read_transaction, selecting, transaction
+from store.partitions.making import EVENTS_DEFAULT, PartitionCreator
+from store.reading.history import LedgerHistory
 from store.reporting.projection import project
 from store.statements.clock import now_us
-from store.statements.compiled import Copying, Positional, Reading
+from store.statements.compiled import BatchStatement, CopyInto, RowQuery
 from store.tables import EVENTS, OBSERVATIONS, ledger_event, ledger_position, ledger_writer
 from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.errors import FencedError, LedgerUnreachableError, SequenceConflictError
 from tidegate.model.clusters import AT, cluster_of, qualified
 
-INSERT = Copying(ledger_event, Entry)
-_END = Reading(
+INSERT = CopyInto(ledger_event, Entry)
+_END = RowQuery(
     select(ledger_event.c.seq, ledger_event.c.at_us)
     .where(ledger_event.c.partition == bindparam("ours"))
     .order_by(ledger_event.c.seq.desc())
@@ -49,12 +49,12 @@ LEASE_US_MAX = 120_000_000
 """Longer than a lease of any holder, unless the caller is configured to hold longer ones itself."""
 _writer = ledger_writer.c
 _position = ledger_position.c
-_DEMAND = Positional(
+_DEMAND = BatchStatement(
     update(ledger_writer)
     .where(_writer.partition == bindparam("ours"), _writer.epoch == bindparam("demanded"))
     .values(epoch=bindparam("epoch"))
 )
-_MOVE = Positional(
+_MOVE = BatchStatement(
     update(ledger_position)
     .where(_position.partition == bindparam("ours"), _position.stream == bindparam("of"))
     .values(incarnation=bindparam("incarnation"), seq=bindparam("seq"), moved_us=now_us())
@@ -81,19 +81,19 @@ class SqlLedger:
         self._partition = partition
         self._clock_us = clock_us
         self._reports = reports
-        self._history = History(lambda: selecting(engine), partition)
-        self._ahead = PartitionsAhead(engine, partition_events)
+        self._history = LedgerHistory(lambda: selecting(engine), partition)
+        self._partitions_ahead = PartitionCreator(engine, partition_events)
 
     def begin_term(self, holder: str, lease_us: int) -> Term | None:
         """See ``tidegate.bus.ports.Ledger.begin_term``; the first to lead opens the partition."""
         with transaction(self._engine, begin_at_once=True) as conn:
             open_partition(conn, self._partition)
-            return _take_term(conn, self._partition, holder, now=self._now(), lease_us=lease_us)
+            return _begin_term(conn, self._partition, holder, now=self._now(), lease_us=lease_us)
 
     def renew_term(self, epoch: int, lease_us: int) -> None:
         """See ``tidegate.bus.ports.Ledger.renew_term``."""
         with transaction(self._engine) as conn:
-            _prolong(conn, self._partition, epoch, now=self._now(), lease_us=lease_us)
+            _extend_lease(conn, self._partition, epoch, now=self._now(), lease_us=lease_us)
 
     def append(
         self, epoch: int, after: int, entries: Sequence[Entry], positions: Positions
@@ -104,37 +104,37 @@ class SqlLedger:
         did; then the end is compared; and the primary key is the last defence behind both.
         """
         if entries:
-            self._ahead.make(entries[0].seq, entries[-1].seq)
+            self._partitions_ahead.ensure(entries[0].seq, entries[-1].seq)
         with transaction(self._engine) as conn:
-            _demand(conn, self._partition, epoch)
+            _require_term(conn, self._partition, epoch)
             before_us = self._insert(conn, after, entries)
             if positions.observations is not None:
-                _move(conn, self._partition, OBSERVATIONS, positions.observations)
+                _write_position(conn, self._partition, OBSERVATIONS, positions.observations)
             if positions.events is not None:
-                _move(conn, self._partition, EVENTS, positions.events)
+                _write_position(conn, self._partition, EVENTS, positions.events)
             for cluster, at in positions.members.items():
-                _move(conn, self._partition, qualified(OBSERVATIONS, cluster), at)
+                _write_position(conn, self._partition, qualified(OBSERVATIONS, cluster), at)
             if self._reports and entries:
                 project(conn, entries, entries[0].at_us if before_us is None else before_us)
 
     def purge_limit(self, position: Position) -> Position:
         """See ``tidegate.bus.ports.Ledger.purge_limit``."""
-        with reading(self._engine) as conn:
-            others = _others(conn, self._partition, now=self._now())
+        with read_transaction(self._engine) as conn:
+            others = _other_positions(conn, self._partition, now=self._now())
         if any(other.incarnation != position.incarnation for other in others):
             return Position()
         return Position(position.incarnation, min(other.seq for other in (position, *others)))
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
-        """See ``store.reading.history.History.read``."""
+        """See ``store.reading.history.LedgerHistory.read``."""
         return self._history.read(after, until)
 
     def seq_at(self, at_us: int) -> int:
-        """See ``store.reading.history.History.seq_at``."""
+        """See ``store.reading.history.LedgerHistory.seq_at``."""
         return self._history.seq_at(at_us)
 
     def newest(self) -> Entry | None:
-        """See ``store.reading.history.History.newest``."""
+        """See ``store.reading.history.LedgerHistory.newest``."""
         return self._history.newest()
 
     def _insert(self, conn: Connection, after: int, entries: Sequence[Entry]) -> int | None:
@@ -177,7 +177,7 @@ def open_partition(conn: Connection, partition: int) -> None:
         return  # another opened it at the same moment
 
 
-def _take_term(
+def _begin_term(
     conn: Connection, partition: int, holder: str, *, now: ColumnElement[int], lease_us: int
 ) -> Term | None:
     """Begin a term; None while another holder's lease runs.
@@ -201,7 +201,7 @@ def _take_term(
     return Term(epoch=epoch, observations=at[OBSERVATIONS], events=at[EVENTS], members=members)
 
 
-def _prolong(
+def _extend_lease(
     conn: Connection, partition: int, epoch: int, *, now: ColumnElement[int], lease_us: int
 ) -> None:
     """Let a term's lease end ``lease_us`` from now; 0 gives it up.
@@ -215,7 +215,7 @@ def _prolong(
         raise _fenced(conn, partition, epoch)
 
 
-def _demand(conn: Connection, partition: int, epoch: int) -> None:
+def _require_term(conn: Connection, partition: int, epoch: int) -> None:
     """Lock the writer's row for this transaction, which must still be of this term.
 
     Raises:
@@ -232,7 +232,9 @@ def _positions(conn: Connection, partition: int) -> dict[str, Position]:
     return {stream: Position(incarnation, seq) for stream, incarnation, seq in rows}
 
 
-def _others(conn: Connection, partition: int, *, now: ColumnElement[int]) -> list[Position]:
+def _other_positions(
+    conn: Connection, partition: int, *, now: ColumnElement[int]
+) -> list[Position]:
     """Return the committed positions in OBSERVATIONS of the other partitions that are led."""
     query = (
         select(_position.incarnation, _position.seq)
@@ -243,7 +245,7 @@ def _others(conn: Connection, partition: int, *, now: ColumnElement[int]) -> lis
     return [Position(*row) for row in conn.execute(query)]
 
 
-def _move(conn: Connection, partition: int, stream: str, to: Position) -> None:
+def _write_position(conn: Connection, partition: int, stream: str, to: Position) -> None:
     """Write the position of one stream; a new member cluster gets its row."""
     moved = _MOVE.execute(conn, [(to.incarnation, to.seq, partition, stream)])
     if moved == 0:

@@ -11,7 +11,7 @@ from tidegate.errors import FencedError
 _writer = ledger_writer.c
 
 
-def resign(engine: Engine, partition: int, epoch: int, newest: int) -> None:
+def end_term(engine: Engine, partition: int, epoch: int, newest: int) -> None:
     """End a term, so that the next epoch is higher than this one and than ``newest``.
 
     Raises:

@@ -11,7 +11,7 @@ from sqlalchemy import Engine, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from store.access.engine import selecting, transaction
-from store.reading.kept_states import bind, newest, packed
+from store.reading.kept_states import binding_hash, compress_state, newest_snapshot
 from store.tables import ledger_snapshot
 from tidegate.contracts.entry import Snapshot
 
@@ -37,7 +37,9 @@ class SqlSnapshots:
             LedgerUnreachableError: the database does not answer.
         """
         with selecting(self._engine) as select:
-            return newest(select, self._partition, version, _LAST if until is None else until)
+            return newest_snapshot(
+                select, self._partition, version, _LAST if until is None else until
+            )
 
     def write(self, snapshot: Snapshot) -> None:
         """Write a snapshot and delete the oldest; a snapshot of the same seq stays.
@@ -45,13 +47,13 @@ class SqlSnapshots:
         Raises:
             LedgerUnreachableError: the database does not answer.
         """
-        state = packed(snapshot.state)
+        state = compress_state(snapshot.state)
         row = {
             "partition": self._partition,
             "seq": snapshot.seq,
             "version": snapshot.version,
             "state": state,
-            "hash": bind(snapshot.head, snapshot.version, state),
+            "hash": binding_hash(snapshot.head, snapshot.version, state),
         }
         try:
             with transaction(self._engine) as conn:

@@ -166,7 +166,7 @@ class CopyStatuses:
         state.tries = 0
 
     def _patch(self, job: ObjectRef, state: _Shown, obj: Object) -> Object | None:
-        if JOB_KINDS[job.kind].ended(obj):
+        if JOB_KINDS[job.kind].terminal_phase(obj):
             return None  # an end is never taken back
         return status_patch(obj, state.status)
 

@@ -21,7 +21,7 @@ from actuator.ordering.pod_events import Says, owners_added
 from actuator.projection.objects import owner_references
 from tidegate.errors import ApiStatusError, UndecodableError
 from tidegate.jobs import workload
-from tidegate.jobs.job_metadata import named_workload
+from tidegate.jobs.job_metadata import prebuilt_workload_name
 from tidegate.jobs.kind import (
     Delete,
     Done,
@@ -35,7 +35,7 @@ from tidegate.jobs.kind import (
     Stop,
 )
 from tidegate.jobs.pods.pod import KIND as POD
-from tidegate.jobs.templates.notes import mark, unmarked
+from tidegate.jobs.templates.notes import newest_decision_seq, without_decision
 from tidegate.kinds import names
 from tidegate.model.ids import ObjectRef
 
@@ -62,12 +62,12 @@ async def genuine(
     Raises:
         ApiStatusError: 409: it bears a decision that this actuator will read in a moment, or has.
     """
-    seq = mark(job, order.ledger_id)
+    seq = newest_decision_seq(job, order.ledger_id)
     if seq <= order.seq:
         return job
     if await ahead(seq) or superseded():
         raise ApiStatusError(HTTPStatus.CONFLICT, "It bears a later decision.")
-    return unmarked(job)
+    return without_decision(job)
 
 
 async def with_beside(calls: Calls, kind: JobKind[Any], job: Object) -> Object:
@@ -77,7 +77,7 @@ async def with_beside(calls: Calls, kind: JobKind[Any], job: Object) -> Object:
         UndecodableError: what it refers to makes no sense.
         ApiStatusError, ApiUnreachableError: as in ``Calls.read``.
     """
-    paths = kind.refers(job)
+    paths = kind.referred_paths(job)
     objects = [await calls.read(path) for path in paths]
     return {**job, "beside": [obj for obj in objects if obj is not None]} if paths else job
 
@@ -112,7 +112,7 @@ async def _pods(calls: Calls, kind: JobKind[object], job: ObjectRef) -> dict[str
     for selector in kind.members.selectors(job):
         page = await calls.read(path, {"labelSelector": selector})
         items = [] if page is None else page["items"]
-        mine = [obj for obj in items if kind.members.belongs(job, obj)]
+        mine = [obj for obj in items if kind.members.is_member(job, obj)]
         if mine:
             return {f"{path}/{obj['metadata']['name']}": obj for obj in mine}
     return {}
@@ -179,7 +179,7 @@ def is_leaving(pod: Object) -> bool:
 
 def _is_prebuilt(pod: Object) -> bool:
     meta = pod["metadata"]
-    return bool(named_workload(meta.get("labels", {}), meta.get("annotations", {})))
+    return bool(prebuilt_workload_name(meta.get("labels", {}), meta.get("annotations", {})))
 
 
 async def _own(

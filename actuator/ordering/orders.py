@@ -28,7 +28,7 @@ from tidegate.contracts.facts import (
     WorkloadStopped,
 )
 from tidegate.contracts.observations import JobState
-from tidegate.jobs.kind import LedgerOrder, Object, Start, Stop, decided
+from tidegate.jobs.kind import LedgerOrder, Object, Start, Stop, decision_seq
 from tidegate.kinds import names
 from tidegate.model.clusters import local
 from tidegate.model.ids import ObjectRef
@@ -294,6 +294,6 @@ class Outstanding:
 
 def _shows(state: JobState, order: JobOrder) -> bool:
     """Return whether a job in this state has the order, or a newer one, behind it."""
-    seq = decided(state.decision, order.ledger_id)
+    seq = decision_seq(state.decision, order.ledger_id)
     stopped = state.suspended and not state.started and not state.injected
     return seq > order.seq or (seq == order.seq and (not isinstance(order, Stop) or stopped))

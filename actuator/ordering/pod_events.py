@@ -12,7 +12,7 @@ from typing import TypeAlias
 from actuator.projection.k8s_events import event_about
 from tidegate.core.admission.orders import CLUSTER_QUEUE_LABEL
 from tidegate.jobs.kind import Delete, Object, Patch, Start, Step, Stop
-from tidegate.jobs.pods.pod_state import is_held
+from tidegate.jobs.pods.pod_state import is_awaiting_admission
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import ADMISSION_GATE, API_VERSION
 
@@ -78,4 +78,4 @@ def removes_gate(pod: Object, step: Patch) -> bool:
     """Return whether a patch of a pod takes the gate off that holds it until it is admitted."""
     spec = step.body.get("spec", {})
     stays = [gate["name"] for gate in spec.get("schedulingGates") or ()]
-    return is_held(pod) and "schedulingGates" in spec and ADMISSION_GATE not in stays
+    return is_awaiting_admission(pod) and "schedulingGates" in spec and ADMISSION_GATE not in stays

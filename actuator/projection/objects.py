@@ -13,8 +13,8 @@ from actuator.projection.workload_view import WorkloadView
 from tidegate.contracts.phases import SLICE_REPLACED
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.registry import JOB_KINDS
-from tidegate.jobs.serving.members import owner_marks, parent_name, parent_uid
-from tidegate.jobs.workload import OWNER_NOT_FOUND, ordered
+from tidegate.jobs.serving.members import owner_annotations, parent_name, parent_uid
+from tidegate.jobs.workload import OWNER_NOT_FOUND, order_condition
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.conversion import written_assignment
 from tidegate.kinds.meta import Condition
@@ -84,7 +84,7 @@ def _component(view: WorkloadView, kind: JobKind[Any]) -> dict[str, str]:
     if kind.members is None or kind.members.parent is None:
         return {}
     index = kind.members.parent.index(view.job)
-    return owner_marks(view.job, index, f"{kind.api_version}, Kind={kind.kind}")
+    return owner_annotations(view.job, index, f"{kind.api_version}, Kind={kind.kind}")
 
 
 def owner_references(job: Object, kind: JobKind[Any]) -> list[Object]:
@@ -228,7 +228,7 @@ def put_order(status: Object, view: WorkloadView) -> None:
     if all(condition["type"] != names.ORDERED for condition in status["conditions"]):
         none = f"{view.decision.rpartition('/')[0]}/0"
         since = reserved.last_transition_time
-        status["conditions"].append(ordered(none, since, runs=False))
+        status["conditions"].append(order_condition(none, since, runs=False))
 
 
 def _priority(view: WorkloadView, priorities: Mapping[tuple[str, str], int]) -> Object:

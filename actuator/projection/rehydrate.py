@@ -22,8 +22,8 @@ from tidegate.jobs.pods import pod_group
 from tidegate.jobs.pods.grouping import GROUP_SUFFIX
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.serving.members import job_name, job_uid, parent_uid
-from tidegate.jobs.workload import is_copy, is_of_group
-from tidegate.jobs.workload_fields import class_of
+from tidegate.jobs.workload import is_multikueue_copy, is_of_pod_group
+from tidegate.jobs.workload_fields import priority_class_of
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.queues.conversion import (
     cluster_queue_spec,
@@ -77,8 +77,8 @@ def workload(wl: Workload) -> WorkloadView | None:
         object_uid=meta.uid,
         decision=meta.annotations[DECISION],
         queue=wl.spec.queue_name or "",
-        priority_class=class_of(wl, "WorkloadPriorityClass"),
-        pod_priority_class=class_of(wl, "PriorityClass"),
+        priority_class=priority_class_of(wl, "WorkloadPriorityClass"),
+        pod_priority_class=priority_class_of(wl, "PriorityClass"),
         own_priority=wl.spec.priority,
         max_execution_s=wl.spec.maximum_execution_time_seconds or 0,
         active=wl.spec.active,
@@ -167,14 +167,14 @@ def _owned(kind: JobKind[Any], meta: ObjectMeta, owner: OwnerReference) -> Objec
 
 
 def _is_elastic(meta: ObjectMeta) -> bool:
-    return meta.annotations.get(ELASTIC_JOB) == "true" and not is_copy(meta)
+    return meta.annotations.get(ELASTIC_JOB) == "true" and not is_multikueue_copy(meta)
 
 
 def _prebuilt(meta: ObjectMeta, job: ObjectRef) -> str:
     """Return the name of a prebuilt Workload; empty if the name derives from the job."""
     kind = JOB_KINDS[job.kind]
     if kind.is_group:
-        return "" if is_of_group(meta) else meta.name
+        return "" if is_of_pod_group(meta) else meta.name
     if job.kind == "workload" or siblings.job_of(meta) is not None:
         return ""
     name = workload_name(kind.kind, kind.group, job.name, parent_uid(job))

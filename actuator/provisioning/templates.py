@@ -13,7 +13,7 @@ from actuator.provisioning.podsets import Part
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.errors import NotSupportedError
 from tidegate.jobs.kind import Object
-from tidegate.jobs.templates.template import conflicts, injected
+from tidegate.jobs.templates.template import conflicting_key, inject_start
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.checks import ProvisioningRequestConfigSpec
 from tidegate.kinds.kueue_api.flavors import ResourceFlavorSpec
@@ -112,10 +112,10 @@ def template_object(
         annotations.pop(key, None)
     template.get("spec", {}).pop("schedulingGates", None)
     start = _start(part, flavors)
-    contradiction = conflicts(template, start)
+    contradiction = conflicting_key(template, start)
     if contradiction:
         raise NotSupportedError(contradiction)
-    template, _ = injected(template, start)
+    template, _ = inject_start(template, start)
     _fill_requests(template)
     return {
         "apiVersion": "v1",

@@ -110,7 +110,7 @@ async def _version(calls: Calls, job: OwnerReference, pod: Pod) -> int | None:
     if owner is None:
         return None
     kind, obj = owner
-    sized = kind.sized(await with_beside(calls, kind, obj))
+    sized = kind.size_version(await with_beside(calls, kind, obj))
     return sized or read(obj["metadata"], ObjectMeta).generation
 
 

@@ -17,13 +17,13 @@ from actuator.ungating.elastic import granted
 from actuator.ungating.pod_ungater import Release, Released, Standing
 from actuator.ungating.pods import runs, waits
 from tidegate.contracts.decisions import PodSetStart
-from tidegate.jobs.job_metadata import named_workload, workload_name
+from tidegate.jobs.job_metadata import prebuilt_workload_name, workload_name
 from tidegate.jobs.kind import JobKind, Object, Patch, Refused
 from tidegate.jobs.pods import pod as pods
 from tidegate.jobs.registry import SETS
 from tidegate.jobs.serving import ordering
 from tidegate.jobs.serving.members import Membership, job_name
-from tidegate.jobs.serving.observing import sent_name
+from tidegate.jobs.serving.observing import remote_workload_name
 from tidegate.jobs.workload import KIND as WORKLOADS
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
@@ -69,7 +69,7 @@ class ServingPods:
         """Return the name of the job that a pod is of; empty: it is of none."""
         meta = pod.metadata
         for kind, serving in SETS.items():
-            member = serving.layout.member(meta)
+            member = serving.layout.membership(meta)
             if member is not None:
                 name = job_name(member.parent, member.index)
                 return f"{kind} {meta.namespace}/{name} {member.uid}"
@@ -108,7 +108,7 @@ async def _let_go(calls: Calls, waiting: Pod, started: Started, podset: str) -> 
     pod = await calls.read(pods.KIND.path(meta.namespace, meta.name))
     if pod is None or pod["metadata"]["resourceVersion"] != meta.resource_version:
         return []  # the watch delivers its state
-    step = pods.let_go(pod, started.podsets[podset], started.decision, {})
+    step = pods.ungate_patch(pod, started.podsets[podset], started.decision, {})
     if isinstance(step, Refused):
         _log.warning("cannot let a pod go", pod=meta.name, error=step.message)
     return [Release(waiting, step, started.workload)] if isinstance(step, Patch) else []
@@ -124,7 +124,7 @@ async def _started(calls: Calls, pod: Pod) -> Started | None:
     if parent is None or member.uid not in ("", parent["metadata"]["uid"]):
         return None
     notes = parent["metadata"].get("annotations", {})
-    starts = ordering.given(notes, member.index)
+    starts = ordering.podset_starts(notes, member.index)
     workload = await _workload(calls, kind, member, parent)
     if starts is None or workload is None:
         return Started()
@@ -149,8 +149,8 @@ async def _workload(
     """Return the Workload of a job; one that was made before the job has to be the job's."""
     meta = parent["metadata"]
     name = job_name(member.parent, member.index)
-    prebuilt = named_workload(meta.get("labels", {}), meta.get("annotations", {}))
-    prebuilt = prebuilt or sent_name(kind, read(meta, ObjectMeta), member.index)
+    prebuilt = prebuilt_workload_name(meta.get("labels", {}), meta.get("annotations", {}))
+    prebuilt = prebuilt or remote_workload_name(kind, read(meta, ObjectMeta), member.index)
     called = prebuilt or workload_name(kind.kind, kind.group, name, meta["uid"])
     workload = await calls.read(WORKLOADS.path(meta["namespace"], quote(called, safe="")))
     if workload is None or not prebuilt:
@@ -160,7 +160,9 @@ async def _workload(
 
 
 def _membership(pod: Pod) -> tuple[JobKind[Any], Membership]:
-    memberships = ((serving.row, serving.layout.member(pod.metadata)) for serving in SETS.values())
+    memberships = (
+        (serving.row, serving.layout.membership(pod.metadata)) for serving in SETS.values()
+    )
     kind, member = next((kind, member) for kind, member in memberships if member is not None)
     assert member is not None, "the pod is of a job"
     return kind, member

@@ -19,7 +19,7 @@ from actuator.writing.removal import Removal, workload_path
 from tidegate.errors import ApiStatusError, UndecodableError
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import job_kind
-from tidegate.jobs.templates.paths import difference
+from tidegate.jobs.templates.paths import merge_patch
 from tidegate.kinds import names
 
 KUEUE = f"/apis/{names.API_VERSION}"
@@ -123,7 +123,7 @@ class Writer:
                 desired = queues.cohort_status(self.read_model.shares.of_cohort(key), status)
             case _:
                 desired = self._local_queue(key, status)
-        return difference({"status": status}, {"status": desired})
+        return merge_patch({"status": status}, {"status": desired})
 
     async def event(self, obj: Object) -> None:
         """Create a Kubernetes Event; an existing one is left."""
@@ -161,7 +161,7 @@ class Writer:
             desired["spec"] |= objects.with_class_kept(spec, obj["spec"])
         siblings.put_family(desired, view)
         _put_activity(desired, view, obj)
-        return difference({"metadata": meta, "spec": obj["spec"]}, desired)
+        return merge_patch({"metadata": meta, "spec": obj["spec"]}, desired)
 
     def status_patch(self, view: WorkloadView, obj: Object) -> Object:
         """Return what a Workload's status lacks; empty if nothing.
@@ -171,7 +171,7 @@ class Writer:
         if objects.is_over(view, obj):
             return {}
         status = obj.get("status", {})
-        return difference({"status": status}, {"status": self._status(view, obj, status)})
+        return merge_patch({"status": status}, {"status": self._status(view, obj, status)})
 
     def along(self, key: str, obj: Object, patch: Object) -> Object:
         """Return the patch of a direct Workload's order with its whole desired status."""
@@ -180,7 +180,7 @@ class Writer:
             return patch
         status = obj.get("status", {})
         desired = self._status(view, obj, {**status, **patch["status"]})
-        return difference({"status": status}, {"status": desired})
+        return merge_patch({"status": status}, {"status": desired})
 
     def _status(self, view: WorkloadView, current: Object, status: Object) -> Object:
         desired = objects.workload_status(view, status)
@@ -198,7 +198,7 @@ class Writer:
         podsets = before = obj["spec"]["podSets"]
         with suppress(UndecodableError):  # ingest reports the error on the job
             podsets = before if job is None else job_kind(view.job.kind).podsets(job)
-        patch = difference({"podSets": before}, {"podSets": podsets})
+        patch = merge_patch({"podSets": before}, {"podSets": podsets})
         if patch and siblings.is_reserved(obj):
             obj = await self.calls.patch(f"{path}/status", pinned(siblings.unreserved(obj), obj))
         obj = await self.calls.patch(path, pinned({"spec": patch}, obj)) if patch else obj

@@ -10,11 +10,11 @@ from typing import Any
 from dispatcher.adapters.alike import alike
 from tidegate.contracts.observed.clusters import RemoteCopy
 from tidegate.errors import TidegateError
-from tidegate.jobs.job_metadata import is_elastic, named_workload
+from tidegate.jobs.job_metadata import is_elastic, prebuilt_workload_name
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.registry import SETS
 from tidegate.jobs.serving.members import GROUPS_MAX, parent_uid
-from tidegate.jobs.serving.observing import sent_name
+from tidegate.jobs.serving.observing import remote_workload_name
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.meta import ObjectMeta
@@ -166,7 +166,7 @@ def workloads_of(kind: JobKind[Any], job: Object) -> tuple[str, ...]:
         key = workload_of(job)
         return (key,) if key else ()
     meta = read(job["metadata"], ObjectMeta)
-    called = (sent_name(kind, meta, index) for index in range(_groups(kind, job)))
+    called = (remote_workload_name(kind, meta, index) for index in range(_groups(kind, job)))
     return tuple(f"{meta.namespace}/{name}" for name in called if name)
 
 
@@ -184,7 +184,7 @@ def stands_for(kind: JobKind[Any], remote: Object, job: ObjectRef, key: str) -> 
         return bool(notes.get(names.MANAGER_UID) == parent_uid(job))
     if is_elastic(notes):  # of whichever slice
         return bool(notes.get(names.MANAGER_UID, job.uid) == job.uid)
-    return named_workload(labels, notes) in ("", key.partition("/")[2])
+    return prebuilt_workload_name(labels, notes) in ("", key.partition("/")[2])
 
 
 def _groups(kind: JobKind[Any], job: Object) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dispatcher.adapters.jobs import remote_job
 from tidegate.jobs.kind import Object
 from tidegate.jobs.pods import pod
-from tidegate.jobs.pods.grouping import grouped
+from tidegate.jobs.pods.grouping import group_of
 from tidegate.jobs.pods.pod_roles import role
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
@@ -26,7 +26,7 @@ def sent(pods: Sequence[Pod]) -> set[str]:
     Raises:
         UndecodableError: the pods do not agree on their group.
     """
-    group = grouped(pods)
+    group = group_of(pods)
     return {member.metadata.name for member in (*group.members, *group.succeeded)}
 
 

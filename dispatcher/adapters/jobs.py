@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 from dispatcher.adapters.copies import copied_meta, is_several
 from dispatcher.adapters.slices import ungated
-from tidegate.jobs.batch.placing import uncontrolled
+from tidegate.jobs.batch.placing import without_controller_fields
 from tidegate.jobs.job_metadata import is_elastic
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.pods.pod import NAME as POD
 from tidegate.jobs.pods.pod import TERMINATION_TARGET
-from tidegate.jobs.templates.paths import difference, with_value
+from tidegate.jobs.templates.paths import merge_patch, with_value
 from tidegate.kinds import names
 from tidegate.model.multikueue import ADAPTERS
 
@@ -66,7 +66,7 @@ def _pod(copied: Object) -> Object:
 
 
 _MADE: dict[str, Callable[[Object], Object]] = {
-    "batch/job": uncontrolled,
+    "batch/job": without_controller_fields,
     "trainer.kubeflow.org/trainjob": _train_job,
     POD: _pod,
 }
@@ -134,7 +134,7 @@ EDITED = {
 
 
 def _patch(local: Object, status: Object) -> Object | None:
-    changed = difference(local.get("status") or {}, status)
+    changed = merge_patch(local.get("status") or {}, status)
     return {"status": changed} if changed else None
 
 
@@ -142,7 +142,7 @@ def _job_status(
     kind: JobKind[Any], local: Object, remote: Object
 ) -> Object | Literal["deferred"] | None:
     waits = local["spec"].get("suspend", False)
-    if waits and not (remote["spec"].get("suspend", False) or kind.ended(remote)):
+    if waits and not (remote["spec"].get("suspend", False) or kind.terminal_phase(remote)):
         return DEFERRED
     started = (local.get("status") or {}).get("startTime")
     if waits or started is None:

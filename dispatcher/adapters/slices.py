@@ -16,8 +16,8 @@ from dispatcher.adapters.copies import PRIORITY, compared, prebuilt_of
 from tidegate.jobs.batch.numbers import PODSET
 from tidegate.jobs.job_metadata import is_elastic
 from tidegate.jobs.kind import Object
-from tidegate.jobs.ray.cluster_pods import cluster_places
-from tidegate.jobs.templates.paths import Path, difference, found_at, with_value
+from tidegate.jobs.ray.cluster_pods import cluster_podsets
+from tidegate.jobs.templates.paths import Path, merge_patch, value_at, with_value
 from tidegate.kinds import names
 
 Counts: TypeAlias = Mapping[str, int]
@@ -90,8 +90,8 @@ def ungated(kind: str, copied: Object) -> Object:
 
 
 def _without_gate(copied: Object, path: Path) -> Object:
-    labels = found_at(copied, (*path, "metadata", "labels")) or {}
-    gates = found_at(copied, (*path, "spec", "schedulingGates")) or []
+    labels = value_at(copied, (*path, "metadata", "labels")) or {}
+    gates = value_at(copied, (*path, "spec", "schedulingGates")) or []
     if names.ELASTIC_POD in labels:
         others = {key: text for key, text in labels.items() if key != names.ELASTIC_POD}
         copied = with_value(copied, (*path, "metadata", "labels"), others)
@@ -112,7 +112,7 @@ def joining_patch(
     after = sized(kind, remote, local, counts)
     if after is remote:
         return None
-    spec = difference(remote["spec"], after["spec"])
+    spec = merge_patch(remote["spec"], after["spec"])
     notes = {} if prebuilt_of(remote) == workload else {names.PREBUILT_WORKLOAD: workload}
     if not spec and not notes:
         return None
@@ -137,7 +137,7 @@ def _cluster(job: Object, asks: Object, counts: Counts) -> Object:
     owner_groups = {
         group["groupName"]: group for group in asks["spec"].get("workerGroupSpecs") or ()
     }
-    places = {place.name: place.count for place in cluster_places(asks, ("spec",), elastic=True)}
+    places = {place.name: place.count for place in cluster_podsets(asks, ("spec",), elastic=True)}
     groups = [
         _group(group, owner_groups.get(group["groupName"], group), places, counts)
         for group in job["spec"].get("workerGroupSpecs") or ()

@@ -68,7 +68,7 @@ async def _pods(home: KubernetesApi, job: ObjectRef, selected: str = "") -> list
         page = await calls.read(home, pod.KIND.path(job.namespace), query)
         items: list[Object] = [] if page is None else page.get("items") or []
         typed = ({"apiVersion": "v1", "kind": "Pod", **member} for member in items)
-        if pods := [each for each in typed if pod_group.KIND.members.belongs(job, each)]:
+        if pods := [each for each in typed if pod_group.KIND.members.is_member(job, each)]:
             return pods
     return []
 

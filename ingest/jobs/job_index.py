@@ -26,7 +26,7 @@ from ingest.jobs.scope import Asking, Lineage, Scope, called, is_kept, job_is_on
 from ingest.pods.referred import Claims, Named, Referred
 from tidegate.contracts.observations import JobObserved
 from tidegate.jobs import workload
-from tidegate.jobs.job_metadata import astray, identified
+from tidegate.jobs.job_metadata import stray_job, unmanaged_job
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.workload import Workload
@@ -62,7 +62,7 @@ class JobIndex:
         A group of pods is called by the key of its Workload, which has its name.
         """
         meta = wl.metadata
-        if workload.is_of_group(meta):
+        if workload.is_of_pod_group(meta):
             return f"{meta.namespace}/{meta.name}"
         owner = meta.controller()
         if owner is None:
@@ -79,7 +79,7 @@ class JobIndex:
 
     def asks(self, kind: JobKind[Any], meta: ObjectMeta) -> bool:
         """Return whether an object has a queue name, in any namespace and with any owner."""
-        return self._scope.asks(meta) and kind.asks(meta)
+        return self._scope.asks(meta) and kind.may_manage(meta)
 
     def covers(self, namespace: str) -> bool:
         """Return whether a namespace's jobs are managed."""
@@ -111,7 +111,7 @@ class JobIndex:
         """Remember a job that asks to be managed; yield it, and what it owns if that changes."""
         meta: ObjectMeta = obj.metadata
         self._jobs.pop(meta.uid, None)
-        asks = self.asks(kind, meta) and not kind.skips(obj)
+        asks = self.asks(kind, meta) and not kind.is_skipped(obj)
         waits = True  # if it is unreadable
         try:
             job = self._asking(kind, obj) if asks else self._owned(kind, obj)
@@ -122,7 +122,7 @@ class JobIndex:
             self._jobs[meta.uid] = job
             yield from self._retold([meta.uid])
         else:
-            yield kind.resource, identified(kind, meta)
+            yield kind.resource, unmanaged_job(kind, meta)
             yield from self._released(self._prebuilt.claim(meta.uid, None))
         yield from self._below(below)
 
@@ -142,15 +142,15 @@ class JobIndex:
         asks = self.asks(kind, meta) and self.covers(meta.namespace)
         if not asks or self._lineage.is_child(kind, meta):
             return None
-        return astray(kind, meta, obj, "Unreadable", why)
+        return stray_job(kind, meta, obj, "Unreadable", why)
 
     def _owned(self, kind: JobKind[Any], obj: Any) -> Asking | None:  # noqa: ANN401 - as above
         """Return an object that does not ask, but may be the child of one that does."""
         meta: ObjectMeta = obj.metadata
-        if not kind.owns or not self._lineage.owner(meta):
+        if not kind.owns_jobs or not self._lineage.owner(meta):
             return None
         state = kind.status_of(meta, msgspec.to_builtins(obj))
-        alone = msgspec.structs.replace(identified(kind, meta), state=state)
+        alone = msgspec.structs.replace(unmanaged_job(kind, meta), state=state)
         return Asking(kind=kind, meta=meta, alone=alone, asks=False)
 
     def _asking(self, kind: JobKind[Any], obj: Any) -> Asking:  # noqa: ANN401 - as above
@@ -293,7 +293,7 @@ class JobIndex:
 
     def _beside(self, job: Asking) -> JobObserved:
         """Return the observation of a job without a workload: its owner may be pending."""
-        observation = identified(job.kind, job.meta)
+        observation = unmanaged_job(job.kind, job.meta)
         why = self._lineage.astray(job.kind, job.meta, asks=job.asks)
         if why is None or not self.covers(job.meta.namespace):
             return observation

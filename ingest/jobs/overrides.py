@@ -12,14 +12,14 @@ from collections.abc import Collection
 import msgspec
 
 from tidegate.contracts.observations import CheckSeen, JobObserved
-from tidegate.jobs.gates import gated_by
+from tidegate.jobs.gates import gate_names
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.workload_fields import (
-    boost,
     closed_gates,
-    holds_quota_of_another,
+    has_quota_elsewhere,
     is_active,
-    places_of_another,
+    priority_boost,
+    topology_elsewhere,
     variant_of,
 )
 from tidegate.kinds import names
@@ -61,10 +61,10 @@ def overrides_of(workload: Workload) -> Overrides:
     return Overrides(
         workload=workload.metadata.uid,
         active=is_active(workload),
-        held_quota=holds_quota_of_another(workload),
-        held_places=places_of_another(workload),
-        priority_boost=boost(workload),
-        gates=gated_by(annotations),
+        held_quota=has_quota_elsewhere(workload),
+        held_places=topology_elsewhere(workload),
+        priority_boost=priority_boost(workload),
+        gates=gate_names(annotations),
         preemption_gates=closed_gates(workload),
         checks=check_states(workload),
         checks_since=checks_since(workload),

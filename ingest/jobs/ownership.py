@@ -172,7 +172,7 @@ class Prebuilt:
 
     def claim(self, uid: str, job: JobObserved | None) -> str:
         """Note which Workload a job names, None: none; return which it named until now."""
-        key = prebuilt.key_of(job) if job is not None and job.prebuilt else ""
+        key = prebuilt.prebuilt_key(job) if job is not None and job.prebuilt else ""
         before = self._named.pop(uid, "")
         if key:
             self._named[uid] = key
@@ -224,25 +224,25 @@ class Prebuilt:
     def joined(self, job: JobObserved) -> JobObserved:
         """Return a job that names a Workload as that asks for it, or waiting for it."""
         if not self.listed:
-            return prebuilt.unclear(job)
-        key = prebuilt.key_of(job)
+            return prebuilt.awaiting_observation(job)
+        key = prebuilt.prebuilt_key(job)
         entry = self._made.get(key)
         if entry is None:
-            return prebuilt.waiting(job)
+            return prebuilt.awaiting_workload(job)
         first = next(iter(self._claims.get(key, ())), "")
         is_its = object_uid(job.uid) == entry.owner if entry.owner else job.uid == first
         if not is_its or (job.elastic and not entry.seen.elastic):
-            return prebuilt.waiting(job)
-        return prebuilt.joined(job, entry.seen)
+            return prebuilt.awaiting_workload(job)
+        return prebuilt.merged_with_workload(job, entry.seen)
 
 
 def _is_projected(wl: Workload) -> bool:
     """Return whether a Workload has the name derived from its owner, or belongs to a pod group."""
     meta = wl.metadata
-    made_of_slices = meta.annotations.get(names.ELASTIC_JOB) == "true" and not workload.is_copy(
-        meta
-    )
-    if workload.is_of_group(meta) or made_of_slices:
+    made_of_slices = meta.annotations.get(
+        names.ELASTIC_JOB
+    ) == "true" and not workload.is_multikueue_copy(meta)
+    if workload.is_of_pod_group(meta) or made_of_slices:
         return True
     owner = meta.controller()
     if owner is None:

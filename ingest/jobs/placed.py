@@ -20,7 +20,7 @@ from tidegate.bus.ports import BodyWriter
 from tidegate.contracts.observations import JobObserved
 from tidegate.contracts.observed.clusters import STATUS_BYTES_MAX, CopySeen
 from tidegate.errors import NotSupportedError, TidegateError, UndecodableError
-from tidegate.jobs.job_metadata import astray, identified
+from tidegate.jobs.job_metadata import stray_job, unmanaged_job
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.placed.body import body_of, status_text
 from tidegate.kinds import names
@@ -70,14 +70,14 @@ class PlacedJobs:
     def _take(self, kind: JobKind[Any], meta: ObjectMeta, obj: Object, *, listed: bool) -> None:
         if is_copy(meta):
             self._statuses[meta.uid] = status_text(obj, STATUS_BYTES_MAX)
-        elif kind.managed_by is not None and kind.managed_by.other(obj) == names.PLACED:
+        elif kind.managed_by is not None and kind.managed_by.other_controller(obj) == names.PLACED:
             if kind.name not in PLACEABLE:
                 raise NotSupportedError(
                     f"A job of the kind {kind.name} cannot run in another cluster: remove "
                     f"managedBy {names.PLACED}."
                 )
             body = body_of(kind, obj)
-            if kind.ended(obj):
+            if kind.terminal_phase(obj):
                 self._bodies[meta.uid] = _Body(self.stored.release(meta.uid, body))
                 return
             state = kind.status_of(meta, obj)
@@ -145,12 +145,12 @@ def is_copy(meta: ObjectMeta) -> bool:
 def _standing(kind: JobKind[Any], obj: Any) -> JobObserved:  # noqa: ANN401 - of the kind's own type
     """Return how an object stands that is no workload itself, even if it cannot be read."""
     meta: ObjectMeta = obj.metadata
-    identity = identified(kind, meta)
+    identity = unmanaged_job(kind, meta)
     try:
         whole = kind.observe(obj)
     except TidegateError as error:
         plain: Object = msgspec.to_builtins(obj)
-        observation = astray(kind, meta, plain, "Unreadable", str(error))
+        observation = stray_job(kind, meta, plain, "Unreadable", str(error))
         return (
             observation if observation.stray else msgspec.structs.replace(observation, message="")
         )

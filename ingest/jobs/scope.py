@@ -125,9 +125,9 @@ class Lineage:
     ) -> Iterator[str]:
         """Remember an object; yield the uids of those below it if that may change for them."""
         owner = self.owner(meta)
-        if owner and (kind.owns or asks):
+        if owner and (kind.owns_jobs or asks):
             self._children.setdefault(owner, {})[meta.uid] = None
-        if not kind.owns:
+        if not kind.owns_jobs:
             return
         ancestor = Ancestor(resource=kind.resource, owner=owner, asks=asks, waits=asks and waits)
         if self._seen.get(meta.uid) != ancestor:

@@ -12,7 +12,7 @@ from ingest.jobs.ownership import ResourceObservation
 from ingest.pods.referred import Described, waiting
 from ingest.watched import Watched
 from tidegate.errors import TidegateError
-from tidegate.jobs.job_status import Loose
+from tidegate.jobs.job_status import UntypedObject
 from tidegate.jobs.kind import JobKind
 
 
@@ -55,7 +55,7 @@ def both(described: Watched | None, job: Watched) -> Watched:
 
 
 def _republished(
-    index: JobIndex, jobs: Iterable[tuple[JobKind[Any], Loose]]
+    index: JobIndex, jobs: Iterable[tuple[JobKind[Any], UntypedObject]]
 ) -> Iterator[ResourceObservation]:
     """Yield jobs as what they refer to describes them now; one that is unreadable so waits."""
     for kind, obj in jobs:

@@ -22,8 +22,8 @@ from ingest.pods.leaving import LEFT, must_not_run
 from tidegate.contracts.observations import JobObserved, ObjectGone, Observed
 from tidegate.errors import TidegateError, UndecodableError
 from tidegate.jobs.pods import pod_group, pod_state
-from tidegate.jobs.pods.group_state import unreadable
-from tidegate.jobs.pods.grouping import group_name, named_by
+from tidegate.jobs.pods.group_state import unreadable_group
+from tidegate.jobs.pods.grouping import group_name, group_naming
 from tidegate.kinds.decode import said
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Pod
@@ -78,7 +78,7 @@ class PodGroups:
 
     def _names_another(self, member: Pod, key: Key) -> bool:
         before = self._pods[key][member.metadata.uid].metadata
-        return named_by(before) != named_by(member.metadata)
+        return group_naming(before) != group_naming(member.metadata)
 
     def forget(self, uid: str, version: int) -> Iterator[ResourceObservation]:
         """Forget a deleted pod; yield its group's removal with the last one."""
@@ -153,7 +153,7 @@ class PodGroups:
             return
         resource, named = pod_group.KIND.resource, is_name(key[1])
         if named:
-            group = unreadable(pod_group.KIND, key, pods, version, why)
+            group = unreadable_group(pod_group.KIND, key, pods, version, why)
             yield from self._replaced(key, group)
             yield resource, refused(resource, group, why, group)
         for member in pods:

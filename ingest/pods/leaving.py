@@ -9,7 +9,7 @@ import msgspec
 
 from ingest.definitions import refused
 from ingest.jobs.ownership import ResourceObservation
-from tidegate.jobs.job_metadata import astray
+from tidegate.jobs.job_metadata import stray_job
 from tidegate.jobs.pods import pod
 from tidegate.kinds.pods import Pod
 
@@ -19,5 +19,5 @@ LEFT = "The pod runs, and its labels and owner do not name its job any more."
 def must_not_run(member: Pod, why: str = LEFT) -> ResourceObservation:
     """Return the observation of a pod that is to be stopped by itself."""
     obj = msgspec.to_builtins(member)
-    observation = astray(pod.KIND, member.metadata, obj, "Unreadable", why)
+    observation = stray_job(pod.KIND, member.metadata, obj, "Unreadable", why)
     return pod.KIND.resource, refused(pod.KIND.resource, observation, why, observation)

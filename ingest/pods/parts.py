@@ -24,7 +24,7 @@ def key_of(kind: str, meta: ObjectMeta) -> Key:
 def part_of(sets: Mapping[str, ServingSet], meta: ObjectMeta) -> Part | None:
     """Return the job of a pod, of one of these kinds; None: it is of none."""
     for name, serving in sets.items():
-        member = serving.layout.member(meta)
+        member = serving.layout.membership(meta)
         if member is not None:
             return (name, meta.namespace, member.parent, member.uid), member.index
     return None

@@ -19,8 +19,8 @@ import msgspec
 
 from tidegate.contracts.observations import JobObserved
 from tidegate.core.queueing.admissibility import UNMAPPED
-from tidegate.jobs.job_metadata import asked, is_elastic
-from tidegate.jobs.job_status import Loose
+from tidegate.jobs.job_metadata import is_elastic, managed_job
+from tidegate.jobs.job_status import UntypedObject
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.seen import DeviceRequest, ResourceClaimTemplate
@@ -47,11 +47,13 @@ class Referred:
         self._objects = dict[str, Object]()
         self._uids = dict[str, str]()  # of the objects
         self._paths = dict[str, tuple[str, str]]()  # by uid: collection and path
-        self._jobs = dict[str, tuple[JobKind[Any], Loose]]()  # by uid
+        self._jobs = dict[str, tuple[JobKind[Any], UntypedObject]]()  # by uid
         self._refers = dict[str, tuple[str, ...]]()  # by a job's uid: paths
         self._by_path = defaultdict[str, dict[str, None]](dict)  # uids of jobs
 
-    def take(self, collection: str, obj: Described | Loose) -> Iterator[tuple[JobKind[Any], Loose]]:
+    def take(
+        self, collection: str, obj: Described | UntypedObject
+    ) -> Iterator[tuple[JobKind[Any], UntypedObject]]:
         """Remember an object; yield the jobs that refer to it."""
         path = _path(collection, obj.metadata)
         self._paths[obj.metadata.uid], self._uids[path] = (collection, path), obj.metadata.uid
@@ -60,7 +62,7 @@ class Referred:
         if before != self._objects[path]:
             yield from self._referring(path)
 
-    def forget(self, uid: str) -> Iterator[tuple[JobKind[Any], Loose]]:
+    def forget(self, uid: str) -> Iterator[tuple[JobKind[Any], UntypedObject]]:
         """Forget an object that is gone; yield the jobs that refer to it."""
         _, path = self._paths.pop(uid, ("", ""))
         if self._uids.get(path) != uid:  # another has its name
@@ -70,7 +72,7 @@ class Referred:
 
     def listed(
         self, collection: str, present: Collection[str]
-    ) -> Iterator[tuple[JobKind[Any], Loose]]:
+    ) -> Iterator[tuple[JobKind[Any], UntypedObject]]:
         """Forget the objects that a list no longer has; yield the jobs that refer to one."""
         uids = [uid for uid, (where, _) in self._paths.items() if where == collection]
         for uid in uids:
@@ -79,17 +81,17 @@ class Referred:
 
     def observe(self, kind: JobKind[Any], obj: Any) -> JobObserved:  # noqa: ANN401 - of the kind's own type
         """Observe a job with the objects that it refers to; errors as in ``JobKind.observe``."""
-        if not isinstance(obj, Loose) or not kind.referred:
+        if not isinstance(obj, UntypedObject) or not kind.referred_plurals:
             observed: JobObserved = kind.observe(obj)
             return observed
         uid = obj.metadata.uid
         self.leave(uid)
-        paths = kind.refers(obj.plain())
+        paths = kind.referred_paths(obj.as_json())
         self._jobs[uid], self._refers[uid] = (kind, obj), paths
         for path in paths:
             self._by_path[path][uid] = None
         present = [path for path in paths if path in self._objects]
-        if kind.needs_referred and len(present) < len(paths):
+        if kind.waits_for_referred and len(present) < len(paths):
             return waiting(kind, obj)
         beside = tuple(self._objects[path] for path in present)
         return kind.observe(msgspec.structs.replace(obj, beside=beside))
@@ -103,17 +105,17 @@ class Referred:
             if not self._by_path[path]:
                 del self._by_path[path]
 
-    def _referring(self, path: str) -> Iterator[tuple[JobKind[Any], Loose]]:
+    def _referring(self, path: str) -> Iterator[tuple[JobKind[Any], UntypedObject]]:
         for uid in list(self._by_path.get(path, ())):
             if uid in self._jobs:  # it may have been deleted since the one before
                 yield self._jobs[uid]
 
 
-def waiting(kind: JobKind[Any], obj: Loose) -> JobObserved:
+def waiting(kind: JobKind[Any], obj: UntypedObject) -> JobObserved:
     """Return a job behind a gate for each object that it refers to, so that it is known of."""
-    alone = asked(kind, obj.metadata)
-    gates = tuple("/".join(path.split("/")[-2:]) for path in kind.refers(obj.plain()))
-    state = kind.status_of(obj.metadata, obj.plain())
+    alone = managed_job(kind, obj.metadata)
+    gates = tuple("/".join(path.split("/")[-2:]) for path in kind.referred_paths(obj.as_json()))
+    state = kind.status_of(obj.metadata, obj.as_json())
     return msgspec.structs.replace(
         alone,
         gates=(*alone.gates, *gates),

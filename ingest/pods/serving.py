@@ -19,16 +19,16 @@ from ingest.pods.leaving import must_not_run
 from ingest.pods.parts import Key, Part, key_of, part_of
 from tidegate.contracts.observations import ObjectGone
 from tidegate.errors import TidegateError
-from tidegate.jobs.job_metadata import identified
-from tidegate.jobs.job_status import Loose
+from tidegate.jobs.job_metadata import unmanaged_job
+from tidegate.jobs.job_status import UntypedObject
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.pods import pod_state
-from tidegate.jobs.pods.pod import is_marked
+from tidegate.jobs.pods.pod import is_gated_for_queue
 from tidegate.jobs.registry import SETS
 from tidegate.jobs.serving import ordering
 from tidegate.jobs.serving.kinds import ServingSet
 from tidegate.jobs.serving.members import GROUPS_MAX, job_name, job_uid
-from tidegate.jobs.serving.observing import Standing, observe_set
+from tidegate.jobs.serving.observing import ObservedPods, observe_serving_job
 from tidegate.jobs.templates.paths import number_at
 from tidegate.kinds.pods import Pod
 from tidegate.service.logs import get_log
@@ -42,7 +42,7 @@ class ServingSets:
     def __init__(self, kinds: Sequence[JobKind[Any]], index: JobIndex) -> None:
         self._sets = {kind.name: SETS[kind.name] for kind in kinds if kind.name in SETS}
         self._index = index
-        self._objects = dict[Key, Loose]()
+        self._objects = dict[Key, UntypedObject]()
         self._keys = dict[str, Key]()  # by an object's uid
         self._gone = set[Key]()  # deleted, and its pods are still there
         self._pods = dict[Key, dict[int | None, dict[str, Pod]]]()  # by their job and their uid
@@ -85,8 +85,8 @@ class ServingSets:
 
     def _names_another(self, pod: Pod) -> bool:
         key, index = part = self._of[pod.metadata.uid]
-        was_marked = is_marked(self._pods[key][index][pod.metadata.uid].metadata)
-        unmarked = was_marked and not is_marked(pod.metadata)
+        was_marked = is_gated_for_queue(self._pods[key][index][pod.metadata.uid].metadata)
+        unmarked = was_marked and not is_gated_for_queue(pod.metadata)
         return unmarked or part_of(self._sets, pod.metadata) != part
 
     def see(self, version: int) -> None:
@@ -121,7 +121,7 @@ class ServingSets:
         for key in list(self._objects):
             yield from self._safely(key, version)
 
-    def observe(self, kind: JobKind[Any], obj: Loose) -> Iterator[ResourceObservation]:
+    def observe(self, kind: JobKind[Any], obj: UntypedObject) -> Iterator[ResourceObservation]:
         """Remember an object, and yield its jobs.
 
         Raises:
@@ -168,7 +168,7 @@ class ServingSets:
         """Return the jobs that an object will be published as, once its pods are listed."""
         layout = self._sets[key[0]].layout
         try:
-            replicas = min(layout.replicas(self._objects[key].plain()), GROUPS_MAX)
+            replicas = min(layout.replicas(self._objects[key].as_json()), GROUPS_MAX)
         except TidegateError:
             return ()
         return range(replicas if layout.grouped and not self._listed else 0)
@@ -198,7 +198,7 @@ class ServingSets:
         kind, obj = self._sets[key[0]], self._objects[key]
         if not self._index.asks(kind.row, obj.metadata):
             yield from self._dropped(key, version, list(self._published.get(key, ())))
-            yield kind.row.resource, identified(kind.row, obj.metadata)
+            yield kind.row.resource, unmanaged_job(kind.row, obj.metadata)
             return
         if not self._listed:  # half its pods look like one that lost some
             return
@@ -224,21 +224,21 @@ class ServingSets:
             return dict.fromkeys(sorted(present, key=lambda index: index or 0))
         if not kind.layout.grouped:
             return {None: None}
-        replicas = min(kind.layout.replicas(self._objects[key].plain()), GROUPS_MAX)
+        replicas = min(kind.layout.replicas(self._objects[key].as_json()), GROUPS_MAX)
         more = sorted(index for index in present if index is not None and index >= replicas)
         return dict.fromkeys([*range(replicas), *more])
 
-    def _job(self, kind: ServingSet, obj: Loose, part: Part, version: int) -> Asking:
+    def _job(self, kind: ServingSet, obj: UntypedObject, part: Part, version: int) -> Asking:
         key, index = part
         pods = tuple(self._pods_of(part))
         self._newest[part] = self._version(part, version)
-        standing = Standing(
+        standing = ObservedPods(
             pods=pods,
             version=self._newest[part],
-            certain=self._is_certain(part, obj, pods),
-            going=key in self._gone,
+            is_certain=self._is_certain(part, obj, pods),
+            is_deleted=key in self._gone,
         )
-        observation = observe_set(kind.row, kind.layout, obj, index, standing)
+        observation = observe_serving_job(kind.row, kind.layout, obj, index, standing)
         meta = msgspec.structs.replace(
             obj.metadata,
             name=job_name(obj.metadata.name, index),
@@ -258,13 +258,13 @@ class ServingSets:
         newest = max((pod.metadata.version for pod in pods), default=0)
         return max(version, self._objects[key].metadata.version, newest, *newest_read)
 
-    def _is_certain(self, part: Part, obj: Loose, pods: Sequence[Pod]) -> bool:
+    def _is_certain(self, part: Part, obj: UntypedObject, pods: Sequence[Pod]) -> bool:
         """Return whether all pods are known as they were when the newest decision was written."""
         decision = ordering.decision(obj.metadata.annotations, part[1])
         before = self._marked.get(part)
         if before is None or before[0] != decision:
             self._marked[part] = before = decision, obj.metadata.version
-        none = not pods and not number_at(obj.plain(), ("status", "replicas"))
+        none = not pods and not number_at(obj.as_json(), ("status", "replicas"))
         certain = not decision or none or self._seen >= before[1]
         (self._uncertain.discard if certain else self._uncertain.add)(part)
         return certain

@@ -17,7 +17,7 @@ from migrations.columns import (
     optional_numbers,
     texts,
 )
-from store.partitions.making import FUNCTION, SIGNATURE, definition
+from store.partitions.making import FUNCTION, SIGNATURE, function_definition
 
 revision = "0001"
 down_revision = None
@@ -102,7 +102,7 @@ def _make_events() -> None:
     )
     if is_postgresql():
         schema = op.get_bind().scalar(sa.text("SELECT quote_ident(current_schema())"))
-        op.execute(definition(str(schema)))
+        op.execute(function_definition(str(schema)))
         op.execute(f"REVOKE ALL ON FUNCTION {SIGNATURE} FROM PUBLIC")
 
 

@@ -24,10 +24,10 @@ from store.reading.database import (
     POSTGRES_READS,
     POSTGRES_SETTINGS,
     SQLITE_PRAGMAS,
-    cache_of,
+    cache_pragma,
     refuse_unreadable,
 )
-from store.statements.selecting import Select, unanswered
+from store.statements.selecting import Select, unreachable_message
 from tidegate.errors import CommitUnknownError, LedgerUnreachableError
 from tidegate.urls import shown as without_secrets
 
@@ -129,7 +129,7 @@ def _open_memory() -> Engine:
 
 def _open_file(url: URL, *, read_only: bool, cache_kib: int) -> Engine:
     writes = () if read_only else _SQLITE_WRITES
-    pragmas = (*SQLITE_PRAGMAS, cache_of(cache_kib), *writes)
+    pragmas = (*SQLITE_PRAGMAS, cache_pragma(cache_kib), *writes)
     path = _path(url)
     if read_only:
         if not path.is_file():
@@ -203,7 +203,7 @@ def transaction(engine: Engine, *, begin_at_once: bool = False) -> Generator[Con
         CommitUnknownError: the commit was sent and not answered: it may have happened.
         LedgerUnreachableError: the database failed before that: nothing was written.
     """
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         connection.execution_options(begin_at_once=begin_at_once)
         yield connection
         try:
@@ -216,7 +216,7 @@ def transaction(engine: Engine, *, begin_at_once: bool = False) -> Generator[Con
 
 
 @contextmanager
-def reading(engine: Engine) -> Generator[Connection]:
+def read_transaction(engine: Engine) -> Generator[Connection]:
     """Lend a connection whose transaction is rolled back at the end.
 
     Raises:
@@ -228,7 +228,9 @@ def reading(engine: Engine) -> Generator[Connection]:
     except IntegrityError:
         raise  # a promise of ours was broken, or a race lost: the caller knows which
     except (DBAPIError, PoolTimeoutError) as error:
-        raise LedgerUnreachableError(unanswered(shown(engine), _cause(error))) from error
+        raise LedgerUnreachableError(
+            unreachable_message(shown(engine), _original_error(error))
+        ) from error
 
 
 @contextmanager
@@ -238,21 +240,21 @@ def selecting(engine: Engine) -> Generator[Select]:
     Raises:
         LedgerUnreachableError: the database does not answer, or is not a ledger of ours.
     """
-    with reading(engine) as connection:
-        yield through(connection)
+    with read_transaction(engine) as connection:
+        yield select_through(connection)
 
 
-def records(engine: Engine, sql: str) -> list[dict[str, Any]]:
+def select_records(engine: Engine, sql: str) -> list[dict[str, Any]]:
     """Return the rows of a statement by the names of its columns.
 
     Raises:
         LedgerUnreachableError: the database does not answer.
     """
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         return [dict(row) for row in connection.execute(_text(sql)).mappings()]
 
 
-def through(connection: Connection) -> Select:
+def select_through(connection: Connection) -> Select:
     """Return how to select through a connection, within its transaction."""
 
     def select(sql: str, /, **values: object) -> list[Any]:
@@ -266,5 +268,5 @@ def _text(sql: str) -> TextClause:
     return text(sql)
 
 
-def _cause(error: DBAPIError | PoolTimeoutError) -> BaseException | None:
+def _original_error(error: DBAPIError | PoolTimeoutError) -> BaseException | None:
     return error.orig if isinstance(error, DBAPIError) else error

@@ -39,34 +39,36 @@ def grant(ledger: str, *, writer: str = "", reader: str = "") -> None:
             raise NotSupportedError("Only PostgreSQL has roles to give rights to.")
         with transaction(engine, begin_at_once=True) as conn:
             if writer:
-                _to_writer(conn, writer)
+                _grant_to_writer(conn, writer)
             if reader:
-                _to_reader(conn, reader)
+                _grant_to_reader(conn, reader)
     finally:
         engine.dispose()
 
 
-def _to_writer(conn: Connection, role: str) -> None:
-    for table in _tables(conn):
-        _do(conn, f"REVOKE ALL ON {{}} FROM {_quoted(conn, role)}", table)
-        _do(conn, f"GRANT {RIGHTS.get(table, ALL)} ON {{}} TO {_quoted(conn, role)}", table)
+def _grant_to_writer(conn: Connection, role: str) -> None:
+    for table in _grantable_tables(conn):
+        _execute_for_role(conn, f"REVOKE ALL ON {{}} FROM {_quoted_name(conn, role)}", table)
+        _execute_for_role(
+            conn, f"GRANT {RIGHTS.get(table, ALL)} ON {{}} TO {_quoted_name(conn, role)}", table
+        )
 
-    conn.execute(text(f"GRANT EXECUTE ON FUNCTION {SIGNATURE} TO {_quoted(conn, role)}"))
+    conn.execute(text(f"GRANT EXECUTE ON FUNCTION {SIGNATURE} TO {_quoted_name(conn, role)}"))
 
 
-def _tables(conn: Connection) -> list[str]:
+def _grantable_tables(conn: Connection) -> list[str]:
     """Return the tables but for partitions: rights on the whole are asked, and none on these."""
     return [name for name in inspect(conn).get_table_names() if not is_partition(name)]
 
 
-def _to_reader(conn: Connection, role: str) -> None:
-    for name in (*_tables(conn), *inspect(conn).get_view_names()):
-        _do(conn, f"GRANT SELECT ON {{}} TO {_quoted(conn, role)}", name)
+def _grant_to_reader(conn: Connection, role: str) -> None:
+    for name in (*_grantable_tables(conn), *inspect(conn).get_view_names()):
+        _execute_for_role(conn, f"GRANT SELECT ON {{}} TO {_quoted_name(conn, role)}", name)
 
 
-def _do(conn: Connection, statement: str, name: str) -> None:
-    conn.execute(text(statement.format(_quoted(conn, name))))
+def _execute_for_role(conn: Connection, statement: str, name: str) -> None:
+    conn.execute(text(statement.format(_quoted_name(conn, name))))
 
 
-def _quoted(conn: Connection, name: str) -> str:
+def _quoted_name(conn: Connection, name: str) -> str:
     return conn.dialect.identifier_preparer.quote(name)

@@ -44,7 +44,7 @@ _PARTLY = {ledger_event.name: "partition, seq, at_us", ledger_writer.name: "part
 _EVERYBODY, _ONLY = "tidegate_everybody", "tidegate_only_"
 
 
-def confine(ledger: str, tenants: Mapping[str, Iterable[str]]) -> None:
+def apply_tenant_policies(ledger: str, tenants: Mapping[str, Iterable[str]]) -> None:
     """Let each role see the rows of its namespaces alone; a former tenant loses all.
 
     A role that does not exist is made, without login. A login is given one such role: two of them
@@ -60,19 +60,19 @@ def confine(ledger: str, tenants: Mapping[str, Iterable[str]]) -> None:
         if engine.dialect.name != "postgresql":
             raise NotSupportedError("Only PostgreSQL has roles to give rights to.")
         with transaction(engine) as conn:
-            _demand_version(conn)
-            for role in sorted(_confined(conn) - tenants.keys()):
+            _require_row_policies(conn)
+            for role in sorted(_confined_roles(conn) - tenants.keys()):
                 _revoke(conn, role)
-            _open_to_everybody(conn)
+            _add_open_policies(conn)
             for role, namespaces in sorted(tenants.items()):
-                _admit(conn, role)
+                _create_role(conn, role)
                 _revoke(conn, role)
                 _grant(conn, role, sorted(namespaces))
     finally:
         engine.dispose()
 
 
-def _demand_version(conn: Connection) -> None:
+def _require_row_policies(conn: Connection) -> None:
     version = conn.scalar(text("SELECT current_setting('server_version_num')::int")) or 0
     if version < VERSION_MIN:
         raise NotSupportedError(
@@ -81,23 +81,23 @@ def _demand_version(conn: Connection) -> None:
         )
 
 
-def _confined(conn: Connection) -> set[str]:
+def _confined_roles(conn: Connection) -> set[str]:
     """Return the roles that policies of ours confine now."""
     query = "SELECT unnest(roles)::text FROM pg_policies WHERE starts_with(policyname, :name)"
     return set(conn.scalars(text(query), {"name": _ONLY}))
 
 
-def _open_to_everybody(conn: Connection) -> None:
+def _add_open_policies(conn: Connection) -> None:
     """Enable policies where none confines roles other than tenants."""
     for table in _COLUMNS:
-        _run(conn, f"DROP POLICY IF EXISTS {_EVERYBODY} ON {table}")
-        _run(conn, f"CREATE POLICY {_EVERYBODY} ON {table} USING (true) WITH CHECK (true)")
-        _run(conn, f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
+        _execute(conn, f"DROP POLICY IF EXISTS {_EVERYBODY} ON {table}")
+        _execute(conn, f"CREATE POLICY {_EVERYBODY} ON {table} USING (true) WITH CHECK (true)")
+        _execute(conn, f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
     for view in TEXTS:
-        _run(conn, f"ALTER VIEW {view} SET (security_invoker = true)")
+        _execute(conn, f"ALTER VIEW {view} SET (security_invoker = true)")
 
 
-def _admit(conn: Connection, role: str) -> None:
+def _create_role(conn: Connection, role: str) -> None:
     """Make a role if there is none, and let it into the schema.
 
     Raises:
@@ -105,23 +105,23 @@ def _admit(conn: Connection, role: str) -> None:
         command.
     """
     to = _quoted(conn, role)
-    if not _asked(conn, "SELECT true FROM pg_roles WHERE rolname = :role", role):
+    if not _has_row(conn, "SELECT true FROM pg_roles WHERE rolname = :role", role):
         may = "SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user"
-        if not _asked(conn, may):
+        if not _has_row(conn, may):
             raise NotSupportedError(f"There is no role {to}. As a superuser: CREATE ROLE {to}.")
-        _run(conn, f"CREATE ROLE {to} NOLOGIN")
+        _execute(conn, f"CREATE ROLE {to} NOLOGIN")
     schema = conn.scalar(text("SELECT quote_ident(current_schema())"))
     enters = "SELECT has_schema_privilege(:role, current_schema(), 'USAGE')"
-    if not _asked(conn, enters, role):
-        _run(conn, f"GRANT USAGE ON SCHEMA {schema} TO {to}")
-        if not _asked(conn, enters, role):
+    if not _has_row(conn, enters, role):
+        _execute(conn, f"GRANT USAGE ON SCHEMA {schema} TO {to}")
+        if not _has_row(conn, enters, role):
             raise NotSupportedError(
                 f"As a superuser: GRANT USAGE ON SCHEMA {schema} TO {to}; the owner of the tables"
                 " may not pass that on."
             )
 
 
-def _asked(conn: Connection, question: str, role: str = "") -> bool:
+def _has_row(conn: Connection, question: str, role: str = "") -> bool:
     return bool(conn.scalar(text(question), {"role": role} if ":role" in question else {}))
 
 
@@ -129,9 +129,9 @@ def _revoke(conn: Connection, role: str) -> None:
     """Take every right and policy from a role."""
     inspector = inspect(conn)
     for name in (*inspector.get_table_names(), *inspector.get_view_names()):
-        _run(conn, f"REVOKE ALL ON {name} FROM {_quoted(conn, role)}")
+        _execute(conn, f"REVOKE ALL ON {name} FROM {_quoted(conn, role)}")
     for table in _COLUMNS:
-        _run(conn, f"DROP POLICY IF EXISTS {_policy(role)} ON {table}")
+        _execute(conn, f"DROP POLICY IF EXISTS {_policy_name(role)} ON {table}")
 
 
 def _grant(conn: Connection, role: str, namespaces: Iterable[str]) -> None:
@@ -139,17 +139,18 @@ def _grant(conn: Connection, role: str, namespaces: Iterable[str]) -> None:
     listed = ", ".join(map(_literal, namespaces))
     for table, namespace in _COLUMNS.items():
         readable = f"coalesce(({namespace}) = ANY (ARRAY[{listed}]::text[]), true)"
-        _run(
+        _execute(
             conn,
-            f"CREATE POLICY {_policy(role)} ON {table} AS RESTRICTIVE TO {to} USING ({readable})",
+            f"CREATE POLICY {_policy_name(role)} ON {table} AS RESTRICTIVE TO {to} "
+            f"USING ({readable})",
         )
     for name in (*_COLUMNS, *_SHARED, *(TEXTS.keys() - SUMS), *_OF_ITSELF):
-        _run(conn, f"GRANT SELECT ON {name} TO {to}")
+        _execute(conn, f"GRANT SELECT ON {name} TO {to}")
     for table, columns in _PARTLY.items():
-        _run(conn, f"GRANT SELECT ({columns}) ON {table} TO {to}")
+        _execute(conn, f"GRANT SELECT ({columns}) ON {table} TO {to}")
 
 
-def _policy(role: str) -> str:
+def _policy_name(role: str) -> str:
     """Return a policy's name, which must not be longer than a role's may be."""
     return _ONLY + sha256(role.encode()).hexdigest()[:16]
 
@@ -162,5 +163,5 @@ def _quoted(conn: Connection, name: str) -> str:
     return conn.dialect.identifier_preparer.quote(name)
 
 
-def _run(conn: Connection, statement: str) -> None:
+def _execute(conn: Connection, statement: str) -> None:
     conn.exec_driver_sql(statement)  # no parameters: these statements take none

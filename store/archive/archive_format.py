@@ -18,7 +18,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from store.archive import parquet
-from store.reading.entries import EVERY, PAGE_ROWS, Narrow
+from store.reading.entries import EVERY, PAGE_ROWS, EntryFilter
 from tidegate.contracts.entry import Entry
 from tidegate.errors import UndecodableError
 
@@ -38,14 +38,16 @@ class Archive:
         Raises:
             UndecodableError: the file is damaged; the message has the first damaged line and event.
         """
-        with _opened(self._path, "rb") as file:
+        with _open_stream(self._path, "rb") as file:
             for entry in _entries(file, self._path):
                 if until is not None and entry.seq > until:
                     return
                 if entry.seq > after:
                     yield entry
 
-    def back(self, until: int, rows: int = PAGE_ROWS, narrow: Narrow = EVERY) -> Iterator[Entry]:
+    def back(
+        self, until: int, rows: int = PAGE_ROWS, narrow: EntryFilter = EVERY
+    ) -> Iterator[Entry]:
         """Yield the entries with seq <= ``until``, newest first, none left out."""
         del rows, narrow
         yield from reversed(list(self.read(0, until)))
@@ -93,7 +95,7 @@ def write(entries: Iterable[Entry], path: Path) -> int:
     if path.suffix == parquet.SUFFIX:
         return parquet.write(entries, path)
     count = 0
-    with _opened(path, "xb") as file:
+    with _open_stream(path, "xb") as file:
         for entry in entries:
             columns = asdict(entry) | {"hash": entry.hash.hex()}
             file.write(msgspec.json.encode(columns) + b"\n")
@@ -101,13 +103,13 @@ def write(entries: Iterable[Entry], path: Path) -> int:
     return count
 
 
-def name_of(first: int, last: int, suffix: str, partition: int = 0) -> str:
+def archive_name(first: int, last: int, suffix: str, partition: int = 0) -> str:
     """Return what the file of some events of a partition is called in a folder."""
     of = f"partition-{partition}-" if partition else ""
     return f"events-{of}{first:012}-{last:012}{suffix}"
 
 
-def sync(path: Path) -> None:
+def fsync_file(path: Path) -> None:
     """Wait until a file is on disk, and so is its name: what it copies may be deleted now."""
     for each in (path, path.parent):
         descriptor = os.open(each, os.O_RDONLY)
@@ -117,7 +119,7 @@ def sync(path: Path) -> None:
             os.close(descriptor)
 
 
-def digest(path: Path) -> str:
+def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file, hexadecimal."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
@@ -146,29 +148,29 @@ def _entries(file: IO[bytes], path: Path) -> Iterator[Entry]:
     number, seq = 0, 0
     try:
         for number, line in enumerate(file, 1):  # noqa: B007 - for the message
-            entry = _read(line)
+            entry = _decode_line(line)
             yield entry
             seq = entry.seq
     except (msgspec.DecodeError, ValueError) as error:
-        message = f"Line {number} of {path} is no entry: {error}. {_left(seq)}"
+        message = f"Line {number} of {path} is no entry: {error}. {_readable_part(seq)}"
         raise UndecodableError(message) from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        message = f"{path} is damaged behind line {number}: {error}. {_left(seq)}"
+        message = f"{path} is damaged behind line {number}: {error}. {_readable_part(seq)}"
         raise UndecodableError(message) from error
 
 
-def _left(seq: int) -> str:
+def _readable_part(seq: int) -> str:
     readable = f"It can be read up to seq {seq}" if seq else "Nothing of it can be read"
     return f"{readable}: take another copy of the file."
 
 
-def _read(line: bytes) -> Entry:
+def _decode_line(line: bytes) -> Entry:
     columns = asdict(_decoder.decode(line))
     columns["hash"] = bytes.fromhex(columns["hash"])
     return msgspec.convert(columns, Entry)
 
 
-def _opened(path: Path, mode: Literal["rb", "xb"]) -> IO[bytes]:
+def _open_stream(path: Path, mode: Literal["rb", "xb"]) -> IO[bytes]:
     if path.suffix == ".gz":
         return cast("IO[bytes]", gzip.open(path, mode))
     return path.open(mode)

@@ -28,7 +28,7 @@ FOLDER_VARIABLE = "TIDEGATE_ARCHIVES"
 """Where archives are now, if not where they were written."""
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class ArchivedRange(msgspec.Struct, frozen=True, kw_only=True):
     """A row of ``ledger_archive``: a file of events, and the entry that ends it."""
 
     partition: int
@@ -74,29 +74,32 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _PARTS = (
-    f"SELECT {', '.join(Part.__struct_fields__)} FROM ledger_archive"  # noqa: S608 - our names
+    f"SELECT {', '.join(ArchivedRange.__struct_fields__)} FROM ledger_archive"  # noqa: S608 - our names
     " WHERE partition = :partition ORDER BY seq"
 )
 
 _PAYLOADS = "SELECT payload FROM ledger_event WHERE partition = :partition"
 
 
-def parts(select: Select, partition: int) -> list[Part]:
+def archived_ranges(select: Select, partition: int) -> list[ArchivedRange]:
     """Return what was archived, oldest first."""
     rows = select(_PARTS, partition=partition)
-    return [Part(**dict(zip(Part.__struct_fields__, row, strict=True))) for row in rows]
+    return [
+        ArchivedRange(**dict(zip(ArchivedRange.__struct_fields__, row, strict=True)))
+        for row in rows
+    ]
 
 
-def missing(
+def missing_ranges(
     select: Select, partition: int, after: int, until: int | None, page: list[Entry]
-) -> list[Part]:
+) -> list[ArchivedRange]:
     """Return the parts that hold what lies between ``after`` and a page that was found."""
     if (page and page[0].seq == after + 1) or (until is not None and until <= after):
         return []
-    return [part for part in parts(select, partition) if part.seq > after]
+    return [part for part in archived_ranges(select, partition) if part.seq > after]
 
 
-def read(archived: list[Part], after: int, until: int | None) -> Iterator[Entry]:
+def read_archived(archived: list[ArchivedRange], after: int, until: int | None) -> Iterator[Entry]:
     """Yield the archived entries with ``after`` < seq <= ``until``, in order.
 
     Raises:
@@ -108,7 +111,7 @@ def read(archived: list[Part], after: int, until: int | None) -> Iterator[Entry]
             yield from part.archive().read(after, until)
 
 
-def seq_at(archived: list[Part], at_us: int) -> int:
+def seq_at(archived: list[ArchivedRange], at_us: int) -> int:
     """Return the seq of the last archived entry that is not later than a time; 0: there is none.
 
     Raises:
@@ -122,17 +125,19 @@ def seq_at(archived: list[Part], at_us: int) -> int:
     return before
 
 
-def pages(select: Select, partition: int) -> Iterator[list[Entry]]:
+def all_pages(select: Select, partition: int) -> Iterator[list[Entry]]:
     """Yield all entries of a partition, the archived ones first, in pages.
 
     Raises:
         LedgerUnreachableError: an archive's file is not there.
     """
-    archived_parts = parts(select, partition)
-    archived = read(archived_parts, 0, None)
+    archived_parts = archived_ranges(select, partition)
+    archived = read_archived(archived_parts, 0, None)
     while page := list(islice(archived, PAGE_ROWS)):
         yield page
-    yield from entries.pages(select, partition, archived_parts[-1].seq if archived_parts else 0)
+    yield from entries.read_pages(
+        select, partition, archived_parts[-1].seq if archived_parts else 0
+    )
 
 
 def last_opened(select: Select, partition: int, until: int | None = None) -> str:
@@ -143,5 +148,5 @@ def last_opened(select: Select, partition: int, until: int | None = None) -> str
         sql, values["until"] = f"{sql} AND seq <= :until", until
     if rows := select(f"{sql} ORDER BY seq + 0 DESC LIMIT 1", **values):
         return str(rows[0][0])
-    archived = parts(select, partition)
+    archived = archived_ranges(select, partition)
     return archived[-1].opened if archived else ""

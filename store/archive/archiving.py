@@ -9,8 +9,8 @@ from __future__ import annotations
 from msgspec.structs import asdict
 from sqlalchemy import Engine, delete, func, insert, select
 
-from store.access.engine import reading, through, transaction
-from store.archive.archive_ranges import Part, last_opened
+from store.access.engine import read_transaction, select_through, transaction
+from store.archive.archive_ranges import ArchivedRange, last_opened
 from store.tables import ledger_archive, ledger_event
 
 DELETED_ROWS = 20_000
@@ -19,7 +19,7 @@ DELETED_ROWS = 20_000
 _event = ledger_event.c
 
 
-def last_turn(engine: Engine, partition: int, until: int) -> int:
+def last_turn_end(engine: Engine, partition: int, until: int) -> int:
     """Return the end of the last whole turn up to ``until``, but for the newest; 0: there is none.
 
     Raises:
@@ -31,32 +31,32 @@ def last_turn(engine: Engine, partition: int, until: int) -> int:
     ended = select(func.max(_event.seq)).where(
         in_partition, _event.turn < newest, _event.turn < func.coalesce(cut, newest)
     )
-    with reading(engine) as conn:
+    with read_transaction(engine) as conn:
         return conn.scalar(ended) or 0
 
 
-def note(engine: Engine, part: Part) -> None:
+def record_range(engine: Engine, part: ArchivedRange) -> None:
     """Note a part whose file is on disk: from now on readers have it.
 
     Raises:
         LedgerUnreachableError: the database does not answer.
     """
     with transaction(engine, begin_at_once=True) as conn:
-        opened = last_opened(through(conn), part.partition, part.seq)
+        opened = last_opened(select_through(conn), part.partition, part.seq)
         conn.execute(insert(ledger_archive), asdict(part) | {"opened": opened})
 
 
-def forget(engine: Engine, part: Part) -> None:
+def archive_range(engine: Engine, part: ArchivedRange) -> None:
     """Note a part whose file is on disk, then delete its events from the table, oldest first.
 
     Raises:
         LedgerUnreachableError: the database does not answer; what is gone is in the file.
     """
-    note(engine, part)
-    take_out(engine, part.partition, part.first_seq, part.seq)
+    record_range(engine, part)
+    delete_events(engine, part.partition, part.first_seq, part.seq)
 
 
-def take_out(engine: Engine, partition: int, first_seq: int, last_seq: int) -> None:
+def delete_events(engine: Engine, partition: int, first_seq: int, last_seq: int) -> None:
     """Delete a partition's events from the table, oldest first: a file on disk has them.
 
     Raises:

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from store.reading.entries import EVERY, PAGE_ROWS, Narrow
+from store.reading.entries import EVERY, PAGE_ROWS, EntryFilter
 from tidegate.contracts.entry import Entry
 from tidegate.errors import NotSupportedError, UndecodableError
 
@@ -33,7 +33,7 @@ class ParquetArchive:
             UndecodableError: the file is damaged.
             NotSupportedError: this installation lacks pyarrow.
         """
-        with _opened(self._path) as file:
+        with _open_parquet(self._path) as file:
             for number in range(file.num_row_groups):
                 least, most = _seqs(file, number)
                 if most > after and (until is None or least <= until):
@@ -41,10 +41,12 @@ class ParquetArchive:
                         if entry.seq > after and (until is None or entry.seq <= until):
                             yield entry
 
-    def back(self, until: int, rows: int = PAGE_ROWS, narrow: Narrow = EVERY) -> Iterator[Entry]:
+    def back(
+        self, until: int, rows: int = PAGE_ROWS, narrow: EntryFilter = EVERY
+    ) -> Iterator[Entry]:
         """Yield the entries with seq <= ``until``, newest first, none left out."""
         del rows, narrow
-        with _opened(self._path) as file:
+        with _open_parquet(self._path) as file:
             for number in reversed(range(file.num_row_groups)):
                 if _seqs(file, number)[0] <= until:
                     newest_first = reversed(_entries(file, number))
@@ -63,7 +65,7 @@ class ParquetArchive:
     def seq_at(self, at_us: int) -> int:
         """Return the seq of the last entry that is not later than a time; 0: there is none."""
         seq = 0
-        with _opened(self._path) as file:
+        with _open_parquet(self._path) as file:
             for number in range(file.num_row_groups):
                 entries = _entries(file, number)
                 seq = max((entry.seq for entry in entries if entry.at_us <= at_us), default=seq)
@@ -82,7 +84,7 @@ def write(entries: Iterable[Entry], path: Path) -> int:
     pa, pq = _arrow("writes no Parquet")
     schema, count = _schema(pa), 0
     with path.open("xb") as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        for group in _groups(entries):
+        for group in _row_groups(entries):
             columns = [[getattr(entry, name) for entry in group] for name in schema.names]
             writer.write_table(pa.table(columns, schema=schema))
             count += len(group)
@@ -109,14 +111,14 @@ def _schema(pa: Any) -> Any:  # noqa: ANN401 - pyarrow ships no types
     return pa.schema(columns)
 
 
-def _groups(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+def _row_groups(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
     remaining = iter(entries)
     while group := list(islice(remaining, GROUP_ROWS)):
         yield group
 
 
 @contextmanager
-def _opened(path: Path) -> Generator[Any]:
+def _open_parquet(path: Path) -> Generator[Any]:
     pa, pq = _arrow("reads no Parquet")
     try:
         with pq.ParquetFile(path) as file:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, Engine, text
 
-from store.access.engine import reading, transaction
+from store.access.engine import read_transaction, transaction
 from store.partitions.making import is_partition
 from store.tables import ledger_event
 from tidegate.errors import LedgerUnreachableError
@@ -32,7 +32,7 @@ _BEFORE = "SET lock_timeout = 0"
 _UPPER = re.compile(r"TO \('?(\d+)'?\)")
 
 
-class Attached(NamedTuple):
+class AttachedPartition(NamedTuple):
     """A partition of the table; ``upper`` is the first seq behind it."""
 
     upper: int
@@ -40,7 +40,7 @@ class Attached(NamedTuple):
     pending: bool  # its detaching was broken off
 
 
-class Rows(NamedTuple):
+class RowRange(NamedTuple):
     """Rows of one ledger's events: of one of its partitions, by their seqs."""
 
     partition: int
@@ -50,11 +50,11 @@ class Rows(NamedTuple):
     hash: bytes  # the last one's
 
 
-class Detached(NamedTuple):
+class DetachedPartition(NamedTuple):
     """A table that was a partition, and what is in it: rows of each of the ledger's partitions."""
 
     name: str
-    rows: tuple[Rows, ...]
+    rows: tuple[RowRange, ...]
 
     def lowest(self) -> int:
         """Return the lowest seq in it; 0: it is empty."""
@@ -62,29 +62,29 @@ class Detached(NamedTuple):
 
 
 @contextmanager
-def alone(engine: Engine) -> Generator[None]:
+def archiving_lock(engine: Engine) -> Generator[None]:
     """Make sure that no other process archives.
 
     Raises:
         LedgerUnreachableError: another process does.
     """
-    with reading(engine) as conn:
+    with read_transaction(engine) as conn:
         if not conn.scalar(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": _LOCK}):
             raise LedgerUnreachableError("Another process archives this ledger just now.")
         yield
 
 
-def attached(engine: Engine) -> list[Attached]:
+def attached_partitions(engine: Engine) -> list[AttachedPartition]:
     """Return the partitions, the oldest first."""
-    with reading(engine) as conn:
+    with read_transaction(engine) as conn:
         rows = conn.execute(text(_ATTACHED), {"table": ledger_event.name}).all()
     bounds = ((name, _UPPER.search(bound), pending) for name, bound, pending in rows)
     return sorted(
-        Attached(int(upper[1]), name, pending) for name, upper, pending in bounds if upper
+        AttachedPartition(int(upper[1]), name, pending) for name, upper, pending in bounds if upper
     )
 
 
-def detach(engine: Engine, partition: Attached) -> None:
+def detach_partition(engine: Engine, partition: AttachedPartition) -> None:
     """Take a partition out of the table; waits for its readers, and nothing waits for that.
 
     Raises:
@@ -92,45 +92,45 @@ def detach(engine: Engine, partition: Attached) -> None:
     """
     how = "FINALIZE" if partition.pending else "CONCURRENTLY"
     by_itself = engine.execution_options(isolation_level="AUTOCOMMIT")
-    with reading(by_itself) as conn:
+    with read_transaction(by_itself) as conn:
         name = _quoted(conn, partition.name)
         conn.detach()  # from the pool: a later statement must not wait without end
         conn.exec_driver_sql(_BEFORE)
         conn.exec_driver_sql(f"ALTER TABLE {ledger_event.name} DETACH PARTITION {name} {how}")
 
 
-def detached(engine: Engine) -> list[Detached]:
+def detached_partitions(engine: Engine) -> list[DetachedPartition]:
     """Return the tables that were partitions, the oldest first."""
-    with reading(engine) as conn:
+    with read_transaction(engine) as conn:
         names = conn.scalars(text(_DETACHED), {"names": f"{ledger_event.name}_%"}).all()
-        tables = (_looked_at(conn, name) for name in names if is_partition(name))
-        return sorted(tables, key=Detached.lowest)
+        tables = (_read_detached(conn, name) for name in names if is_partition(name))
+        return sorted(tables, key=DetachedPartition.lowest)
 
 
-def kept(engine: Engine, partition: int, until: int) -> Rows | None:
+def stored_rows(engine: Engine, partition: int, until: int) -> RowRange | None:
     """Return the rows of a partition of the ledger up to a seq that the database has; None: none.
 
     Raises:
         LedgerUnreachableError: the database does not answer.
     """
-    with reading(engine) as conn:
-        counted = _rows(
+    with read_transaction(engine) as conn:
+        counted = _row_ranges(
             conn, ledger_event.name, f"WHERE partition = {partition} AND seq <= {until}"
         )
     return next(iter(counted), None)
 
 
-def drop(engine: Engine, name: str) -> None:
+def drop_table(engine: Engine, name: str) -> None:
     """Drop a table that was a partition."""
     with transaction(engine) as conn:
         conn.exec_driver_sql(f"DROP TABLE {_quoted(conn, name)}")
 
 
-def _looked_at(conn: Connection, name: str) -> Detached:
-    return Detached(name, tuple(_rows(conn, _quoted(conn, name))))
+def _read_detached(conn: Connection, name: str) -> DetachedPartition:
+    return DetachedPartition(name, tuple(_row_ranges(conn, _quoted(conn, name))))
 
 
-def _rows(conn: Connection, table: str, where: str = "") -> list[Rows]:
+def _row_ranges(conn: Connection, table: str, where: str = "") -> list[RowRange]:
     """Return what is in a table, by the ledger's partitions; ``table`` is quoted."""
     counted = (
         f"SELECT partition, min(seq) AS first, max(seq) AS last, count(*) AS number FROM {table}"  # noqa: S608 - ours
@@ -141,7 +141,7 @@ def _rows(conn: Connection, table: str, where: str = "") -> list[Rows]:
         f" JOIN {table} e ON e.partition = c.partition AND e.seq = c.last ORDER BY c.partition"
     )
     return [
-        Rows(partition, first, last, number, bytes(ended))
+        RowRange(partition, first, last, number, bytes(ended))
         for partition, first, last, number, ended in conn.execute(text(statement)).all()
     ]
 

@@ -68,7 +68,7 @@ _TRIES = 100
 """A partition spans so many times the events after which a failure is tried again."""
 
 
-def definition(schema: str) -> str:
+def function_definition(schema: str) -> str:
     """Return the statement that makes the function in a schema; the name is quoted already."""
     return (
         f"CREATE OR REPLACE FUNCTION {FUNCTION}(until bigint, size bigint) RETURNS bigint"
@@ -77,7 +77,7 @@ def definition(schema: str) -> str:
     )
 
 
-def settings(schema: str) -> list[str]:
+def function_settings(schema: str) -> list[str]:
     """Return the statement that runs a schema's function; the name is quoted already."""
     return [f"search_path={schema}, pg_temp", f"lock_timeout={LOCK_TIMEOUT}"]
 
@@ -87,13 +87,13 @@ def make_partitions(conn: Connection, first: int, last: int, size: int) -> int:
 
     What there are may end before, and lack some below.
     """
-    upper = _call(conn, first, size)
+    upper = _call_function(conn, first, size)
     while upper <= last:
-        upper = _call(conn, upper, size)
+        upper = _call_function(conn, upper, size)
     return upper
 
 
-def _call(conn: Connection, until: int, size: int) -> int:
+def _call_function(conn: Connection, until: int, size: int) -> int:
     return int(conn.execute(text(CALL), {"until": until, "size": size}).scalar_one())
 
 
@@ -103,7 +103,7 @@ def is_partition(table: str | None) -> bool:
     return head == ledger_event.name and number.isdecimal()
 
 
-class PartitionsAhead:
+class PartitionCreator:
     """What one writer knows of the partitions; SQLite has none."""
 
     def __init__(self, engine: Engine, size: int = EVENTS_DEFAULT) -> None:
@@ -112,7 +112,7 @@ class PartitionsAhead:
         self._upper = 0  # the first seq without a partition
         self._next = 0  # the seq from which on the next partition is created
 
-    def make(self, first: int, last: int) -> None:
+    def ensure(self, first: int, last: int) -> None:
         """Make sure that partitions exist for some seqs; create the next one in good time.
 
         Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from store.archive import archive_ranges
-from store.reading.entries import newest
+from store.reading.entries import newest_entry
 from store.schema.version import revision
 from store.statements.selecting import Select
 from tidegate.contracts.codec import decode
@@ -37,7 +37,7 @@ def partitions(select: Select) -> tuple[int, ...]:
     return tuple(partition for (partition,) in select(_PARTITIONS)) or (0,)
 
 
-def ends(select: Select) -> dict[int, int]:
+def head_seqs(select: Select) -> dict[int, int]:
     """Return each partition's newest seq at one moment, in order; an empty ledger gives {0: 0}.
 
     What one partition wrote because of another's event is in it only together with that event.
@@ -48,13 +48,13 @@ def ends(select: Select) -> dict[int, int]:
     return {partition: seq or 0 for partition, seq in select(_ENDS)} or {0: 0}
 
 
-def about(select: Select, dialect: str, partition: int = 0) -> dict[str, Any]:
+def ledger_info(select: Select, dialect: str, partition: int = 0) -> dict[str, Any]:
     """Return a ledger's particulars by name; times in UTC microseconds.
 
     Raises:
         LedgerUnreachableError: the database does not answer.
     """
-    head = newest(select, partition)
+    head = newest_entry(select, partition)
     return {
         "schema": revision(select, dialect),
         "partition": partition,
@@ -63,9 +63,9 @@ def about(select: Select, dialect: str, partition: int = 0) -> dict[str, Any]:
         "headHash": "" if head is None else head.hash.hex(),
         "head_us": None if head is None else head.at_us,
         "turns": 0 if head is None else head.turn,
-        **_writing(select, dialect, partition),
+        **_writer_info(select, dialect, partition),
         "archivedSeq": max(
-            (part.seq for part in archive_ranges.parts(select, partition)), default=0
+            (part.seq for part in archive_ranges.archived_ranges(select, partition)), default=0
         ),
         "snapshotSeq": select(_SNAPSHOT, partition=partition)[0][0],
     }
@@ -103,7 +103,7 @@ def _identity(select: Select, partition: int) -> dict[str, Any]:
     return {"ledgerId": event.ledger_id, "cluster": event.cluster, "software": event.software}
 
 
-def _writing(select: Select, dialect: str, partition: int) -> dict[str, Any]:
+def _writer_info(select: Select, dialect: str, partition: int) -> dict[str, Any]:
     query = f"SELECT epoch, holder, lease_until_us - {NOW_US[dialect]}"
     rows = select(f"{query} FROM ledger_writer WHERE partition = :partition", partition=partition)
     epoch, holder, left_us = rows[0] if rows else (0, "", 0)
@@ -117,7 +117,7 @@ def _writing(select: Select, dialect: str, partition: int) -> dict[str, Any]:
     }
 
 
-def heard_us(select: Select, partition: int = 0) -> dict[str, int]:
+def last_received_us(select: Select, partition: int = 0) -> dict[str, int]:
     """Return when something was last read of each member cluster, UTC microseconds.
 
     Raises:

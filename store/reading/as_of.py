@@ -21,7 +21,7 @@ from tidegate.contracts.entry import Entry
 
 
 @contextmanager
-def past(*partitions: Iterable[Entry]) -> Generator[Engine]:
+def reports_as_of(*partitions: Iterable[Entry]) -> Generator[Engine]:
     """Lend an engine whose reports are made from the entries of one partition, or of several."""
     engine = open_engine("sqlite://")
     try:
@@ -29,13 +29,13 @@ def past(*partitions: Iterable[Entry]) -> Generator[Engine]:
         with engine.begin() as conn:
             creating.create(conn)
             for entries in partitions:
-                _fill(conn, entries)
+                _project_entries(conn, entries)
         yield engine
     finally:
         engine.dispose()
 
 
-def _fill(conn: Connection, entries: Iterable[Entry]) -> None:
+def _project_entries(conn: Connection, entries: Iterable[Entry]) -> None:
     last = list[Entry]()
 
     def pages() -> Iterator[list[Entry]]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, Engine, Table, func, insert, select
 
-from store.access.engine import reading, shown, transaction
+from store.access.engine import read_transaction, shown, transaction
 from store.partitions.making import EVENTS_DEFAULT, make_partitions
 from store.reporting import tables  # registers the reporting tables with the metadata
 from store.schema.migrate import upgrade
-from store.statements.compiled import Positional
+from store.statements.compiled import BatchStatement
 from store.tables import ledger_event, ledger_schema, ledger_view
 from tidegate.errors import LedgerUnreachableError
 
@@ -21,7 +21,7 @@ ROWS = 2_000
 """Held in memory at once."""
 
 
-def copy(source: Engine, target: Engine) -> int:
+def copy_ledger(source: Engine, target: Engine) -> int:
     """Copy a ledger into an empty database; return how many events it holds.
 
     One snapshot of the source is read: REPEATABLE READ on PostgreSQL, a read transaction on SQLite.
@@ -31,7 +31,10 @@ def copy(source: Engine, target: Engine) -> int:
         LedgerUnreachableError: a database does not answer, or the target holds a ledger already.
     """
     upgrade(target)
-    with reading(_at_one_moment(source)) as old, transaction(target, begin_at_once=True) as new:
+    with (
+        read_transaction(_at_one_moment(source)) as old,
+        transaction(target, begin_at_once=True) as new,
+    ):
         if new.scalar(select(ledger_event.c.seq).limit(1)) is not None:
             raise LedgerUnreachableError(f"{shown(target)} holds a ledger already.")
         _make_partitions(old, new)
@@ -55,7 +58,7 @@ def _make_partitions(old: Connection, new: Connection) -> None:
 
 
 def _copy_rows(old: Connection, new: Connection, table: Table) -> None:
-    into = Positional(insert(table))
+    into = BatchStatement(insert(table))
     query = select(*(table.c[name] for name in into.names))
     copied = old.execution_options(stream_results=True).execute(query)
     for rows in copied.partitions(ROWS):

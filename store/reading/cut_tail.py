@@ -25,14 +25,14 @@ _SEQS = {
 """The columns that name an event of the ledger."""
 
 
-class Later(NamedTuple):
+class LaterReference(NamedTuple):
     """The newest event that a table names."""
 
     table: str
     seq: int
 
 
-def named_behind(select: Select, partition: int, end: int) -> Later | None:
+def newest_reference_behind(select: Select, partition: int, end: int) -> LaterReference | None:
     """Return the newest event behind ``end`` that another table names; None: none names any.
 
     Reads these tables once. To be asked within the transaction that read ``end``, or with an end
@@ -42,7 +42,7 @@ def named_behind(select: Select, partition: int, end: int) -> Later | None:
         LedgerUnreachableError: the database does not answer.
     """
     named = [
-        Later(table, int(select(_newest(table, column), partition=partition)[0][0] or 0))
+        LaterReference(table, int(select(_newest(table, column), partition=partition)[0][0] or 0))
         for table, columns in _SEQS.items()
         for column in columns
     ]

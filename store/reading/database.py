@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from store.statements.selecting import Select, unanswered
+from store.statements.selecting import Select, unreachable_message
 from tidegate.errors import LedgerUnreachableError
 from tidegate.urls import is_readable, shown_url
 from tidegate.urls import shown as without_secrets
@@ -30,7 +30,7 @@ CACHE_KIB = 65_536
 """Of a connection's pages on SQLite: reports scan and sort much."""
 
 
-def cache_of(kib: int) -> str:
+def cache_pragma(kib: int) -> str:
     """Return the statement with which a connection to SQLite keeps so many KiB of pages."""
     return f"PRAGMA cache_size = -{kib}"
 
@@ -72,7 +72,7 @@ class Database:
         Raises:
             LedgerUnreachableError: the database does not answer, or is not a ledger of ours.
         """
-        return self._run(sql, values)[1]
+        return self._run_statement(sql, values)[1]
 
     def records(self, sql: str) -> list[dict[str, Any]]:
         """Return the rows of a statement by the names of its columns.
@@ -80,19 +80,19 @@ class Database:
         Raises:
             LedgerUnreachableError: the database does not answer, or is not a ledger of ours.
         """
-        names, rows = self._run(sql, {})
+        names, rows = self._run_statement(sql, {})
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
 
-    def _run(self, sql: str, values: Mapping[str, object]) -> tuple[list[str], list[Any]]:
+    def _run_statement(self, sql: str, values: Mapping[str, object]) -> tuple[list[str], list[Any]]:
         try:
             cursor = self._execute(sql, values)
             rows = cursor.fetchall()
         except self._errors as error:
-            raise LedgerUnreachableError(unanswered(self.shown, error)) from error
+            raise LedgerUnreachableError(unreachable_message(self.shown, error)) from error
         return [column[0] for column in cursor.description or ()], rows
 
     def _execute(self, sql: str, values: Mapping[str, object]) -> Any:  # noqa: ANN401 - a cursor
@@ -134,10 +134,10 @@ def _open_file(name: str) -> Database:
         connection = sqlite3.connect(
             f"file:{escaped}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
         )
-        for pragma in (*SQLITE_PRAGMAS, cache_of(CACHE_KIB)):
+        for pragma in (*SQLITE_PRAGMAS, cache_pragma(CACHE_KIB)):
             connection.execute(pragma).close()
     except sqlite3.Error as error:
-        raise LedgerUnreachableError(unanswered(label, error)) from error
+        raise LedgerUnreachableError(unreachable_message(label, error)) from error
     return Database(connection, "sqlite", label, sqlite3.Error)
 
 
@@ -155,7 +155,7 @@ def _open_postgresql(url: str) -> Database:
         cause = without_secrets(str(error))
         raise LedgerUnreachableError(f"{label!r} is not a database URL: {cause}") from error
     except psycopg.Error as error:
-        raise LedgerUnreachableError(unanswered(label, error)) from error
+        raise LedgerUnreachableError(unreachable_message(label, error)) from error
     return Database(connection, "postgresql", label, psycopg.Error)
 
 

@@ -12,7 +12,7 @@ from tidegate.contracts.entry import Entry
 PAGE_ROWS = 1_000
 
 
-class Narrow(NamedTuple):
+class EntryFilter(NamedTuple):
     """Which entries are wanted."""
 
     types: frozenset[str] = frozenset()  # empty: any
@@ -21,13 +21,13 @@ class Narrow(NamedTuple):
     after: int = 0  # those behind this seq
 
 
-EVERY = Narrow()
+EVERY = EntryFilter()
 
 _COLUMNS = ", ".join(Entry.__struct_fields__)
 _OURS = f"SELECT {_COLUMNS} FROM ledger_event WHERE partition = :partition"  # noqa: S608 - our names
 
 
-def page(
+def read_page(
     select: Select, partition: int, after: int, until: int | None = None, rows: int = PAGE_ROWS
 ) -> list[Entry]:
     """Return at most a page of the entries with ``after`` < seq <= ``until``, in order."""
@@ -38,8 +38,8 @@ def page(
     return [Entry(*row) for row in select(f"{sql} ORDER BY seq LIMIT :rows", **values)]
 
 
-def page_before(
-    select: Select, partition: int, until: int, rows: int, narrow: Narrow
+def read_page_before(
+    select: Select, partition: int, until: int, rows: int, narrow: EntryFilter
 ) -> list[Entry]:
     """Return at most so many of the newest entries with seq <= ``until``, newest first."""
     values: dict[str, object] = {
@@ -62,7 +62,7 @@ def page_before(
     return [Entry(*row) for row in select(f"{sql} ORDER BY {order} DESC LIMIT :rows", **values)]
 
 
-def naming(
+def entries_naming(
     select: Select, partition: int, texts: Sequence[str], after: int, until: int
 ) -> list[Entry]:
     """Return the entries with ``after`` < seq <= ``until`` whose payload has one of some texts.
@@ -76,14 +76,14 @@ def naming(
     return [Entry(*row) for row in rows]
 
 
-def pages(select: Select, partition: int, after: int = 0) -> Iterator[list[Entry]]:
+def read_pages(select: Select, partition: int, after: int = 0) -> Iterator[list[Entry]]:
     """Yield the entries of a partition behind ``after``, in order, in pages; none from archives."""
-    while entries := page(select, partition, after):
+    while entries := read_page(select, partition, after):
         yield entries
         after = entries[-1].seq
 
 
-def newest(select: Select, partition: int) -> Entry | None:
+def newest_entry(select: Select, partition: int) -> Entry | None:
     """Return the last entry of a partition; None while it is empty."""
     rows = select(f"{_OURS} ORDER BY seq DESC LIMIT 1", partition=partition)
     return Entry(*rows[0]) if rows else None
@@ -94,7 +94,7 @@ def seq_at(select: Select, partition: int, at_us: int, low: int = 0) -> int:
 
     Time never falls in a ledger, so this looks at some twenty entries, however many there are.
     """
-    last = newest(select, partition)
+    last = newest_entry(select, partition)
     high = low if last is None else last.seq
     query = "SELECT at_us FROM ledger_event WHERE partition = :partition AND seq = :seq"
     while low < high:

@@ -8,18 +8,18 @@ from store.archive import archive_ranges
 from store.reading.entries import (
     EVERY,
     PAGE_ROWS,
-    Narrow,
-    naming,
-    newest,
-    page,
-    page_before,
+    EntryFilter,
+    entries_naming,
+    newest_entry,
+    read_page,
+    read_page_before,
     seq_at,
 )
 from store.statements.selecting import Lend
 from tidegate.contracts.entry import Entry
 
 
-class History:
+class LedgerHistory:
     """The reading side of ``tidegate.bus.ports.Ledger``, over lent connections."""
 
     def __init__(self, lend: Lend, partition: int = 0) -> None:
@@ -33,12 +33,12 @@ class History:
         """
         while True:
             with self._lend() as select:
-                entries = page(select, self._partition, after, until)
-                archived_parts = archive_ranges.missing(
+                entries = read_page(select, self._partition, after, until)
+                archived_parts = archive_ranges.missing_ranges(
                     select, self._partition, after, until, entries
                 )
             before = after
-            for entry in archive_ranges.read(archived_parts, after, until):
+            for entry in archive_ranges.read_archived(archived_parts, after, until):
                 yield entry
                 after = entry.seq
             if after > before:
@@ -48,7 +48,9 @@ class History:
                 return
             after = entries[-1].seq
 
-    def back(self, until: int, rows: int = PAGE_ROWS, narrow: Narrow = EVERY) -> Iterator[Entry]:
+    def back(
+        self, until: int, rows: int = PAGE_ROWS, narrow: EntryFilter = EVERY
+    ) -> Iterator[Entry]:
         """Yield the entries with seq <= ``until``, newest first, so many at a time.
 
         What was archived is narrowed by its seq alone, and each file's entries are in memory
@@ -56,9 +58,9 @@ class History:
         """
         while True:
             with self._lend() as select:
-                entries = page_before(select, self._partition, until, rows, narrow)
+                entries = read_page_before(select, self._partition, until, rows, narrow)
                 last = len(entries) < rows
-                ranges = archive_ranges.parts(select, self._partition) if last else []
+                ranges = archive_ranges.archived_ranges(select, self._partition) if last else []
             yield from entries
             if entries:
                 until = entries[-1].seq - 1  # a file may have what is still in the table
@@ -74,12 +76,12 @@ class History:
         The database looks through their payloads; what was archived is yielded whole.
         """
         with self._lend() as select:
-            ranges = archive_ranges.parts(select, self._partition)
+            ranges = archive_ranges.archived_ranges(select, self._partition)
         archived = ranges[-1].seq if ranges else 0
         if after < archived:
             yield from self.read(after, min(archived, until))
         with self._lend() as select:
-            entries = naming(select, self._partition, texts, max(after, archived), until)
+            entries = entries_naming(select, self._partition, texts, max(after, archived), until)
         yield from entries
 
     def seq_at(self, at_us: int) -> int:
@@ -89,7 +91,7 @@ class History:
             LedgerUnreachableError: the database does not answer.
         """
         with self._lend() as select:
-            ranges = archive_ranges.parts(select, self._partition)
+            ranges = archive_ranges.archived_ranges(select, self._partition)
             if not ranges or at_us >= ranges[-1].at_us:
                 return seq_at(select, self._partition, at_us, ranges[-1].seq if ranges else 0)
         return archive_ranges.seq_at(ranges, at_us)
@@ -101,4 +103,4 @@ class History:
             LedgerUnreachableError: the database does not answer.
         """
         with self._lend() as select:
-            return newest(select, self._partition)
+            return newest_entry(select, self._partition)

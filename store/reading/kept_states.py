@@ -21,7 +21,7 @@ _WANTED = (
 )
 
 
-def newest(select: Select, partition: int, version: int, until: int) -> Snapshot | None:
+def newest_snapshot(select: Select, partition: int, version: int, until: int) -> Snapshot | None:
     """Return the newest snapshot of that form which fits the ledger, up to seq ``until``.
 
     Raises:
@@ -29,23 +29,26 @@ def newest(select: Select, partition: int, version: int, until: int) -> Snapshot
     """
     while rows := select(_WANTED, partition=partition, version=version, until=until):
         seq, encoded, digest, head = rows[0]
-        if digest == bind(head, version, encoded) and (state := _unpacked(encoded)) is not None:
+        if (
+            digest == binding_hash(head, version, encoded)
+            and (state := _decompress_state(encoded)) is not None
+        ):
             return Snapshot(seq=seq, version=version, state=state, head=head)
         until = seq - 1
     return None
 
 
-def packed(state: bytes) -> bytes:
+def compress_state(state: bytes) -> bytes:
     """Return a state's bytes as they are kept."""
     return zlib.compress(state, level=1)
 
 
-def bind(head: bytes, version: int, encoded: bytes) -> bytes:
+def binding_hash(head: bytes, version: int, encoded: bytes) -> bytes:
     """Return the hash that binds what is kept to the hash of the entry that it follows."""
     return sha256(head + version.to_bytes(4, "big") + encoded).digest()
 
 
-def _unpacked(encoded: bytes) -> bytes | None:
+def _decompress_state(encoded: bytes) -> bytes | None:
     try:
         return zlib.decompress(encoded)
     except zlib.error:

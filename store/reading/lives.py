@@ -57,7 +57,7 @@ def submissions(
             yield from history.naming([f'{name}"'], 0, min(history.seq_at(kept_from_us), until))
 
 
-def lives(
+def workload_lifetimes(
     select: Select, keys: Sequence[str], until: int, partition: int = 0
 ) -> list[tuple[int, int]]:
     """Return from which seq to which any of these workloads was there, in order and apart.
@@ -78,11 +78,13 @@ def lives(
     if spans:
         first = min(span[0] for span in spans)
         values = {"after": first, "until": until, "partition": partition}
-        spans += [span for key in keys for span in _late(select, key, until, values)]
-    return _apart(sorted(spans))
+        spans += [
+            span for key in keys for span in _references_after_removal(select, key, until, values)
+        ]
+    return _merge_spans(sorted(spans))
 
 
-def _late(
+def _references_after_removal(
     select: Select, key: str, until: int, values: Mapping[str, int]
 ) -> Iterator[tuple[int, int]]:
     """Yield from where to where a workload may be named behind its removal.
@@ -101,7 +103,7 @@ def _late(
         yield since, until
 
 
-def _apart(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merge_spans(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     apart = list[tuple[int, int]]()
     for first, last in spans:
         if apart and first <= apart[-1][1]:

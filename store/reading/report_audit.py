@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Engine, Table, select, text
 
-from store.access.engine import reading, through
+from store.access.engine import read_transaction, select_through
 from store.archive import archive_ranges
-from store.archive.archive_format import digest
-from store.partitions.making import BODY, SIGNATURE, settings
+from store.archive.archive_format import sha256_of
+from store.partitions.making import BODY, SIGNATURE, function_settings
 from store.reading.about import partitions
-from store.reading.as_of import past
-from store.reading.entries import pages
+from store.reading.as_of import reports_as_of
+from store.reading.entries import read_pages
 from store.reporting.projection import REPORTS
 from store.schema import report_state
-from store.schema.retention import is_kept
+from store.schema.retention import is_retained
 from store.tables import ledger_archive, ledger_event, ledger_position, ledger_snapshot
 from store.views.texts import TEXTS, ViewText
 from tidegate.contracts.codec import decode, type_name
@@ -52,7 +52,7 @@ class Finding(NamedTuple):
     what: str
 
 
-def audit(engine: Engine, histories: Mapping[int, Iterable[Entry]]) -> Iterator[Finding]:
+def audit_reports(engine: Engine, histories: Mapping[int, Iterable[Entry]]) -> Iterator[Finding]:
     """Yield what differs; ``histories`` are each partition's, their chains to be checked elsewhere.
 
     Beside a running service: what was written behind a history is read when it ends, in the
@@ -72,41 +72,41 @@ def audit(engine: Engine, histories: Mapping[int, Iterable[Entry]]) -> Iterator[
                 last = entry.seq
             if not lent:
                 lent.append(opened.enter_context(_at_one_moment(engine)))
-            for page in pages(through(lent[0]), partition, last):
+            for page in read_pages(select_through(lent[0]), partition, last):
                 yield from page
 
-        looked_at = (_looked_at(all_entries(*each), findings) for each in histories.items())
-        rebuilt = opened.enter_context(past(*looked_at))
+        looked_at = (_check_columns(all_entries(*each), findings) for each in histories.items())
+        rebuilt = opened.enter_context(reports_as_of(*looked_at))
         yield from findings
-        yield from _compared(lent[0], rebuilt)
+        yield from _compare_tables(lent[0], rebuilt)
 
 
-def _compared(conn: Connection, rebuilt: Engine) -> Iterator[Finding]:
-    numbers = partitions(through(conn))
-    before_us = {each: report_state.read(conn, each).kept_from_us for each in numbers}
+def _compare_tables(conn: Connection, rebuilt: Engine) -> Iterator[Finding]:
+    numbers = partitions(select_through(conn))
+    before_us = {each: report_state.read_report_state(conn, each).kept_from_us for each in numbers}
     for table in REPORTS:
-        yield from _rows(conn, rebuilt, table, before_us)
-    yield from _views(conn)
+        yield from _compare_rows(conn, rebuilt, table, before_us)
+    yield from _audit_views(conn)
     for name in conn.scalars(text(_TRIGGERS[conn.dialect.name])):
         yield Finding(f"trigger {name}", "Tidegate makes none")
     if conn.dialect.name == "postgresql":
-        yield from _function(conn)
-    yield from _partitions(conn, numbers)
+        yield from _audit_function(conn)
+    yield from _audit_partitions(conn, numbers)
     for partition in numbers:
-        yield from _archives(conn, partition)
+        yield from _audit_archives(conn, partition)
 
 
 @contextmanager
 def _at_one_moment(engine: Engine) -> Generator[Connection]:
     """Lend a connection that sees one moment of the database; its writes are rolled back."""
-    with reading(engine) as conn:
+    with read_transaction(engine) as conn:
         if conn.dialect.name == "postgresql":
             # Read-write, also for a role that reads by default: temporary views are made in it.
             conn.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=False)
         yield conn
 
 
-def _looked_at(entries: Iterable[Entry], findings: list[Finding]) -> Iterator[Entry]:
+def _check_columns(entries: Iterable[Entry], findings: list[Finding]) -> Iterator[Entry]:
     """Yield the entries, and record those whose columns differ from their payload."""
     cluster = ""
     for entry in entries:
@@ -129,12 +129,12 @@ def _looked_at(entries: Iterable[Entry], findings: list[Finding]) -> Iterator[En
         yield entry
 
 
-def _rows(
+def _compare_rows(
     conn: Connection, rebuilt: Engine, table: Table, before_us: Mapping[int, int]
 ) -> Iterator[Finding]:
     """Compare one table, but for rows that expired from the reports."""
-    with reading(rebuilt) as other:
-        right, current = _by_key(other, table, before_us), _by_key(conn, table, before_us)
+    with read_transaction(rebuilt) as other:
+        right, current = _rows_by_key(other, table, before_us), _rows_by_key(conn, table, before_us)
     wrong = sorted(key for key in current.keys() & right.keys() if current[key] != right[key])
     for keys, problem in (
         (wrong, "differ"),
@@ -145,20 +145,22 @@ def _rows(
             yield Finding(table.name, f"{len(keys)} rows {problem}, the first at {keys[0]}")
 
 
-def _by_key(
+def _rows_by_key(
     conn: Connection, table: Table, before_us: Mapping[int, int]
 ) -> dict[tuple[Any, ...], tuple[Any, ...]]:
     key = [column.name for column in table.primary_key.columns]
     rows = (dict(row) for row in conn.execute(select(table)).mappings())
-    retained = (row for row in rows if is_kept(table, row, before_us.get(row["partition"], 0)))
-    return {tuple(row[name] for name in key): tuple(map(_plain, row.values())) for row in retained}
+    retained = (row for row in rows if is_retained(table, row, before_us.get(row["partition"], 0)))
+    return {
+        tuple(row[name] for name in key): tuple(map(_comparable, row.values())) for row in retained
+    }
 
 
-def _plain(value: object) -> object:
+def _comparable(value: object) -> object:
     return f"{value:.{_DIGITS}g}" if isinstance(value, float) else value
 
 
-def _views(conn: Connection) -> Iterator[Finding]:
+def _audit_views(conn: Connection) -> Iterator[Finding]:
     for view in TEXTS.values():
         actual, expected = _definitions(conn, view)
         if actual is None:
@@ -185,19 +187,19 @@ def _definitions(conn: Connection, view: ViewText) -> tuple[str | None, str]:
     return actual, str(rebuilt)
 
 
-def _function(conn: Connection) -> Iterator[Finding]:
+def _audit_function(conn: Connection) -> Iterator[Finding]:
     """Yield in what the function that makes partitions, with its owner's rights, is another."""
     where = f"function {SIGNATURE}"
     row = conn.execute(text(_FUNCTION), {"signature": SIGNATURE}).one_or_none()
     if row is None:
         yield Finding(where, "it is missing")
         return
-    expected = (BODY, True, settings(row.schema), "plpgsql")
+    expected = (BODY, True, function_settings(row.schema), "plpgsql")
     if (row.prosrc, row.prosecdef, row.proconfig, row.lanname) != expected:
         yield Finding(where, "it is another than this version makes")
 
 
-def _partitions(conn: Connection, numbers: Sequence[int]) -> Iterator[Finding]:
+def _audit_partitions(conn: Connection, numbers: Sequence[int]) -> Iterator[Finding]:
     for table in _LEDGER:
         others = conn.scalars(
             select(table.c.partition).where(table.c.partition.not_in(numbers)).distinct()
@@ -206,14 +208,14 @@ def _partitions(conn: Connection, numbers: Sequence[int]) -> Iterator[Finding]:
             yield Finding(table.name, f"rows of partitions {sorted(others)}, which have no writer")
 
 
-def _archives(conn: Connection, partition: int) -> Iterator[Finding]:
-    for part in archive_ranges.parts(through(conn), partition):
+def _audit_archives(conn: Connection, partition: int) -> Iterator[Finding]:
+    for part in archive_ranges.archived_ranges(select_through(conn), partition):
         try:
             archive, path = part.archive(), part.path()
         except LedgerUnreachableError as error:
             yield Finding(part.file, str(error))
             continue
-        if digest(path) != part.digest:
+        if sha256_of(path) != part.digest:
             yield Finding(part.file, "its SHA-256 is not the one that ledger_archive has")
         last = next(archive.back(part.seq, 1), None)
         if last is None or last.hash != part.hash:

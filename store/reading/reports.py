@@ -22,20 +22,20 @@ _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00Z")
 _BEGINS, _ENDS = ("at", "from_at", "reserved_at", "since"), "to_at"
 
 
-class Within(NamedTuple):
+class TimeRange(NamedTuple):
     """A time, as reports write it: rows that begin within it, or say their end and touch it."""
 
     begin: str
     end: str  # the first moment that is not in it any more
 
 
-def rows(  # noqa: PLR0913, PLR0917 - what asks, and what is asked for
+def report_rows(  # noqa: PLR0913, PLR0917 - what asks, and what is asked for
     records: Callable[[str], list[dict[str, Any]]],
     dialect: str,
     name: str,
     only: Mapping[str, str] = {},
     rows_max: int | None = None,
-    within: Within | None = None,
+    within: TimeRange | None = None,
     by: Sequence[str] = (),
     partition: int | None = None,
 ) -> list[dict[str, Any]]:
@@ -54,15 +54,15 @@ def rows(  # noqa: PLR0913, PLR0917 - what asks, and what is asked for
         UnknownNameError: there is no such report, or a value is no name.
     """
     view = report(name)
-    conditions, text = list(_values(view, only)), view.sql[dialect]
+    conditions, text = list(_value_conditions(view, only)), view.sql[dialect]
     if partition is not None:
-        conditions.append(_of_partition(view, partition))
+        conditions.append(_partition_condition(view, partition))
     if within is not None and _ANY_TIME in text:
-        text = _narrowed(text, *_begins_within(view, within))
+        text = _with_time_range(text, *_begin_range(view, within))
     else:
-        conditions += _times(view, within)
-    source = _source(view, dialect, _grouped(text, by, only))
-    sql = f"SELECT {_selected(view, by)} FROM {source}"  # noqa: S608 - names of ours
+        conditions += _time_conditions(view, within)
+    source = _source(view, dialect, _with_grouping(text, by, only))
+    sql = f"SELECT {_select_list(view, by)} FROM {source}"  # noqa: S608 - names of ours
     if conditions:
         sql += f" WHERE {' AND '.join(conditions)}"
     if by:
@@ -79,7 +79,7 @@ def rows(  # noqa: PLR0913, PLR0917 - what asks, and what is asked for
     return sorted(reported, key=lambda row: tuple(row.values()))
 
 
-def sums(  # noqa: PLR0913, PLR0917 - what asks, and what is asked for
+def report_sums(  # noqa: PLR0913, PLR0917 - what asks, and what is asked for
     records: Callable[[str], list[dict[str, Any]]],
     dialect: str,
     name: str,
@@ -88,27 +88,27 @@ def sums(  # noqa: PLR0913, PLR0917 - what asks, and what is asked for
     only: Mapping[str, str] = {},
     partition: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Return a report's rows added up as ``rows`` does, but of full hours, in the order of ``by``.
+    """Return a report's rows summed over full hours, in the order of ``by``; see ``report_rows``.
 
-    ``span_us`` begins and ends at full hours, in UTC microseconds; ``partition`` as in ``rows``.
+    ``span_us`` begins and ends at full hours, in UTC microseconds.
 
     Raises:
         LedgerUnreachableError: the database does not answer.
         UnknownNameError: a value is no name.
     """
     view = report(name)
-    conditions = list(_values(view, only))
+    conditions = list(_value_conditions(view, only))
     if partition is not None:
-        conditions.append(_of_partition(view, partition))
-    text = _grouped(_narrowed(view.sql[dialect], *span_us), by, only)
-    sql = f"SELECT {_selected(view, by)} FROM {_source(view, dialect, text)}"  # noqa: S608 - names of ours
+        conditions.append(_partition_condition(view, partition))
+    text = _with_grouping(_with_time_range(view.sql[dialect], *span_us), by, only)
+    sql = f"SELECT {_select_list(view, by)} FROM {_source(view, dialect, text)}"  # noqa: S608 - names of ours
     if conditions:
         sql += f" WHERE {' AND '.join(conditions)}"
     reported = records(f"{sql} GROUP BY {', '.join(by)}")
     return sorted(reported, key=lambda row: [(row[name] is None, row[name]) for name in by])
 
 
-def _selected(view: ViewText, by: Sequence[str]) -> str:
+def _select_list(view: ViewText, by: Sequence[str]) -> str:
     """Return what is selected: every column, or those that are grouped by and the sums."""
     if not by:
         return "*"
@@ -133,20 +133,20 @@ def _source(view: ViewText, dialect: str, text: str) -> str:
     return f"(SELECT * FROM ({text}) AS every WHERE NOT EXISTS ({allowed})) AS {view.name}"  # noqa: S608 - ours
 
 
-def _narrowed(text: str, begin_us: int, end_us: int) -> str:
+def _with_time_range(text: str, begin_us: int, end_us: int) -> str:
     """Return a view's statement for a time: what sums over hours then sums over few."""
     span = f"(SELECT {begin_us} AS begin_us, {end_us} AS end_us)"
     return text.replace(_ANY_TIME, span)
 
 
-def _begins_within(view: ViewText, within: Within) -> tuple[int, int]:
+def _begin_range(view: ViewText, within: TimeRange) -> tuple[int, int]:
     """Return a time in microseconds: of the days that begin in it, if the report is of days."""
     unit = _DAY if "day" in view.columns else _MICROSECOND
     begin, end = (datetime.fromisoformat(moment) - _EPOCH for moment in within)
     return -(-begin // unit) * unit // _MICROSECOND, -(-end // unit) * unit // _MICROSECOND
 
 
-def _grouped(text: str, by: Sequence[str], only: Mapping[str, str]) -> str:
+def _with_grouping(text: str, by: Sequence[str], only: Mapping[str, str]) -> str:
     """Return a statement without the columns that the caller adds up anyway.
 
     Each day's usage is then added up before it is given a price: see ``store.views.usage.daily``.
@@ -159,7 +159,7 @@ def _grouped(text: str, by: Sequence[str], only: Mapping[str, str]) -> str:
     return text
 
 
-def _values(view: ViewText, only: Mapping[str, str]) -> Iterator[str]:
+def _value_conditions(view: ViewText, only: Mapping[str, str]) -> Iterator[str]:
     """Yield the conditions for values of columns; refuse a value that cannot be a name."""
     for column, value in only.items():
         if column not in view.columns:
@@ -169,7 +169,7 @@ def _values(view: ViewText, only: Mapping[str, str]) -> Iterator[str]:
         yield f"{column} = '{value}'"
 
 
-def _of_partition(view: ViewText, partition: int) -> str:
+def _partition_condition(view: ViewText, partition: int) -> str:
     """Return the condition for a partition, if the report has the column."""
     if "partition" not in view.columns:
         raise NotSupportedError(
@@ -178,7 +178,7 @@ def _of_partition(view: ViewText, partition: int) -> str:
     return f"partition = {partition}"
 
 
-def _times(view: ViewText, within: Within | None) -> Iterator[str]:
+def _time_conditions(view: ViewText, within: TimeRange | None) -> Iterator[str]:
     if within is None:
         return
     assert all(map(_TIME.fullmatch, within)), "times are ours"

@@ -42,7 +42,7 @@ from store.reporting.tables import (
     usage_day,
 )
 from store.statements.clock import HOUR_US
-from store.statements.compiled import Inserting
+from store.statements.compiled import InsertInto
 from store.views.expressions import larger, per, seconds, unindexed
 from store.views.usage.lending import hour_rows
 from store.views.usage.levels import lasting, summed, up_to
@@ -66,7 +66,7 @@ _SUMS = ("unit_seconds", "borrowed_seconds")
 assert _KEY[:2] == ("partition", "hour_us")
 
 
-class Usage:
+class HourlyUsage:
     """What a turn adds to the hours; the same key is written once."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class Usage:
 
     def end(self, held_row: HoldingRow, at_us: int) -> None:
         """Add what a holding held of the hour in which it ends."""
-        hour_us = hour(at_us)
+        hour_us = hour_begin(at_us)
         lasted_us = at_us - max(held_row.from_us, hour_us)
         if not lasted_us or not held_row.amount:
             return
@@ -90,12 +90,12 @@ class Usage:
             _ADD_USAGE.execute(conn, list(self._added.values()))
 
 
-def hour(at_us: int) -> int:
+def hour_begin(at_us: int) -> int:
     """Return the beginning of the hour that holds a time."""
     return at_us - at_us % HOUR_US
 
 
-def settle(conn: Connection, partition: int, from_us: int, to_us: int) -> None:
+def settle_hours(conn: Connection, partition: int, from_us: int, to_us: int) -> None:
     """Add what is held throughout to every hour that ended between two times of the ledger.
 
     Costs nothing for hours without usage, however many they are.
@@ -104,7 +104,7 @@ def settle(conn: Connection, partition: int, from_us: int, to_us: int) -> None:
     if earliest_us is None:
         return
     from_us = max(from_us, earliest_us)
-    for hour_us in range(hour(from_us), hour(to_us), HOUR_US):
+    for hour_us in range(hour_begin(from_us), hour_begin(to_us), HOUR_US):
         parameters = {"of": partition, "begun_us": hour_us, "ended_us": hour_us + HOUR_US}
         conn.execute(_SETTLE[conn.dialect.name], parameters)
 
@@ -121,21 +121,21 @@ def _held_in_hour() -> Select[Any]:
     )
 
 
-def _adding(new: _Insert, *, settles: bool) -> _Insert:
+def _upsert_usage(new: _Insert, *, settles: bool) -> _Insert:
     if settles:
         new = new.from_select([*_KEY, "unit_seconds", "borrowed_seconds"], _held_in_hour())
     more = usage.c.unit_seconds + new.excluded.unit_seconds
     return new.on_conflict_do_update(index_elements=_KEY, set_={"unit_seconds": more})
 
 
-_ADD_USAGE = Inserting(
+_ADD_USAGE = InsertInto(
     usage,
     UsageRow,
-    _adding(_INTO["sqlite"], settles=False),
+    _upsert_usage(_INTO["sqlite"], settles=False),
     f"ON CONFLICT ({', '.join(_KEY)}) DO UPDATE"
     f" SET unit_seconds = {usage.name}.unit_seconds + excluded.unit_seconds",
 )
-_SETTLE = {name: _adding(into, settles=True) for name, into in _INTO.items()}
+_SETTLE = {name: _upsert_usage(into, settles=True) for name, into in _INTO.items()}
 
 
 class Position(NamedTuple):
@@ -148,12 +148,12 @@ class Position(NamedTuple):
 def add_levels(conn: Connection, partition: int, until: Position) -> None:
     """Sum up the levels of quota from where they were summed up to, within the same hour."""
     since = conn.execute(_POSITION, {"of": partition}).first() or Position(0, 0)
-    span = {"of": partition, "begun_us": hour(until.at_us), "ended_us": until.at_us}
+    span = {"of": partition, "begun_us": hour_begin(until.at_us), "ended_us": until.at_us}
     conn.execute(_ADD_LEVELS[conn.dialect.name], span | {"since_us": since.at_us, "seq": since.seq})
-    _reach(conn, partition, until)
+    _record_level_position(conn, partition, until)
 
 
-def _reach(conn: Connection, partition: int, until: Position) -> None:
+def _record_level_position(conn: Connection, partition: int, until: Position) -> None:
     """Note how far the levels go."""
     conn.execute(delete(quota_position).where(quota_position.c.partition == partition))
     conn.execute(insert(quota_position).values(partition=partition, **until._asdict()))
@@ -165,15 +165,15 @@ def close_hours(conn: Connection, partition: int, until: Position, to_us: int) -
     Behind the first of them nothing changes until ``to_us``: the others are like the second. Of a
     silence of more than ``SILENT_HOURS_MAX`` the rest has usage, and no rows of quota.
     """
-    settle(conn, partition, until.at_us, to_us)
-    first, last = hour(until.at_us), hour(to_us) - HOUR_US
+    settle_hours(conn, partition, until.at_us, to_us)
+    first, last = hour_begin(until.at_us), hour_begin(to_us) - HOUR_US
     for hour_us in range(first, min(first + HOUR_US, last) + 1, HOUR_US):
-        _close(conn, partition, hour_us, until.seq)
+        _close_hour(conn, partition, hour_us, until.seq)
     if last > first + HOUR_US:
         bound_us = first + SILENT_HOURS_MAX * HOUR_US
         repeated = {"of": partition, "like_us": first + HOUR_US, "last_us": min(last, bound_us)}
         conn.execute(_REPEAT, repeated)
-        _reach(conn, partition, Position(until.seq, last + HOUR_US))
+        _record_level_position(conn, partition, Position(until.seq, last + HOUR_US))
     span = {"of": partition, "first_us": first, "last_us": last}
     for (hour_us,) in conn.execute(_USED, span).fetchall():
         parameters = {"of": partition, "begun_us": hour_us}
@@ -183,7 +183,7 @@ def close_hours(conn: Connection, partition: int, until: Position, to_us: int) -
         )
 
 
-def _close(conn: Connection, partition: int, hour_us: int, seq: int) -> None:
+def _close_hour(conn: Connection, partition: int, hour_us: int, seq: int) -> None:
     """Write an hour's rows of quota, and begin the levels of the next hour."""
     ended_us = hour_us + HOUR_US
     add_levels(conn, partition, Position(seq, ended_us))
@@ -214,7 +214,7 @@ def _levels_from(new: _Insert) -> _Insert:
     return new.on_conflict_do_update(index_elements=key, set_=later)
 
 
-def _repeating() -> Any:  # noqa: ANN401 - SQLAlchemy's Insert of many types
+def _repeat_hours() -> Any:  # noqa: ANN401 - SQLAlchemy's Insert of many types
     """Return what copies an hour's rows to the hours behind it, up to and with the last."""
     rows = quota_hour.c
     later = select((_number("like_us") + literal(HOUR_US)).label("hour_us")).cte(
@@ -229,7 +229,7 @@ def _repeating() -> Any:  # noqa: ANN401 - SQLAlchemy's Insert of many types
     )
 
 
-def _borrowing() -> Any:  # noqa: ANN401 - SQLAlchemy's Update of many types
+def _share_borrowing() -> Any:  # noqa: ANN401 - SQLAlchemy's Update of many types
     """Return what shares out a queue's borrowing among its users, by how much each used."""
     same = [
         quota_hour.c[name] == usage.c[name]
@@ -249,7 +249,7 @@ def _in_hour() -> Any:  # noqa: ANN401 - SQLAlchemy's condition
     return and_(usage.c.partition == _number("of"), usage.c.hour_us == _number("begun_us"))
 
 
-def _adding_to_day(new: _Insert) -> _Insert:
+def _add_to_day(new: _Insert) -> _Insert:
     """Return what adds an hour's usage to its day."""
     key = [column.name for column in usage_day.primary_key.columns]
     copied = [
@@ -276,7 +276,7 @@ _ADD_LEVELS = {
     "sqlite": _levels_from(sqlite.insert(quota_level)),
     "postgresql": _levels_from(postgresql.insert(quota_level)),
 }
-_REPEAT, _BORROW = _repeating(), _borrowing()
+_REPEAT, _BORROW = _repeat_hours(), _share_borrowing()
 _USED = (
     select(usage.c.hour_us)
     .where(
@@ -287,6 +287,6 @@ _USED = (
     .order_by(usage.c.hour_us)
 )
 _TO_DAY = {
-    "sqlite": _adding_to_day(sqlite.insert(usage_day)),
-    "postgresql": _adding_to_day(postgresql.insert(usage_day)),
+    "sqlite": _add_to_day(sqlite.insert(usage_day)),
+    "postgresql": _add_to_day(postgresql.insert(usage_day)),
 }

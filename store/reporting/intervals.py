@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from store.reporting.rows import HoldingRow, PreemptionRow, WaitRow, WorkloadRow, plain
-from store.reporting.unit_of_work import Place, UnitOfWork
+from store.reporting.unit_of_work import EventPosition, UnitOfWork
 from tidegate.contracts import decisions, facts
 from tidegate.model.ids import UNSATISFIED_CHECKS
 from tidegate.model.podset import PodSetAssignment
@@ -56,18 +56,18 @@ ProjectedPreemption: TypeAlias = (
 )
 
 
-def take_wait(unit: UnitOfWork, at: Place, event: ProjectedWait) -> None:
+def apply_wait(unit: UnitOfWork, at: EventPosition, event: ProjectedWait) -> None:
     """Begin, change or end a wait; the workload's own row is up to date already."""
-    wait = unit.waiting.get(event.workload)
+    wait = unit.open_waits.get(event.workload)
     match event:
         case facts.WorkloadSubmitted() | facts.WorkloadChanged() | decisions.WorkloadRequeued():
-            _queue(unit, at, event.workload, wait)
+            _begin_wait(unit, at, event.workload, wait)
         case decisions.VariantCreated():
-            _end_wait(unit, at, unit.waiting.get(event.parent), "variants")
+            _end_wait(unit, at, unit.open_waits.get(event.parent), "variants")
         case decisions.VariantDeleted():
-            _queue(unit, at, event.parent, unit.waiting.get(event.parent))
+            _begin_wait(unit, at, event.parent, unit.open_waits.get(event.parent))
         case decisions.WorkloadPending() | decisions.QuotaReserved():
-            _note(at, wait, event)
+            _record_attempt(at, wait, event)
         case _:
             _end_wait(unit, at, wait, _outcome(event))
 
@@ -90,8 +90,8 @@ def _outcome(event: Ending) -> str:
             assert_never(event)
 
 
-def _queue(unit: UnitOfWork, at: Place, workload: str, wait: WaitRow | None) -> None:
-    row = unit.live.get(workload)
+def _begin_wait(unit: UnitOfWork, at: EventPosition, workload: str, wait: WaitRow | None) -> None:
+    row = unit.live_workloads.get(workload)
     if row is None:
         return
     if wait is not None and (wait.submitted_seq != row.submitted_seq or row.phase == "inactive"):
@@ -100,13 +100,13 @@ def _queue(unit: UnitOfWork, at: Place, workload: str, wait: WaitRow | None) -> 
     if row.phase != "pending":
         return
     if wait is None:
-        wait = unit.waiting[workload] = unit.waits.add(_begun(at, row))
+        wait = unit.open_waits[workload] = unit.waits.add(_new_wait(at, row))
     wait.not_before_us = row.not_before_us
     wait.local_queue, wait.author = row.local_queue, row.author
     wait.priority_class, wait.priority = row.priority_class, row.priority
 
 
-def _begun(at: Place, row: WorkloadRow) -> WaitRow:
+def _new_wait(at: EventPosition, row: WorkloadRow) -> WaitRow:
     return WaitRow(
         partition=at.partition,
         from_seq=at.seq,
@@ -124,8 +124,10 @@ def _begun(at: Place, row: WorkloadRow) -> WaitRow:
     )
 
 
-def _note(
-    at: Place, wait: WaitRow | None, event: decisions.WorkloadPending | decisions.QuotaReserved
+def _record_attempt(
+    at: EventPosition,
+    wait: WaitRow | None,
+    event: decisions.WorkloadPending | decisions.QuotaReserved,
 ) -> None:
     if wait is None:
         return
@@ -138,37 +140,37 @@ def _note(
         wait.times_pending += 1
 
 
-def _end_wait(unit: UnitOfWork, at: Place, wait: WaitRow | None, outcome: str) -> None:
+def _end_wait(unit: UnitOfWork, at: EventPosition, wait: WaitRow | None, outcome: str) -> None:
     if wait is not None:
         wait.to_us, wait.to_seq, wait.outcome = at.at_us, at.seq, outcome
-        del unit.waiting[wait.workload]
+        del unit.open_waits[wait.workload]
 
 
-def take_holding(unit: UnitOfWork, at: Place, event: ProjectedHolding) -> None:
+def apply_holding(unit: UnitOfWork, at: EventPosition, event: ProjectedHolding) -> None:
     """Begin, shrink or end what a workload holds."""
     match event:
         case decisions.QuotaReserved() | facts.WorkloadAdopted():
-            if (row := unit.live.get(event.workload)) is not None:
+            if (row := unit.live_workloads.get(event.workload)) is not None:
                 _end_holdings(unit, at, event.workload)
-                holdings = [_hold(unit, at, row, podset) for podset in event.assignment]
-                unit.holdings_of[event.workload] = [
+                holdings = [_begin_holdings(unit, at, row, podset) for podset in event.assignment]
+                unit.open_holdings[event.workload] = [
                     holding for each in holdings for holding in each
                 ]
         case facts.PodsReclaimed():
-            _shrink(unit, at, event.workload)
+            _shrink_holdings(unit, at, event.workload)
         case facts.WorkloadChanged():
             if event.elastic:
-                _shrink(unit, at, event.workload)
+                _shrink_holdings(unit, at, event.workload)
         case decisions.QuotaReleased() | facts.WorkloadFinished() | facts.WorkloadRemoved():
             _end_holdings(unit, at, event.workload)
         case _:
             assert_never(event)
 
 
-def _hold(
-    unit: UnitOfWork, at: Place, row: WorkloadRow, assignment: PodSetAssignment
+def _begin_holdings(
+    unit: UnitOfWork, at: EventPosition, row: WorkloadRow, assignment: PodSetAssignment
 ) -> list[HoldingRow]:
-    pods = min(assignment.count, _left(row, assignment.name, assignment.count))
+    pods = min(assignment.count, _remaining_pods(row, assignment.name, assignment.count))
     return [
         unit.holdings.add(
             HoldingRow(
@@ -191,7 +193,7 @@ def _hold(
                 pods_assigned=assignment.count,
                 amount_assigned=amount,
                 pods=pods,
-                amount=_part(amount, assignment.count, pods),
+                amount=_proportional_amount(amount, assignment.count, pods),
                 from_us=at.at_us,
             )
         )
@@ -200,17 +202,19 @@ def _hold(
     ]
 
 
-def _shrink(unit: UnitOfWork, at: Place, workload: str) -> None:
-    row = unit.live.get(workload)
-    if row is None or workload not in unit.holdings_of:
+def _shrink_holdings(unit: UnitOfWork, at: EventPosition, workload: str) -> None:
+    row = unit.live_workloads.get(workload)
+    if row is None or workload not in unit.open_holdings:
         return
     remaining = list[HoldingRow]()
-    for holding in unit.holdings_of[workload]:
-        pods = min(holding.pods_assigned, _left(row, holding.podset, holding.pods_assigned))
+    for holding in unit.open_holdings[workload]:
+        pods = min(
+            holding.pods_assigned, _remaining_pods(row, holding.podset, holding.pods_assigned)
+        )
         if pods == holding.pods:
             remaining.append(holding)
             continue
-        _close(unit, at, holding)
+        _close_holding(unit, at, holding)
         smaller = replace(
             holding,
             from_seq=at.seq,
@@ -218,13 +222,13 @@ def _shrink(unit: UnitOfWork, at: Place, workload: str) -> None:
             to_us=None,
             to_seq=None,
             pods=pods,
-            amount=_part(holding.amount_assigned, holding.pods_assigned, pods),
+            amount=_proportional_amount(holding.amount_assigned, holding.pods_assigned, pods),
         )
         remaining.append(unit.holdings.add(smaller))
-    unit.holdings_of[workload] = remaining
+    unit.open_holdings[workload] = remaining
 
 
-def _left(row: WorkloadRow, podset: str, assigned: int) -> int:
+def _remaining_pods(row: WorkloadRow, podset: str, assigned: int) -> int:
     """Return how many of a podset's pods still count.
 
     Source: behaviour.md 1, "Reserved WL", as in ``tidegate.core.quota.charging``.
@@ -234,37 +238,39 @@ def _left(row: WorkloadRow, podset: str, assigned: int) -> int:
     return max(0, count - reclaimed)
 
 
-def _part(amount: int, assigned: int, pods: int) -> int:
+def _proportional_amount(amount: int, assigned: int, pods: int) -> int:
     return amount if pods == assigned else amount // assigned * pods
 
 
-def _end_holdings(unit: UnitOfWork, at: Place, workload: str) -> None:
-    for holding in unit.holdings_of.pop(workload, []):
-        _close(unit, at, holding)
+def _end_holdings(unit: UnitOfWork, at: EventPosition, workload: str) -> None:
+    for holding in unit.open_holdings.pop(workload, []):
+        _close_holding(unit, at, holding)
 
 
-def _close(unit: UnitOfWork, at: Place, holding: HoldingRow) -> None:
+def _close_holding(unit: UnitOfWork, at: EventPosition, holding: HoldingRow) -> None:
     holding.to_us, holding.to_seq = at.at_us, at.seq
     unit.usage.end(holding, at.at_us)
 
 
-def take_preemption(unit: UnitOfWork, at: Place, event: ProjectedPreemption) -> None:
+def apply_preemption(unit: UnitOfWork, at: EventPosition, event: ProjectedPreemption) -> None:
     """Record a preemption, and when its victim's quota is free."""
     match event:
         case decisions.WorkloadPreempted():
-            _preempt(unit, at, event)
+            _record_preemption(unit, at, event)
         case decisions.QuotaReleased() | facts.WorkloadFinished() | facts.WorkloadRemoved():
-            for row in unit.leaving.pop(event.workload, []):
+            for row in unit.open_preemptions.pop(event.workload, []):
                 row.released_us, row.released_seq = at.at_us, at.seq
         case _:
             assert_never(event)
 
 
-def _preempt(unit: UnitOfWork, at: Place, event: decisions.WorkloadPreempted) -> None:
-    victim = unit.live.get(event.workload)
+def _record_preemption(
+    unit: UnitOfWork, at: EventPosition, event: decisions.WorkloadPreempted
+) -> None:
+    victim = unit.live_workloads.get(event.workload)
     if victim is None:
         return
-    preemptor = unit.live.get(event.by)
+    preemptor = unit.live_workloads.get(event.by)
     row = PreemptionRow(
         partition=at.partition,
         seq=at.seq,
@@ -286,4 +292,4 @@ def _preempt(unit: UnitOfWork, at: Place, event: decisions.WorkloadPreempted) ->
         reservation_seq=victim.reservation_seq,
         admitted_us=victim.admitted_us,
     )
-    unit.leaving.setdefault(event.workload, []).append(unit.preemptions.add(row))
+    unit.open_preemptions.setdefault(event.workload, []).append(unit.preemptions.add(row))

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from store.reporting.rows import PriceRow, plain
-from store.reporting.unit_of_work import Place, UnitOfWork
+from store.reporting.unit_of_work import EventPosition, UnitOfWork
 from tidegate.contracts import facts
 from tidegate.model.calendar import utc_text
 from tidegate.model.quota import Price
@@ -24,7 +24,9 @@ _Key: TypeAlias = tuple[str, str, str]  # resource, priority class, quota
 _Terms: TypeAlias = tuple[float, str, str, str]  # a unit's price, currency, begin, end
 
 
-def gaps(begin: str, end: str, spans: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+def uncovered_spans(
+    begin: str, end: str, spans: Iterable[tuple[str, str]]
+) -> list[tuple[str, str]]:
     """Return the parts of the days from ``begin`` until ``end`` that no other span takes."""
     free, at = list[tuple[str, str]](), begin
     for first, until in sorted(span for span in spans if span[0] < span[1]):
@@ -36,14 +38,14 @@ def gaps(begin: str, end: str, spans: Iterable[tuple[str, str]]) -> list[tuple[s
     return [span for span in (*free, (at, end)) if span[0] < span[1]]
 
 
-def take(unit: UnitOfWork, at: Place, event: Projected) -> None:
+def apply_price(unit: UnitOfWork, at: EventPosition, event: Projected) -> None:
     """Record what changed of a flavor's prices: what stays as it was keeps its rows and author."""
     prices = event.prices if isinstance(event, facts.FlavorDefined) else ()
     author = plain(event.author) if isinstance(event, facts.FlavorDefined) else ""
     prices_by_key = defaultdict[_Key, list[Price]](list)
     for price in prices:
         prices_by_key[price.resource, price.priority_class, price.quota].append(price)
-    rows = unit.priced.setdefault(event.name, [])
+    rows = unit.open_prices.setdefault(event.name, [])
     day = utc_text(at.at_us)[:10]
     before = defaultdict[_Key, list[PriceRow]](list)
     for row in rows:
@@ -52,15 +54,15 @@ def take(unit: UnitOfWork, at: Place, event: Projected) -> None:
     changed = [
         key
         for key in sorted({*before, *prices_by_key})
-        if _held(before[key]) != _terms(prices_by_key[key])
+        if _current_terms(before[key]) != _terms(prices_by_key[key])
     ]
     for key in changed:
         for row in before[key]:
-            _end(row, at, day, author)
+            _end_price(row, at, day, author)
     rows_before = tuple(rows)
     for key in changed:
-        for price, begin, end in _spans(prices_by_key[key], rows_before, day):
-            row = _row(at, event.name, price, (begin, end), author)
+        for price, begin, end in _price_spans(prices_by_key[key], rows_before, day):
+            row = _new_price(at, event.name, price, (begin, end), author)
             rows.append(unit.prices.add(row))
 
 
@@ -73,11 +75,11 @@ def _terms(prices: Sequence[Price]) -> set[_Terms]:
     return {(unit_price(price), price.currency, price.begin, price.end) for price in prices}
 
 
-def _held(rows: Sequence[PriceRow]) -> set[_Terms]:
+def _current_terms(rows: Sequence[PriceRow]) -> set[_Terms]:
     return {(row.per_unit_hour, row.currency, row.written_from, row.written_until) for row in rows}
 
 
-def _spans(
+def _price_spans(
     prices: Sequence[Price], rows: Sequence[PriceRow], day: str
 ) -> Iterator[tuple[Price, str, str]]:
     """Yield each price of a key with its first and last day.
@@ -97,18 +99,22 @@ def _spans(
     for price, following in zip(ordered, nexts, strict=True):
         end = min(price.end or FOR_EVER, following)
         if price.begin and price.begin < day:
-            yield from ((price, *span) for span in gaps(price.begin, min(end, day), priced_days))
+            yield from (
+                (price, *span) for span in uncovered_spans(price.begin, min(end, day), priced_days)
+            )
         begin = max(price.begin, day)
         yield price, begin, max(begin, end)
 
 
-def _end(row: PriceRow, at: Place, day: str, author: str) -> None:
+def _end_price(row: PriceRow, at: EventPosition, day: str, author: str) -> None:
     row.to_us, row.to_seq, row.ended_by = at.at_us, at.seq, author
     if row.day_until is None or row.day_until > day:
         row.day_until = max(day, row.day_from)
 
 
-def _row(at: Place, flavor: str, price: Price, span: tuple[str, str], author: str) -> PriceRow:
+def _new_price(
+    at: EventPosition, flavor: str, price: Price, span: tuple[str, str], author: str
+) -> PriceRow:
     return PriceRow(
         partition=at.partition,
         flavor=flavor,

@@ -9,15 +9,15 @@ from typing import Any, TypeAlias, get_args
 from sqlalchemy import Connection, delete
 
 from store.reporting import intervals, prices, quotas, tables, workloads
-from store.reporting.hourly import Position, add_levels, close_hours, hour
-from store.reporting.unit_of_work import LedgerEvent, Place, UnitOfWork
+from store.reporting.hourly import Position, add_levels, close_hours, hour_begin
+from store.reporting.unit_of_work import EventPosition, LedgerEvent, UnitOfWork
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent, VariantCreated, VariantDeleted
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent, WorkloadRemoved
 
-Projector: TypeAlias = Callable[[UnitOfWork, Place, Any], None]
-_PlacedEvent: TypeAlias = tuple[Place, LedgerEvent]
+Projector: TypeAlias = Callable[[UnitOfWork, EventPosition, Any], None]
+_PlacedEvent: TypeAlias = tuple[EventPosition, LedgerEvent]
 PART_EVENTS = 2_048
 """After so many events the levels of quota are summed up: so much has an hour's end left to do."""
 
@@ -29,13 +29,13 @@ def _types(union: object) -> tuple[type[Any], ...]:
 
 
 PROJECTORS: tuple[tuple[Projector, tuple[type[Any], ...]], ...] = (
-    (quotas.take, _types(quotas.Projected)),
-    (prices.take, _types(prices.Projected)),
-    (workloads.take_class, _types(workloads.ProjectedClass)),
-    (workloads.take, _types(workloads.Projected)),  # before those that copy its row
-    (intervals.take_wait, _types(intervals.ProjectedWait)),
-    (intervals.take_holding, _types(intervals.ProjectedHolding)),
-    (intervals.take_preemption, _types(intervals.ProjectedPreemption)),
+    (quotas.apply_definition, _types(quotas.Projected)),
+    (prices.apply_price, _types(prices.Projected)),
+    (workloads.apply_priority_class, _types(workloads.ProjectedClass)),
+    (workloads.apply_workload_event, _types(workloads.Projected)),  # before those that copy its row
+    (intervals.apply_wait, _types(intervals.ProjectedWait)),
+    (intervals.apply_holding, _types(intervals.ProjectedHolding)),
+    (intervals.apply_preemption, _types(intervals.ProjectedPreemption)),
 )
 """The projectors of each event, in this order; each sees the rows changed by the ones before it."""
 
@@ -79,17 +79,17 @@ def project(conn: Connection, entries: Sequence[Entry], since_us: int) -> None:
     there is none.
     """
     partition, reached = entries[0].partition, Position(entries[0].seq - 1, since_us)
-    for _, same in groupby(entries, _part):
+    for _, same in groupby(entries, _hour_and_partition):
         part = list(same)
         until = Position(part[-1].seq, part[-1].at_us)
-        if hour(reached.at_us) != hour(until.at_us):
+        if hour_begin(reached.at_us) != hour_begin(until.at_us):
             close_hours(conn, partition, reached, until.at_us)
         reached = until
         if batch := _placed_events(part):
             unit = UnitOfWork(partition)
             unit.load(conn, (event for _, event in batch))
             for place, event in batch:
-                _take(unit, place, event)
+                _apply(unit, place, event)
             unit.write(conn)
         if not until.seq % PART_EVENTS:
             add_levels(conn, partition, until)
@@ -110,24 +110,24 @@ def rebuild(conn: Connection, partition: int, pages: Iterable[Sequence[Entry]]) 
         since_us = page[-1].at_us
 
 
-def _part(entry: Entry) -> tuple[int, int]:
+def _hour_and_partition(entry: Entry) -> tuple[int, int]:
     """Return the hour of an entry, and the part of the ledger.
 
     Parts end where the ledger's numbers say, so that a rebuild has the same ones.
     """
-    return hour(entry.at_us), (entry.seq - 1) // PART_EVENTS
+    return hour_begin(entry.at_us), (entry.seq - 1) // PART_EVENTS
 
 
 def _placed_events(entries: Sequence[Entry]) -> list[_PlacedEvent]:
     return [
-        (_place(entry), event)
+        (_position_of(entry), event)
         for entry in entries
         if entry.type in TAKEN
-        for event in _spelled_out(decode(entry.payload))
+        for event in _expand_variant(decode(entry.payload))
     ]
 
 
-def _spelled_out(event: LedgerEvent) -> tuple[LedgerEvent, ...]:
+def _expand_variant(event: LedgerEvent) -> tuple[LedgerEvent, ...]:
     """Return an event, and what it means for a variant that it makes or drops."""
     match event:
         case VariantCreated():
@@ -139,10 +139,10 @@ def _spelled_out(event: LedgerEvent) -> tuple[LedgerEvent, ...]:
             return (event,)
 
 
-def _take(unit: UnitOfWork, place: Place, event: LedgerEvent) -> None:
+def _apply(unit: UnitOfWork, place: EventPosition, event: LedgerEvent) -> None:
     for take in _TAKERS[type(event)]:
         take(unit, place, event)
 
 
-def _place(entry: Entry) -> Place:
-    return Place(entry.partition, entry.seq, entry.at_us, entry.cluster)
+def _position_of(entry: Entry) -> EventPosition:
+    return EventPosition(entry.partition, entry.seq, entry.at_us, entry.cluster)

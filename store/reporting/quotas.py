@@ -7,7 +7,7 @@ from typing import TypeAlias, assert_never
 from msgspec.structs import replace
 
 from store.reporting.rows import BudgetRow, QueueRow, QuotaRow, plain
-from store.reporting.unit_of_work import Owner, Place, UnitOfWork, owner_of
+from store.reporting.unit_of_work import EventPosition, Owner, UnitOfWork, owner_of
 from tidegate.contracts import facts
 from tidegate.contracts.decision_kinds.queues import BudgetRenewed
 from tidegate.model.calendar import span
@@ -26,41 +26,45 @@ _Standing: TypeAlias = tuple[str, int, str, str]  # parent, weight, strategy, st
 _Terms: TypeAlias = tuple[int, int | None, int | None]
 
 
-def take(unit: UnitOfWork, at: Place, event: Projected) -> None:
+def apply_definition(unit: UnitOfWork, at: EventPosition, event: Projected) -> None:
     """Record a queue's or cohort's quota, budgets and place in the tree, where they changed."""
     match event:
         case facts.ClusterQueueDefined():
             owner: Owner = ("ClusterQueue", event.name)
             spec = event.spec
-            _grant(unit, at, owner, spec.groups, plain(event.author))
-            _budget(unit, at, owner, spec.budgets, plain(event.author))
+            _apply_quota(unit, at, owner, spec.groups, plain(event.author))
+            _apply_budgets(unit, at, owner, spec.budgets, plain(event.author))
             place: _Standing = (spec.cohort, spec.weight, spec.strategy, spec.stop_policy)
-            _stand(unit, at, owner, place, plain(event.author))
+            _apply_tree_position(unit, at, owner, place, plain(event.author))
         case facts.CohortDefined():
             owner = ("Cohort", event.name)
-            _grant(unit, at, owner, event.spec.groups, plain(event.author))
-            _budget(unit, at, owner, event.spec.budgets, plain(event.author))
+            _apply_quota(unit, at, owner, event.spec.groups, plain(event.author))
+            _apply_budgets(unit, at, owner, event.spec.budgets, plain(event.author))
             place = (event.spec.parent, event.spec.weight, "", "")
-            _stand(unit, at, owner, place, plain(event.author))
+            _apply_tree_position(unit, at, owner, place, plain(event.author))
         case facts.LocalQueueDefined():
             local = event.spec
             owner = ("LocalQueue", f"{event.namespace}/{event.name}")
             place = (local.cluster_queue, local.weight, "", local.stop_policy)
-            _stand(unit, at, owner, place, plain(event.author))
+            _apply_tree_position(unit, at, owner, place, plain(event.author))
         case facts.ClusterQueueRemoved():
-            _remove(unit, at, ("ClusterQueue", event.name))
+            _remove_owner(unit, at, ("ClusterQueue", event.name))
         case facts.CohortRemoved():
-            _remove(unit, at, ("Cohort", event.name))
+            _remove_owner(unit, at, ("Cohort", event.name))
         case facts.LocalQueueRemoved():
-            _remove(unit, at, ("LocalQueue", f"{event.namespace}/{event.name}"))
+            _remove_owner(unit, at, ("LocalQueue", f"{event.namespace}/{event.name}"))
         case BudgetRenewed():
-            _renew(unit, at, event)
+            _renew_budget(unit, at, event)
         case _:
             assert_never(event)
 
 
-def _grant(
-    unit: UnitOfWork, at: Place, owner: Owner, groups: tuple[ResourceGroup, ...], author: str
+def _apply_quota(
+    unit: UnitOfWork,
+    at: EventPosition,
+    owner: Owner,
+    groups: tuple[ResourceGroup, ...],
+    author: str,
 ) -> None:
     terms_before = {
         (flavor.flavor, resource): _terms(quota)
@@ -69,13 +73,13 @@ def _grant(
         for resource, quota in flavor.quotas.items()
     }
     remaining = list[QuotaRow]()
-    for row in unit.granted.get(owner, []):
+    for row in unit.open_quotas.get(owner, []):
         terms = (row.nominal, row.borrowing_limit, row.lending_limit)
         if terms_before.get((row.flavor, row.resource)) == terms:
             del terms_before[row.flavor, row.resource]
             remaining.append(row)
         else:
-            _end(row, at, author)
+            _end_quota(row, at, author)
     for (flavor, resource), (nominal, borrowing, lending) in terms_before.items():
         remaining.append(
             unit.quotas.add(
@@ -94,18 +98,18 @@ def _grant(
                 )
             )
         )
-    unit.granted[owner] = remaining
+    unit.open_quotas[owner] = remaining
 
 
-def _budget(
-    unit: UnitOfWork, at: Place, owner: Owner, budgets: tuple[Budget, ...], author: str
+def _apply_budgets(
+    unit: UnitOfWork, at: EventPosition, owner: Owner, budgets: tuple[Budget, ...], author: str
 ) -> None:
     """Record budgets that are new or changed: what was spent stays with the same period."""
-    before = {row.resource: row for row in unit.budgeted.get(owner, [])}
+    before = {row.resource: row for row in unit.open_budgets.get(owner, [])}
     now = list[BudgetRow]()
     for budget in budgets:
         row = before.pop(budget.resource, None)
-        if row is not None and _is_of(row, budget):
+        if row is not None and _is_same_budget(row, budget):
             now.append(row)
             continue
         since_us, until_us = at.at_us, span(budget.period, at.at_us)[1]
@@ -114,18 +118,20 @@ def _budget(
             if row.period == budget.period:
                 begun_us = span(budget.period, at.at_us)[0]
                 since_us = row.since_us if row.until_us == until_us else begun_us
-        now.append(unit.budgets.add(_counted(at, owner, budget, author, (since_us, until_us))))
+        now.append(
+            unit.budgets.add(_new_budget_row(at, owner, budget, author, (since_us, until_us)))
+        )
     for row in before.values():
         row.to_us, row.to_seq = at.at_us, at.seq
-    unit.budgeted[owner] = now
+    unit.open_budgets[owner] = now
 
 
-def _is_of(row: BudgetRow, budget: Budget) -> bool:
+def _is_same_budget(row: BudgetRow, budget: Budget) -> bool:
     return (row.period, row.hours, row.hard) == (budget.period, budget.hours, budget.hard)
 
 
-def _counted(
-    at: Place, owner: Owner, budget: Budget, author: str, period_us: tuple[int, int]
+def _new_budget_row(
+    at: EventPosition, owner: Owner, budget: Budget, author: str, period_us: tuple[int, int]
 ) -> BudgetRow:
     return BudgetRow(
         partition=at.partition,
@@ -142,11 +148,11 @@ def _counted(
     )
 
 
-def _renew(unit: UnitOfWork, at: Place, event: BudgetRenewed) -> None:
+def _renew_budget(unit: UnitOfWork, at: EventPosition, event: BudgetRenewed) -> None:
     """Record what was spent in the period that ended, and that the next one is counted."""
     owner = owner_of(event)
     assert owner is not None, "a budget has an owner"
-    rows = unit.budgeted.get(owner, [])
+    rows = unit.open_budgets.get(owner, [])
     row = next((row for row in rows if row.resource == event.resource), None)
     if row is None:
         return
@@ -161,14 +167,16 @@ def _renew(unit: UnitOfWork, at: Place, event: BudgetRenewed) -> None:
     over.to_us, over.to_seq, over.spent = at.at_us, at.seq, event.spent
 
 
-def _stand(unit: UnitOfWork, at: Place, owner: Owner, place: _Standing, author: str) -> None:
-    old = unit.standing.get(owner)
+def _apply_tree_position(
+    unit: UnitOfWork, at: EventPosition, owner: Owner, place: _Standing, author: str
+) -> None:
+    old = unit.open_queues.get(owner)
     if old is not None:
         if place == (old.parent, old.weight, old.strategy, old.stop_policy):
             return
         old.to_us, old.to_seq = at.at_us, at.seq
     parent, weight, strategy, stop_policy = place
-    unit.standing[owner] = unit.queues.add(
+    unit.open_queues[owner] = unit.queues.add(
         QueueRow(
             partition=at.partition,
             kind=owner[0],
@@ -184,16 +192,16 @@ def _stand(unit: UnitOfWork, at: Place, owner: Owner, place: _Standing, author: 
     )
 
 
-def _remove(unit: UnitOfWork, at: Place, owner: Owner) -> None:
-    for row in unit.granted.pop(owner, []):
-        _end(row, at, "")
-    for budget in unit.budgeted.pop(owner, []):
+def _remove_owner(unit: UnitOfWork, at: EventPosition, owner: Owner) -> None:
+    for row in unit.open_quotas.pop(owner, []):
+        _end_quota(row, at, "")
+    for budget in unit.open_budgets.pop(owner, []):
         budget.to_us, budget.to_seq = at.at_us, at.seq
-    if (place := unit.standing.pop(owner, None)) is not None:
+    if (place := unit.open_queues.pop(owner, None)) is not None:
         place.to_us, place.to_seq = at.at_us, at.seq
 
 
-def _end(row: QuotaRow, at: Place, author: str) -> None:
+def _end_quota(row: QuotaRow, at: EventPosition, author: str) -> None:
     row.to_us, row.to_seq, row.ended_by = at.at_us, at.seq, author
 
 

@@ -16,7 +16,7 @@ from msgspec import NODEFAULT
 from msgspec.structs import astuple, fields
 from sqlalchemy import ColumnElement, Connection, Table, select
 
-from store.statements.compiled import Inserting, Reading, Updating
+from store.statements.compiled import InsertInto, RowQuery, UpdateRows
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 
@@ -32,17 +32,17 @@ class TableMapping(Generic[Row]):
         self.key = tuple(column.name for column in table.primary_key.columns)
         names = row.__struct_fields__
         changing = [field.name for field in fields(row) if field.default is not NODEFAULT]
-        fixed = [place for place, name in enumerate(names) if name not in changing]
-        self.fixed = itemgetter(*fixed)
+        immutable_columns = [key_of for key_of, name in enumerate(names) if name not in changing]
+        self.fixed = itemgetter(*immutable_columns)
         self.place = itemgetter(*map(names.index, self.key))
-        self.insert, self.update = Inserting(table, row), Updating(table, row, changing)
+        self.insert, self.update = InsertInto(table, row), UpdateRows(table, row, changing)
 
-    def select(self, *where: ColumnElement[bool]) -> Reading:
+    def select(self, *where: ColumnElement[bool]) -> RowQuery:
         """Return the statement that reads the rows which fulfil all conditions, in any order.
 
         To ask for the key's order would mislead the database to the key's index.
         """
-        return Reading(select(self.table).where(*where))
+        return RowQuery(select(self.table).where(*where))
 
 
 class RowSet(Generic[Row]):
@@ -53,7 +53,7 @@ class RowSet(Generic[Row]):
         self._loaded: list[tuple[Row, tuple[Any, ...]]] = []  # beside each, how it was
         self._added: list[Row] = []
 
-    def load(self, conn: Connection, reading: Reading, parameters: dict[str, Any]) -> None:
+    def load(self, conn: Connection, reading: RowQuery, parameters: dict[str, Any]) -> None:
         """Add the rows that a statement reads; no row may be added twice."""
         row, names = self._kind.row, self._kind.row.__struct_fields__
         for was in sorted(reading.rows(conn, parameters), key=self._kind.place):

@@ -24,7 +24,7 @@ _USER = "namespace local_queue author priority_class"
 _TYPES: dict[object, TypeEngine[Any]] = {int: Number, float: Double(), bool: Boolean()}
 
 
-def _of(row: type[msgspec.Struct], name: str, key: str, **options: Any) -> Table:  # noqa: ANN401 - SQLAlchemy's
+def _table_of(row: type[msgspec.Struct], name: str, key: str, **options: Any) -> Table:  # noqa: ANN401 - SQLAlchemy's
     """Return the table whose columns are a row's fields; spaces separate the key's names."""
     columns = (_column(field, primary_key=field.name in key.split()) for field in fields(row))
     return Table(name, metadata, *columns, **options)
@@ -39,7 +39,7 @@ def _column(field: FieldInfo, *, primary_key: bool) -> Column[Any]:
     return Column(field.name, kind, primary_key=primary_key, autoincrement=False, nullable=nullable)
 
 
-def _keys(names: str) -> list[Column[Any]]:
+def _key_columns(names: str) -> list[Column[Any]]:
     kinds: dict[str, Any] = {"partition": Integer, "hour_us": Number, "day_us": Number}
     return [
         Column(name, kinds.get(name, String), primary_key=True, autoincrement=False)
@@ -47,12 +47,12 @@ def _keys(names: str) -> list[Column[Any]]:
     ]
 
 
-def _sums(names: str) -> list[Column[float]]:
+def _sum_columns(names: str) -> list[Column[float]]:
     """Return columns of base units times seconds."""
     return [Column(name, Double, nullable=False) for name in names.split()]
 
 
-def _index_what_lasts(table: Table, by: str, ended: str) -> None:
+def _index_open_rows(table: Table, by: str, ended: str) -> None:
     """Index the rows that have not ended: few, however long the history grows.
 
     SQLite takes the index that most conditions name, and has no statistics to know that this one is
@@ -72,21 +72,21 @@ def _index_what_lasts(table: Table, by: str, ended: str) -> None:
     ).ddl_if(dialect="postgresql")
 
 
-def made_on(dialect: str, item: object) -> bool:
+def is_created_on(dialect: str, item: object) -> bool:
     """Return whether a table, index or other item is made by migrations on this database."""
     if isinstance(item, Table) and is_partition(item.name):
         return False
     return not isinstance(item, Index) or dialect in item.info.get("dialects", (dialect,))
 
 
-workload = _of(rows.WorkloadRow, "report_workload", "partition submitted_seq")
-_index_what_lasts(workload, "workload", "removed_seq")
+workload = _table_of(rows.WorkloadRow, "report_workload", "partition submitted_seq")
+_index_open_rows(workload, "workload", "removed_seq")
 
 WAITS_BY_LENGTH = "report_wait_admitted"
 """The index by which SQLite reads percentiles of waits."""
 
-wait = _of(rows.WaitRow, "report_wait", "partition from_seq")
-_index_what_lasts(wait, "workload", "to_seq")
+wait = _table_of(rows.WaitRow, "report_wait", "partition from_seq")
+_index_open_rows(wait, "workload", "to_seq")
 Index(
     WAITS_BY_LENGTH,
     *(wait.c[name] for name in ("cluster", "cluster_queue", "local_queue", "namespace")),
@@ -96,15 +96,15 @@ Index(
     info={"dialects": {"sqlite"}},
 ).ddl_if(dialect="sqlite")
 
-holding = _of(rows.HoldingRow, "report_holding", "partition from_seq podset flavor resource")
-_index_what_lasts(holding, "workload", "to_seq")
+holding = _table_of(rows.HoldingRow, "report_holding", "partition from_seq podset flavor resource")
+_index_open_rows(holding, "workload", "to_seq")
 Index("report_holding_reservation", holding.c.reservation_seq)
 # Not by partition first: PostgreSQL, while it has no statistics, would take it for the key's index.
 _ended = holding.c.to_us.is_not(None)
 Index("report_holding_ended", holding.c.to_us, sqlite_where=_ended, postgresql_where=_ended)
 
 _key = f"partition hour_us {_USED} {_USER} priority cluster"
-usage = _of(rows.UsageRow, "report_usage", _key, sqlite_with_rowid=False)
+usage = _table_of(rows.UsageRow, "report_usage", _key, sqlite_with_rowid=False)
 """Usage of each hour, but for what is still held and began to count in the newest hour.
 
 An hour that is over says what of it was borrowed: see ``store.reporting.hourly``.
@@ -113,8 +113,8 @@ An hour that is over says what of it was borrowed: see ``store.reporting.hourly`
 usage_day = Table(
     "report_usage_day",
     metadata,
-    *_keys(f"partition day_us {_USED} {_USER} cluster"),
-    *_sums("unit_seconds borrowed_seconds"),
+    *_key_columns(f"partition day_us {_USED} {_USER} cluster"),
+    *_sum_columns("unit_seconds borrowed_seconds"),
     sqlite_with_rowid=False,
 )
 """Usage of each UTC day, of its hours that are over."""
@@ -122,9 +122,9 @@ usage_day = Table(
 quota_hour = Table(
     "report_quota_hour",
     metadata,
-    *_keys(f"partition hour_us {_USED}"),
+    *_key_columns(f"partition hour_us {_USED}"),
     Column("cohort", String, nullable=False),  # the root of its tree at the hour's end, or empty
-    *_sums("nominal used borrowed lent idle"),
+    *_sum_columns("nominal used borrowed lent idle"),
     sqlite_with_rowid=False,
 )
 """What became of each ClusterQueue's quota in each hour that is over."""
@@ -132,9 +132,9 @@ quota_hour = Table(
 quota_level = Table(
     "report_quota_level",
     metadata,
-    *_keys(f"partition {_USED}"),
-    *_sums("used nominal lends"),  # base units
-    *_sums("nominal_seconds used_seconds borrowed_seconds idle_seconds lendable_seconds"),
+    *_key_columns(f"partition {_USED}"),
+    *_sum_columns("used nominal lends"),  # base units
+    *_sum_columns("nominal_seconds used_seconds borrowed_seconds idle_seconds lendable_seconds"),
     sqlite_with_rowid=False,
 )
 """How much of each quota is used, and what that came to in the hour so far: up to a position."""
@@ -142,30 +142,30 @@ quota_level = Table(
 quota_position = Table(
     "report_quota_position",
     metadata,
-    *_keys("partition"),
+    *_key_columns("partition"),
     Column("seq", Number, nullable=False),
     Column("at_us", Number, nullable=False),
 )
 """How far ``report_quota_level`` goes: the event that it counts last, and up to when."""
 
-quota = _of(rows.QuotaRow, "report_quota", "partition kind owner flavor resource from_seq")
+quota = _table_of(rows.QuotaRow, "report_quota", "partition kind owner flavor resource from_seq")
 
-_index_what_lasts(quota, "owner", "to_seq")
+_index_open_rows(quota, "owner", "to_seq")
 
-budget = _of(rows.BudgetRow, "report_budget", "partition kind owner resource from_seq")
+budget = _table_of(rows.BudgetRow, "report_budget", "partition kind owner resource from_seq")
 
-_index_what_lasts(budget, "owner", "to_seq")
+_index_open_rows(budget, "owner", "to_seq")
 
-queue = _of(rows.QueueRow, "report_queue", "partition kind owner from_seq")
+queue = _table_of(rows.QueueRow, "report_queue", "partition kind owner from_seq")
 
-_index_what_lasts(queue, "owner", "to_seq")
+_index_open_rows(queue, "owner", "to_seq")
 
-preemption = _of(rows.PreemptionRow, "report_preemption", "partition seq")
-_index_what_lasts(preemption, "workload", "released_seq")
+preemption = _table_of(rows.PreemptionRow, "report_preemption", "partition seq")
+_index_open_rows(preemption, "workload", "released_seq")
 
-priority_class = _of(rows.PriorityClassRow, "report_priority_class", "partition kind name")
+priority_class = _table_of(rows.PriorityClassRow, "report_priority_class", "partition kind name")
 
-price = _of(
+price = _table_of(
     rows.PriceRow,
     "report_price",
     "partition flavor resource priority_class quota from_seq written_from day_from",

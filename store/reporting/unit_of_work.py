@@ -9,9 +9,9 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, String, bindparam
 
 from store.reporting import rows, tables
-from store.reporting.hourly import Usage
+from store.reporting.hourly import HourlyUsage
 from store.reporting.row_set import RowSet, TableMapping
-from store.statements.compiled import Reading
+from store.statements.compiled import RowQuery
 from store.views.expressions import one_of, unindexed
 from tidegate.contracts import facts
 from tidegate.contracts.decision_kinds.queues import BudgetRenewed
@@ -27,7 +27,7 @@ OwnerKind: TypeAlias = Literal["ClusterQueue", "Cohort", "LocalQueue"]
 Owner: TypeAlias = tuple[OwnerKind, str]
 
 
-class Place(msgspec.Struct, frozen=True):
+class EventPosition(msgspec.Struct, frozen=True):
     """An event's place in the ledger."""
 
     partition: int
@@ -47,33 +47,35 @@ _QUEUE = TableMapping(tables.queue, rows.QueueRow)
 _CLASS = TableMapping(tables.priority_class, rows.PriorityClassRow)
 
 
-def _open(kind: TableMapping[Any], by: str, ended: str, *more: ColumnElement[bool]) -> Reading:
+def _select_open(
+    kind: TableMapping[Any], by: str, ended: str, *more: ColumnElement[bool]
+) -> RowQuery:
     """Return the statement that reads what has not ended of the named workloads or owners."""
     column = kind.table.c
     named = one_of(column[by], bindparam("named", type_=String()))
-    return kind.select(_ours(kind), named, column[ended].is_(None), *more)
+    return kind.select(_is_of_partition(kind), named, column[ended].is_(None), *more)
 
 
-def _ours(kind: TableMapping[Any]) -> ColumnElement[bool]:
+def _is_of_partition(kind: TableMapping[Any]) -> ColumnElement[bool]:
     # By the index of what lasts, not by the key's.
     return unindexed(kind.table.c.partition) == bindparam("partition")
 
 
-_LIVE = _open(_WORKLOAD, "workload", "removed_seq")
-_OF_CLASS = _open(_WORKLOAD, "priority_class", "removed_seq")
-_OF_POD_CLASS = _open(
+_LIVE = _select_open(_WORKLOAD, "workload", "removed_seq")
+_OF_CLASS = _select_open(_WORKLOAD, "priority_class", "removed_seq")
+_OF_POD_CLASS = _select_open(
     _WORKLOAD, "pod_priority_class", "removed_seq", tables.workload.c.priority_class == ""
 )
-_WAITING = _open(_WAIT, "workload", "to_seq")
-_HELD = _open(_HOLDING, "workload", "to_seq")
-_LEAVING = _open(_PREEMPTION, "workload", "released_seq")
-_GRANTED = _open(_QUOTA, "owner", "to_seq")
-_BUDGETED = _open(_BUDGET, "owner", "to_seq")
+_WAITING = _select_open(_WAIT, "workload", "to_seq")
+_HELD = _select_open(_HOLDING, "workload", "to_seq")
+_LEAVING = _select_open(_PREEMPTION, "workload", "released_seq")
+_GRANTED = _select_open(_QUOTA, "owner", "to_seq")
+_BUDGETED = _select_open(_BUDGET, "owner", "to_seq")
 _PRICED = _PRICE.select(
-    _ours(_PRICE), one_of(_PRICE.table.c.flavor, bindparam("named", type_=String()))
+    _is_of_partition(_PRICE), one_of(_PRICE.table.c.flavor, bindparam("named", type_=String()))
 )
-_STANDING = _open(_QUEUE, "owner", "to_seq")
-_CLASSES = _CLASS.select(_ours(_CLASS))
+_STANDING = _select_open(_QUEUE, "owner", "to_seq")
+_CLASSES = _CLASS.select(_is_of_partition(_CLASS))
 
 
 class UnitOfWork:
@@ -85,21 +87,21 @@ class UnitOfWork:
         self.holdings, self.preemptions = RowSet(_HOLDING), RowSet(_PREEMPTION)
         self.quotas, self.queues, self.classes = RowSet(_QUOTA), RowSet(_QUEUE), RowSet(_CLASS)
         self.budgets, self.prices = RowSet(_BUDGET), RowSet(_PRICE)
-        self.usage = Usage()
-        self.live = dict[str, rows.WorkloadRow]()
-        self.waiting = dict[str, rows.WaitRow]()
-        self.holdings_of = dict[str, list[rows.HoldingRow]]()
-        self.leaving = dict[str, list[rows.PreemptionRow]]()
-        self.granted = dict[Owner, list[rows.QuotaRow]]()
-        self.budgeted = dict[Owner, list[rows.BudgetRow]]()
-        self.priced = dict[str, list[rows.PriceRow]]()  # by flavor, those that ended, too
-        self.standing = dict[Owner, rows.QueueRow]()
-        self.worth = dict[tuple[str, str], rows.PriorityClassRow]()
+        self.usage = HourlyUsage()
+        self.live_workloads = dict[str, rows.WorkloadRow]()
+        self.open_waits = dict[str, rows.WaitRow]()
+        self.open_holdings = dict[str, list[rows.HoldingRow]]()
+        self.open_preemptions = dict[str, list[rows.PreemptionRow]]()
+        self.open_quotas = dict[Owner, list[rows.QuotaRow]]()
+        self.open_budgets = dict[Owner, list[rows.BudgetRow]]()
+        self.open_prices = dict[str, list[rows.PriceRow]]()  # by flavor, those that ended, too
+        self.open_queues = dict[Owner, rows.QueueRow]()
+        self.priority_values = dict[tuple[str, str], rows.PriorityClassRow]()
 
     def load(self, conn: Connection, loaded: Iterable[LedgerEvent]) -> None:
         """Read the rows that these events may change."""
         events = list(loaded)
-        if named := sorted(_named(events)):
+        if named := sorted(workloads_named(events)):
             self._load_workloads(conn, named)
         if any(isinstance(event, _PRIORITY) for event in events):
             self._load_classes(conn, events)
@@ -108,7 +110,7 @@ class UnitOfWork:
         if flavors := sorted({event.name for event in events if isinstance(event, _FLAVOR)}):
             self.prices.load(conn, _PRICED, self._parameters(flavors))
             for price in self.prices:
-                self.priced.setdefault(price.flavor, []).append(price)
+                self.open_prices.setdefault(price.flavor, []).append(price)
 
     def write(self, conn: Connection) -> None:
         """Write all changed and new rows."""
@@ -129,34 +131,34 @@ class UnitOfWork:
         self.waits.load(conn, _WAITING, parameters)
         self.holdings.load(conn, _HELD, parameters)
         self.preemptions.load(conn, _LEAVING, parameters)
-        self.live = {row.workload: row for row in self.workloads}
-        self.waiting = {row.workload: row for row in self.waits}
+        self.live_workloads = {row.workload: row for row in self.workloads}
+        self.open_waits = {row.workload: row for row in self.waits}
         for holding in self.holdings:
-            self.holdings_of.setdefault(holding.workload, []).append(holding)
+            self.open_holdings.setdefault(holding.workload, []).append(holding)
         for preemption in self.preemptions:
-            self.leaving.setdefault(preemption.workload, []).append(preemption)
+            self.open_preemptions.setdefault(preemption.workload, []).append(preemption)
 
     def _load_classes(self, conn: Connection, events: list[LedgerEvent]) -> None:
         """Read priority classes' values, and the workloads that a class's new value reaches."""
         self.classes.load(conn, _CLASSES, self._parameters())
-        self.worth = {(row.kind, row.name): row for row in self.classes}
+        self.priority_values = {(row.kind, row.name): row for row in self.classes}
         following = RowSet(_WORKLOAD)
         for reading, kind, more in _FOLLOWING:
             if named := [event.name for event in events if isinstance(event, kind)]:
                 following.load(conn, reading, self._parameters([*named, *more]))
-        if rest := sorted({row.workload for row in following} - self.live.keys()):
+        if rest := sorted({row.workload for row in following} - self.live_workloads.keys()):
             self.workloads.load(conn, _LIVE, self._parameters(rest))
-            self.live = {row.workload: row for row in self.workloads}
+            self.live_workloads = {row.workload: row for row in self.workloads}
 
     def _load_owners(self, conn: Connection, named: list[str]) -> None:
         self.quotas.load(conn, _GRANTED, self._parameters(named))
         self.queues.load(conn, _STANDING, self._parameters(named))
         self.budgets.load(conn, _BUDGETED, self._parameters(named))
         for quota in self.quotas:
-            self.granted.setdefault(owner_key(quota), []).append(quota)
+            self.open_quotas.setdefault(owner_key(quota), []).append(quota)
         for budget in self.budgets:
-            self.budgeted.setdefault(owner_key(budget), []).append(budget)
-        self.standing = {owner_key(queue): queue for queue in self.queues}
+            self.open_budgets.setdefault(owner_key(budget), []).append(budget)
+        self.open_queues = {owner_key(queue): queue for queue in self.queues}
 
     def _parameters(self, named: list[str] | None = None) -> dict[str, Any]:
         parameters: dict[str, Any] = {"partition": self.partition}
@@ -167,7 +169,7 @@ class UnitOfWork:
         )
 
 
-def _named(events: Iterable[LedgerEvent]) -> set[str]:
+def workloads_named(events: Iterable[LedgerEvent]) -> set[str]:
     """Return the workloads that events name."""
     named = set[str]()
     for event in events:

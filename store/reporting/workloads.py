@@ -8,7 +8,7 @@ from typing import TypeAlias, assert_never
 import msgspec
 
 from store.reporting.rows import PriorityClassRow, WorkloadRow, plain
-from store.reporting.unit_of_work import Place, UnitOfWork
+from store.reporting.unit_of_work import EventPosition, UnitOfWork
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.phases import AnyPhase, phase_after
 from tidegate.model.ids import UNSATISFIED_CHECKS
@@ -44,22 +44,26 @@ Family: TypeAlias = decisions.VariantCreated | decisions.VariantDeleted
 Projected: TypeAlias = facts.WorkloadSubmitted | WorkloadEvent | Family
 
 
-def take_class(unit: UnitOfWork, at: Place, event: ProjectedClass) -> None:
+def apply_priority_class(unit: UnitOfWork, at: EventPosition, event: ProjectedClass) -> None:
     """Record what a class is worth; workloads that name it follow, and keep it if it goes."""
     match event:
         case facts.WorkloadPriorityClassDefined():
-            _set(unit, at, WORKLOAD_CLASS, event.name, event.value)
-            _resolve(unit, lambda row: row.priority_class == event.name)
+            _set_priority_class(unit, at, WORKLOAD_CLASS, event.name, event.value)
+            _recompute_priorities(unit, lambda row: row.priority_class == event.name)
         case facts.PriorityClassDefined():
-            _set(unit, at, POD_CLASS, event.name, event.value).is_default = event.is_default
+            _set_priority_class(
+                unit, at, POD_CLASS, event.name, event.value
+            ).is_default = event.is_default
             named = {event.name, ""}
-            _resolve(unit, lambda row: not row.priority_class and row.pod_priority_class in named)
+            _recompute_priorities(
+                unit, lambda row: not row.priority_class and row.pod_priority_class in named
+            )
         case facts.WorkloadPriorityClassRemoved():
-            _remove(unit, WORKLOAD_CLASS, event.name)
+            _remove_priority_class(unit, WORKLOAD_CLASS, event.name)
         case facts.PriorityClassRemoved():
-            _remove(unit, POD_CLASS, event.name)
+            _remove_priority_class(unit, POD_CLASS, event.name)
         case facts.PolicyConfigured():
-            _set(unit, at, GATE, BOOST, int(event.policy.gates.get(BOOST, False)))
+            _set_priority_class(unit, at, GATE, BOOST, int(event.policy.gates.get(BOOST, False)))
         case _:
             assert_never(event)
 
@@ -70,66 +74,72 @@ def _priority_of(unit: UnitOfWork, row: WorkloadRow) -> int:
     Source: behaviour.md 15.2 and 0, as in ``tidegate.core.queueing.quota_ops``; a class that does
     not exist leaves the priority as it was.
     """
-    gate = _find(unit, GATE, BOOST)
+    gate = _find_priority_class(unit, GATE, BOOST)
     boost = row.priority_boost if gate is not None and gate.value else 0
     if row.own_priority is not None:
         return row.own_priority + boost
     if row.priority_class or row.pod_priority_class:
         kind = WORKLOAD_CLASS if row.priority_class else POD_CLASS
-        named = _find(unit, kind, row.priority_class or row.pod_priority_class)
+        named = _find_priority_class(unit, kind, row.priority_class or row.pod_priority_class)
         return row.priority if named is None else named.value + boost
-    defaults = [each.value for each in unit.worth.values() if each.is_default and each.defined]
+    defaults = [
+        each.value for each in unit.priority_values.values() if each.is_default and each.defined
+    ]
     return min(defaults, default=0) + boost
 
 
-def _resolve(unit: UnitOfWork, concerned: Callable[[WorkloadRow], bool]) -> None:
-    for row in unit.live.values():
+def _recompute_priorities(unit: UnitOfWork, concerned: Callable[[WorkloadRow], bool]) -> None:
+    for row in unit.live_workloads.values():
         if row.phase != "finished" and concerned(row):
             row.priority = _priority_of(unit, row)
 
 
-def _set(unit: UnitOfWork, at: Place, kind: str, name: str, value: int) -> PriorityClassRow:
-    row = unit.worth.get((kind, name))
+def _set_priority_class(
+    unit: UnitOfWork, at: EventPosition, kind: str, name: str, value: int
+) -> PriorityClassRow:
+    row = unit.priority_values.get((kind, name))
     if row is None:
         new = PriorityClassRow(partition=at.partition, kind=kind, name=name, value=value)
-        row = unit.worth[kind, name] = unit.classes.add(new)
+        row = unit.priority_values[kind, name] = unit.classes.add(new)
     row.value, row.defined = value, True
     return row
 
 
-def _remove(unit: UnitOfWork, kind: str, name: str) -> None:
-    if (row := unit.worth.get((kind, name))) is not None:
+def _remove_priority_class(unit: UnitOfWork, kind: str, name: str) -> None:
+    if (row := unit.priority_values.get((kind, name))) is not None:
         row.defined = False
 
 
-def _find(unit: UnitOfWork, kind: str, name: str) -> PriorityClassRow | None:
-    row = unit.worth.get((kind, name))
+def _find_priority_class(unit: UnitOfWork, kind: str, name: str) -> PriorityClassRow | None:
+    row = unit.priority_values.get((kind, name))
     return row if row is not None and row.defined else None
 
 
-def take(unit: UnitOfWork, at: Place, event: Projected) -> None:
+def apply_workload_event(unit: UnitOfWork, at: EventPosition, event: Projected) -> None:
     """Update the workload's row by this event; a workload that was never submitted has no row."""
     if isinstance(event, facts.WorkloadSubmitted):
         _submit(unit, at, event)
     elif isinstance(event, decisions.VariantCreated | decisions.VariantDeleted):
-        _change_parent(unit, at, event)
-    elif (row := unit.live.get(event.workload)) is not None:
-        _change(unit, at, row, event)
+        _apply_to_parent(unit, at, event)
+    elif (row := unit.live_workloads.get(event.workload)) is not None:
+        _apply_change(unit, at, row, event)
 
 
-def _change(unit: UnitOfWork, at: Place, row: WorkloadRow, event: WorkloadEvent) -> None:
+def _apply_change(
+    unit: UnitOfWork, at: EventPosition, row: WorkloadRow, event: WorkloadEvent
+) -> None:
     match event:
         case facts.WorkloadChanged():
-            _ask(unit, at, row, event)
+            _apply_request(unit, at, row, event)
         case facts.CheckReported() | facts.PodsReclaimed():
-            _report(row, event)
+            _apply_report(row, event)
         case facts.WorkloadFinished():
             row.finished_us, row.outcome = at.at_us, plain(event.reason)
-            _enter(row, at, event, event.reason, event.message)
+            _enter_phase(row, at, event, event.reason, event.message)
         case facts.WorkloadRemoved():
-            _enter(row, at, event)
+            _enter_phase(row, at, event)
             row.removed_us, row.removed_seq = at.at_us, at.seq
-            del unit.live[event.workload]
+            del unit.live_workloads[event.workload]
         case decisions.WorkloadPending():
             row.reason, row.message = event.reason, plain(event.message)
             row.cluster_queue = event.cluster_queue or row.cluster_queue
@@ -138,10 +148,10 @@ def _change(unit: UnitOfWork, at: Place, row: WorkloadRow, event: WorkloadEvent)
         case facts.WorkloadAdopted() | decisions.QuotaReserved() | decisions.WorkloadAdmitted():
             _admit(at, row, event)
         case _:
-            _leave(at, row, event)
+            _end_reservation(at, row, event)
 
 
-def _report(row: WorkloadRow, event: facts.CheckReported | facts.PodsReclaimed) -> None:
+def _apply_report(row: WorkloadRow, event: facts.CheckReported | facts.PodsReclaimed) -> None:
     """Update a waiting workload with a check's last state; the last Ready admits it."""
     if isinstance(event, facts.PodsReclaimed):
         row.reclaimed = _json(event.reclaimable)
@@ -150,17 +160,17 @@ def _report(row: WorkloadRow, event: facts.CheckReported | facts.PodsReclaimed) 
         row.message = plain(f"Admission check {event.check} is {event.state}{suffix}")
 
 
-def _change_parent(unit: UnitOfWork, at: Place, event: Family) -> None:
+def _apply_to_parent(unit: UnitOfWork, at: EventPosition, event: Family) -> None:
     """Let a parent wait no longer itself, or again; the variant's own row is changed beside it."""
-    row = unit.live.get(event.parent)
+    row = unit.live_workloads.get(event.parent)
     if row is None:
         return
-    if _phase(row, event) != row.phase:
-        _enter(row, at, event)
+    if _phase_after(row, event) != row.phase:
+        _enter_phase(row, at, event)
 
 
 def _admit(
-    at: Place,
+    at: EventPosition,
     row: WorkloadRow,
     event: facts.WorkloadAdopted | decisions.QuotaReserved | decisions.WorkloadAdmitted,
 ) -> None:
@@ -168,14 +178,14 @@ def _admit(
     match event:
         case facts.WorkloadAdopted():
             row.reservation_seq, row.reserved_us, row.admitted_us = at.seq, at.at_us, at.at_us
-            _enter(row, at, event, "Adopted")
+            _enter_phase(row, at, event, "Adopted")
         case decisions.QuotaReserved():
             row.reservation_seq, row.reserved_us, row.admitted_us = at.seq, at.at_us, None
             row.not_before_us = row.intent_seq = None
-            _enter(row, at, event, *_checks(event))
+            _enter_phase(row, at, event, *_checks(event))
         case decisions.WorkloadAdmitted():
             row.admitted_us = at.at_us
-            _enter(row, at, event)
+            _enter_phase(row, at, event)
         case _:
             assert_never(event)
 
@@ -187,8 +197,8 @@ def _checks(event: decisions.QuotaReserved) -> tuple[str, str]:
     return UNSATISFIED_CHECKS, f"Its admission checks are not ready: {', '.join(event.checks)}."
 
 
-def _leave(
-    at: Place,
+def _end_reservation(
+    at: EventPosition,
     row: WorkloadRow,
     event: decisions.WorkloadPreempted
     | decisions.WorkloadEvicted
@@ -201,21 +211,21 @@ def _leave(
             row.preemptions += 1
         case decisions.WorkloadEvicted():
             row.evictions += 1
-            _enter(row, at, event, event.reason, event.message)
+            _enter_phase(row, at, event, event.reason, event.message)
         case decisions.QuotaReleased():
             row.reservation_seq = row.reserved_us = row.admitted_us = None
-            _enter(row, at, event, row.reason, row.message)
+            _enter_phase(row, at, event, row.reason, row.message)
         case decisions.WorkloadRequeued():
             row.not_before_us = event.after_us or None
-            _enter(row, at, event, event.reason)
+            _enter_phase(row, at, event, event.reason)
         case decisions.WorkloadDeactivated():
-            _enter(row, at, event, event.reason, event.message)
+            _enter_phase(row, at, event, event.reason, event.message)
         case _:
             assert_never(event)
 
 
-def _submit(unit: UnitOfWork, at: Place, event: facts.WorkloadSubmitted) -> None:
-    if (namesake := unit.live.get(event.workload)) is not None:
+def _submit(unit: UnitOfWork, at: EventPosition, event: facts.WorkloadSubmitted) -> None:
+    if (namesake := unit.live_workloads.get(event.workload)) is not None:
         namesake.removed_us, namesake.removed_seq = at.at_us, at.seq
     namespace, _, name = event.workload.rpartition("/")
     row = WorkloadRow(
@@ -234,13 +244,13 @@ def _submit(unit: UnitOfWork, at: Place, event: facts.WorkloadSubmitted) -> None
         phase_us=at.at_us,
     )
     row.reclaimed = _json(event.reclaimable)
-    _ask(unit, at, row, event)
-    unit.live[event.workload] = unit.workloads.add(row)
+    _apply_request(unit, at, row, event)
+    unit.live_workloads[event.workload] = unit.workloads.add(row)
 
 
-def _ask(
+def _apply_request(
     unit: UnitOfWork,
-    at: Place,
+    at: EventPosition,
     row: WorkloadRow,
     event: facts.WorkloadSubmitted | facts.WorkloadChanged,
 ) -> None:
@@ -250,22 +260,22 @@ def _ask(
     row.own_priority, row.priority_boost = event.priority, event.priority_boost
     row.pod_priority_class = event.pod_priority_class
     row.priority = _priority_of(unit, row)
-    if _phase(row, event) != row.phase:
-        _enter(row, at, event)
+    if _phase_after(row, event) != row.phase:
+        _enter_phase(row, at, event)
     row.inactive_us = None if event.active else row.inactive_us or at.at_us
 
 
-def _enter(
-    row: WorkloadRow, at: Place, event: Projected, reason: str = "", message: str = ""
+def _enter_phase(
+    row: WorkloadRow, at: EventPosition, event: Projected, reason: str = "", message: str = ""
 ) -> None:
     """Set the phase that follows from an event, since when, and why."""
-    phase = _phase(row, event)
+    phase = _phase_after(row, event)
     if row.phase != phase:
         row.phase, row.phase_us = phase, at.at_us
     row.reason, row.message = plain(reason), plain(message)
 
 
-def _phase(row: WorkloadRow, event: Projected) -> AnyPhase:
+def _phase_after(row: WorkloadRow, event: Projected) -> AnyPhase:
     return phase_after(row.phase, event, row.workload, was_active=row.inactive_us is None)
 
 

@@ -14,18 +14,25 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, select, text
 
-from store.access.engine import open_engine, reading, selecting, shown, through, transaction
-from store.archive.archive_ranges import pages
+from store.access.engine import (
+    open_engine,
+    read_transaction,
+    select_through,
+    selecting,
+    shown,
+    transaction,
+)
+from store.archive.archive_ranges import all_pages
 from store.reporting.projection import rebuild
 from store.schema import report_state, view_rights
 from store.schema import version as schema
-from store.schema.retention import leave_out
+from store.schema.retention import delete_expired
 from store.schema.version import (
     SCHEMA_TABLE,
     VIEW_TABLE,
-    folder,
     has_table,
     is_current,
+    migrations_folder,
     refuse_newer,
     revision,
 )
@@ -37,7 +44,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
     from alembic.script import Script
 
-__all__ = ["check", "downgrade", "prepare", "rebuild_reports", "steps_down", "upgrade"]
+__all__ = ["check", "downgrade", "downgrade_steps", "prepare", "rebuild_reports", "upgrade"]
 
 _LOCK = 7_116_100_103
 """PostgreSQL's advisory lock for migrations: any number that is only ours."""
@@ -53,21 +60,21 @@ def upgrade(ledger: str | Engine) -> None:
     Raises:
         LedgerUnreachableError: the database does not answer, or a newer Tidegate wrote it.
     """
-    with _opened(ledger) as engine:
+    with _engine_of(ledger) as engine:
         with selecting(engine) as select:
             if is_current(select, engine.dialect.name):
                 return
             at = revision(select, engine.dialect.name)
         refuse_newer(shown(engine), at)
         prepare(engine, at)
-        with _changing(engine) as (conn, rights):
+        with _migration(engine) as (conn, rights):
             from alembic import command  # noqa: PLC0415 - see above
 
-            current = revision(through(conn), conn.dialect.name)
+            current = revision(select_through(conn), conn.dialect.name)
             command.upgrade(_config(conn), "head")
-            _note_readers(conn)
+            _record_readers(conn)
             creating.create(conn)
-            view_rights.give_again(conn, rights)
+            view_rights.restore_rights(conn, rights)
             _refresh_reports(conn, current)
 
 
@@ -80,22 +87,22 @@ def downgrade(ledger: str | Engine, to: str) -> None:
         LedgerUnreachableError: the database does not answer, or a newer Tidegate wrote it.
         NotSupportedError: a migration cannot be undone without losing history.
     """
-    with _opened(ledger) as engine, _changing(engine) as (conn, _):
+    with _engine_of(ledger) as engine, _migration(engine) as (conn, _):
         from alembic import command  # noqa: PLC0415 - see above
 
         command.downgrade(_config(conn), to)
-        _note_readers(conn)
+        _record_readers(conn)
 
 
-def steps_down(engine: Engine, to: str) -> list[tuple[str, str]]:
+def downgrade_steps(engine: Engine, to: str) -> list[tuple[str, str]]:
     """Return what a downgrade to a revision undoes, the newest first: a revision and its purpose.
 
     Raises:
-        LedgerUnreachableError: see ``store.schema.version.check``.
+        LedgerUnreachableError: see ``store.schema.version.check_schema``.
         UnknownNameError: there is no such revision below the ledger's own.
     """
     with selecting(engine) as select:
-        schema.check(select, engine.dialect.name, shown(engine), writes=True)
+        schema.check_schema(select, engine.dialect.name, shown(engine), writes=True)
         current = revision(select, engine.dialect.name)
     below = [step for step in schema.revisions() if current is None or step < current]
     if to not in below:
@@ -108,9 +115,9 @@ def steps_down(engine: Engine, to: str) -> list[tuple[str, str]]:
 
 
 def check(engine: Engine, *, writes: bool = False) -> None:
-    """See ``store.schema.version.check``."""
+    """See ``store.schema.version.check_schema``."""
     with selecting(engine) as select:
-        schema.check(select, engine.dialect.name, shown(engine), writes=writes)
+        schema.check_schema(select, engine.dialect.name, shown(engine), writes=writes)
 
 
 def rebuild_reports(ledger: str | Engine) -> None:
@@ -119,7 +126,7 @@ def rebuild_reports(ledger: str | Engine) -> None:
     Raises:
         LedgerUnreachableError: the database does not answer, or its schema is another version's.
     """
-    with _opened(ledger) as engine:
+    with _engine_of(ledger) as engine:
         check(engine, writes=True)
         with transaction(engine, begin_at_once=True) as conn:
             # Every append locks its writer's row first, so none comes in between.
@@ -128,7 +135,7 @@ def rebuild_reports(ledger: str | Engine) -> None:
 
 
 @contextmanager
-def _changing(engine: Engine) -> Generator[tuple[Connection, dict[str, view_rights.Rights]]]:
+def _migration(engine: Engine) -> Generator[tuple[Connection, dict[str, view_rights.Rights]]]:
     """Lend a connection that holds the migration lock, after the views were dropped.
 
     Also yields the views' rights, so that they can be granted again.
@@ -138,15 +145,15 @@ def _changing(engine: Engine) -> Generator[tuple[Connection, dict[str, view_righ
         if conn.dialect.name == "postgresql":
             conn.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
             conn.execute(text(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'"))
-        refuse_newer(shown(engine), revision(through(conn), conn.dialect.name))
-        if has_table(through(conn), conn.dialect.name, VIEW_TABLE):
-            rights = view_rights.found(conn)
+        refuse_newer(shown(engine), revision(select_through(conn), conn.dialect.name))
+        if has_table(select_through(conn), conn.dialect.name, VIEW_TABLE):
+            rights = view_rights.read_view_rights(conn)
             creating.drop(conn)
         yield conn, rights
 
 
 @contextmanager
-def _opened(ledger: str | Engine) -> Generator[Engine]:
+def _engine_of(ledger: str | Engine) -> Generator[Engine]:
     if isinstance(ledger, Engine):
         yield ledger
         return
@@ -159,10 +166,10 @@ def _opened(ledger: str | Engine) -> Generator[Engine]:
 
 def _rebuild(conn: Connection) -> None:
     for partition in conn.scalars(select(ledger_writer.c.partition)).all():
-        rebuild(conn, partition, pages(through(conn), partition))
-        state = report_state.read(conn, partition)
-        leave_out(conn, state.kept_from_us, partition)
-        report_state.write(conn, partition, state._replace(stale=""))
+        rebuild(conn, partition, all_pages(select_through(conn), partition))
+        state = report_state.read_report_state(conn, partition)
+        delete_expired(conn, state.kept_from_us, partition)
+        report_state.write_report_state(conn, partition, state._replace(stale=""))
 
 
 def prepare(engine: Engine, current: str | None) -> None:
@@ -173,7 +180,7 @@ def prepare(engine: Engine, current: str | None) -> None:
     """
     if current is None:
         return
-    with reading(engine) as conn:
+    with read_transaction(engine) as conn:
         if conn.dialect.name == "postgresql":  # of many that come at once one does it
             conn.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
         for step in reversed(list(_migrations())):
@@ -184,29 +191,29 @@ def prepare(engine: Engine, current: str | None) -> None:
 
 def _refresh_reports(conn: Connection, current: str | None) -> None:
     """Make the reports' rows again, or write down that it is to be done beside the services."""
-    stale = "" if current is None else _asks_for_rebuild(current)
+    stale = "" if current is None else _newest_rebuild_reason(current)
     if stale and conn.dialect.name == "sqlite":
         _rebuild(conn)
     elif stale:
-        _note_stale(conn, stale)
+        _record_stale(conn, stale)
 
 
-def _asks_for_rebuild(current: str) -> str:
+def _newest_rebuild_reason(current: str) -> str:
     """Return the newest migration above a revision that changes what reports are made of, or ""."""
     above = (step for step in _migrations() if step.revision > current)
     return next((step.revision for step in above if step.module.REBUILDS_REPORTS), "")
 
 
-def _note_stale(conn: Connection, reason: str) -> None:
+def _record_stale(conn: Connection, reason: str) -> None:
     """Write down that rows are to be made again: beside the services, not while they wait."""
     for partition in conn.scalars(select(ledger_writer.c.partition)).all():
-        state = report_state.read(conn, partition)
-        report_state.write(conn, partition, state._replace(stale=reason))
+        state = report_state.read_report_state(conn, partition)
+        report_state.write_report_state(conn, partition, state._replace(stale=reason))
 
 
-def _note_readers(conn: Connection) -> None:
+def _record_readers(conn: Connection) -> None:
     """Write down which versions may read what the migrations left."""
-    select_, dialect = through(conn), conn.dialect.name
+    select_, dialect = select_through(conn), conn.dialect.name
     if not has_table(select_, dialect, SCHEMA_TABLE):
         return
     at = revision(select_, dialect)
@@ -219,12 +226,12 @@ def _migrations() -> Iterator[Script]:
     """Return this version's migrations, the newest first."""
     from alembic.script import ScriptDirectory  # noqa: PLC0415 - see above
 
-    return ScriptDirectory(str(folder())).walk_revisions()
+    return ScriptDirectory(str(migrations_folder())).walk_revisions()
 
 
 def _config(conn: Connection) -> Config:
     from alembic.config import Config  # noqa: PLC0415 - see above
 
     config = Config(attributes={"connection": conn})
-    config.set_main_option("script_location", str(folder()).replace("%", "%%"))
+    config.set_main_option("script_location", str(migrations_folder()).replace("%", "%%"))
     return config

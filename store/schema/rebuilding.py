@@ -14,14 +14,14 @@ from itertools import islice
 
 from sqlalchemy import Connection, Engine, select, text
 
-from store.access.engine import reading, selecting, through, transaction
+from store.access.engine import read_transaction, select_through, selecting, transaction
 from store.archive import archive_ranges
 from store.reading import entries
 from store.reading.about import partitions
 from store.reading.entries import PAGE_ROWS
 from store.reporting.projection import REPORTS, project
 from store.schema import report_state, table_rights, view_rights
-from store.schema.retention import leave_out
+from store.schema.retention import delete_expired
 from store.schema.version import revisions
 from store.tables import ledger_writer, metadata
 from store.views import creating
@@ -47,7 +47,7 @@ _REACH = (
 _OPTIONS = "SELECT array_to_string(reloptions, ', ') FROM pg_class WHERE oid = to_regclass(:name)"
 
 
-def rebuild_beside(engine: Engine, rows: int = PAGE_ROWS) -> Generator[int]:
+def rebuild_online(engine: Engine, rows: int = PAGE_ROWS) -> Generator[int]:
     """Make the rows of all partitions again, since one table has those of all.
 
     Yields the seq that was reached in a partition, after each page of ``rows`` events.
@@ -56,50 +56,52 @@ def rebuild_beside(engine: Engine, rows: int = PAGE_ROWS) -> Generator[int]:
         LedgerUnreachableError: the database does not answer, another process rebuilds, or there is
             no schema to rebuild in: the message says what to do.
     """
-    with _alone(engine):
-        _prepare(engine)
+    with _rebuild_lock(engine):
+        _create_rebuild_tables(engine)
         with selecting(engine) as selected:
             numbers = partitions(selected)
         for partition in numbers:
-            yield from _pages(engine, partition, rows)
-        with _inside(engine) as conn:
+            yield from _rebuild_partition(engine, partition, rows)
+        with _rebuild_transaction(engine) as conn:
             for partition in numbers:
-                leave_out(conn, report_state.read(conn, partition).kept_from_us, partition)
-        with _inside(engine) as conn:
+                delete_expired(
+                    conn, report_state.read_report_state(conn, partition).kept_from_us, partition
+                )
+        with _rebuild_transaction(engine) as conn:
             for table in REPORTS:
                 conn.execute(text(f"ANALYZE {SCHEMA}.{table.name}"))
-        _change_places(engine, rows)
+        _swap_tables(engine, rows)
 
 
-def _pages(engine: Engine, partition: int, rows: int) -> Generator[int]:
+def _rebuild_partition(engine: Engine, partition: int, rows: int) -> Generator[int]:
     count = rows
     while count == rows:
-        with _inside(engine) as conn:
-            seq, count = _take(conn, partition, rows)
+        with _rebuild_transaction(engine) as conn:
+            seq, count = _project_page(conn, partition, rows)
         yield seq
 
 
 @contextmanager
-def _alone(engine: Engine) -> Generator[None]:
-    with reading(engine) as conn:
+def _rebuild_lock(engine: Engine) -> Generator[None]:
+    with read_transaction(engine) as conn:
         if not conn.scalar(text("SELECT pg_try_advisory_xact_lock(:lock)"), {"lock": _LOCK}):
             raise LedgerUnreachableError("Another process is rebuilding these reports.")
         yield
 
 
 @contextmanager
-def _inside(engine: Engine) -> Generator[Connection]:
+def _rebuild_transaction(engine: Engine) -> Generator[Connection]:
     """Lend a transaction whose search path finds the new tables instead of the old."""
     with transaction(engine) as conn:
-        conn.execute(text(f"SET LOCAL search_path = {SCHEMA}, {_home(conn)}"))
+        conn.execute(text(f"SET LOCAL search_path = {SCHEMA}, {_live_schema(conn)}"))
         yield conn
 
 
-def _home(conn: Connection) -> str:
+def _live_schema(conn: Connection) -> str:
     return str(conn.scalar(text("SELECT quote_ident(current_schema())")))
 
 
-def _prepare(engine: Engine) -> None:
+def _create_rebuild_tables(engine: Engine) -> None:
     """Make the new tables, unless this version has begun already."""
     begun = f"{version('tidegate')} {revisions()[-1]}"
     with transaction(engine) as conn:
@@ -110,7 +112,7 @@ def _prepare(engine: Engine) -> None:
         options = {
             table.name: conn.scalar(text(_OPTIONS), {"name": table.name}) for table in REPORTS
         }
-        home = _home(conn)
+        home = _live_schema(conn)
         for name in (*(table.name for table in REPORTS), "progress"):
             conn.execute(text(f"DROP TABLE IF EXISTS {SCHEMA}.{name}"))
         conn.execute(text(f"SET LOCAL search_path = {SCHEMA}, {home}"))
@@ -139,19 +141,21 @@ def _make_schema(conn: Connection) -> None:
         )
 
 
-def _page(conn: Connection, partition: int, after: int, rows: int) -> list[Entry]:
+def _next_page(conn: Connection, partition: int, after: int, rows: int) -> list[Entry]:
     """Return the next entries, archived entries first; fewer than ``rows`` at the end."""
-    selected = through(conn)
-    ranges = [part for part in archive_ranges.parts(selected, partition) if part.seq > after]
-    archived = list(islice(archive_ranges.read(ranges, after, None), rows))
+    selected = select_through(conn)
+    ranges = [
+        part for part in archive_ranges.archived_ranges(selected, partition) if part.seq > after
+    ]
+    archived = list(islice(archive_ranges.read_archived(ranges, after, None), rows))
     last = archived[-1].seq if archived else after
-    return archived + entries.page(selected, partition, last, rows=rows - len(archived))
+    return archived + entries.read_page(selected, partition, last, rows=rows - len(archived))
 
 
-def _take(conn: Connection, partition: int, rows: int) -> tuple[int, int]:
+def _project_page(conn: Connection, partition: int, rows: int) -> tuple[int, int]:
     """Project a partition's next page; return the seq that it reaches, and how many entries."""
     after, since_us = conn.execute(text(_REACHED), {"partition": partition}).first() or (0, None)
-    page = _page(conn, partition, after, rows)
+    page = _next_page(conn, partition, after, rows)
     if not page:
         return after, 0
     project(conn, page, page[0].at_us if since_us is None else since_us)
@@ -160,30 +164,30 @@ def _take(conn: Connection, partition: int, rows: int) -> tuple[int, int]:
     return page[-1].seq, len(page)
 
 
-def _change_places(engine: Engine, rows: int) -> None:
+def _swap_tables(engine: Engine, rows: int) -> None:
     """Add the newest events, and replace the old tables by the new."""
     with transaction(engine) as conn:
         conn.execute(text(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'"))
         # Every append locks its writer's row first, so none comes in between.
         conn.execute(select(ledger_writer.c.epoch).with_for_update())
-        home = _home(conn)
+        home = _live_schema(conn)
         conn.execute(text(f"SET LOCAL search_path = {SCHEMA}, {home}"))
-        numbers = partitions(through(conn))
+        numbers = partitions(select_through(conn))
         for partition in numbers:
-            while _take(conn, partition, rows)[1]:
+            while _project_page(conn, partition, rows)[1]:
                 pass
         conn.execute(text(f"SET LOCAL search_path = {home}"))
-        readers = view_rights.found(conn)
+        readers = view_rights.read_view_rights(conn)
         creating.drop(conn)
         for table in REPORTS:
-            rights = list(table_rights.statements(conn, table.name))
+            rights = list(table_rights.grant_statements(conn, table.name))
             conn.execute(text(f"DROP TABLE {table.name}"))
             conn.execute(text(f"ALTER TABLE {SCHEMA}.{table.name} SET SCHEMA {home}"))
             for statement in rights:
                 conn.exec_driver_sql(statement, execution_options={"no_parameters": True})
         conn.execute(text(f"DROP TABLE {_PROGRESS}"))
         creating.create(conn)
-        view_rights.give_again(conn, readers)
+        view_rights.restore_rights(conn, readers)
         for partition in numbers:
-            state = report_state.read(conn, partition)
-            report_state.write(conn, partition, state._replace(stale=""))
+            state = report_state.read_report_state(conn, partition)
+            report_state.write_report_state(conn, partition, state._replace(stale=""))

@@ -16,14 +16,14 @@ class ReportState(NamedTuple):
     stale: str = ""  # the revision that wants the rows made again
 
 
-def read(conn: Connection, partition: int) -> ReportState:
+def read_report_state(conn: Connection, partition: int) -> ReportState:
     """Return the state of a partition's reports."""
     columns = (report_state.c.kept_from_us, report_state.c.stale)
     row = conn.execute(select(*columns).where(report_state.c.partition == partition)).first()
     return ReportState() if row is None else ReportState(row.kept_from_us, row.stale)
 
 
-def write(conn: Connection, partition: int, state: ReportState) -> None:
+def write_report_state(conn: Connection, partition: int, state: ReportState) -> None:
     """Write it down."""
     conn.execute(report_state.delete().where(report_state.c.partition == partition))
     conn.execute(insert(report_state).values(partition=partition, **state._asdict()))

@@ -13,14 +13,14 @@ from sqlalchemy import Column, Connection, Engine, Table, delete, func, select
 from store.access.engine import selecting, shown, transaction
 from store.reporting import tables
 from store.schema import report_state
-from store.schema.version import check
+from store.schema.version import check_schema
 from tidegate.model.calendar import DAY_US, HOUR_US
 
 ROWS = 5_000
 """Rows that one transaction looks at."""
 
 
-class _Lasting(NamedTuple):
+class _IntervalTable(NamedTuple):
     """A table whose rows last from one time to another; both rise with its seq."""
 
     table: Table
@@ -30,15 +30,15 @@ class _Lasting(NamedTuple):
 
 
 _LASTING = (
-    _Lasting(tables.wait, "from_seq", "from_us", "to_us"),
-    _Lasting(tables.holding, "from_seq", "from_us", "to_us"),
-    _Lasting(tables.preemption, "seq", "at_us", "released_us"),
-    _Lasting(tables.workload, "submitted_seq", "submitted_us", "removed_us"),
+    _IntervalTable(tables.wait, "from_seq", "from_us", "to_us"),
+    _IntervalTable(tables.holding, "from_seq", "from_us", "to_us"),
+    _IntervalTable(tables.preemption, "seq", "at_us", "released_us"),
+    _IntervalTable(tables.workload, "submitted_seq", "submitted_us", "removed_us"),
 )
 """Quota, queues and classes stay: they are few, and say what held when."""
 
 
-class _Summed(NamedTuple):
+class _PeriodTable(NamedTuple):
     """A table with rows of hours or days."""
 
     table: Table
@@ -47,14 +47,14 @@ class _Summed(NamedTuple):
 
 
 _SUMMED = (
-    _Summed(tables.usage, "hour_us", HOUR_US),
-    _Summed(tables.quota_hour, "hour_us", HOUR_US),
-    _Summed(tables.usage_day, "day_us", DAY_US),
+    _PeriodTable(tables.usage, "hour_us", HOUR_US),
+    _PeriodTable(tables.quota_hour, "hour_us", HOUR_US),
+    _PeriodTable(tables.usage_day, "day_us", DAY_US),
 )
 """Rows leave that ended before: a day that is kept in part stays whole."""
 
 
-def expire(engine: Engine, before_us: int, partition: int = 0) -> dict[str, int]:
+def expire_reports(engine: Engine, before_us: int, partition: int = 0) -> dict[str, int]:
     """Delete the rows of what ended before a time, UTC microseconds; return how many of a table.
 
     May be broken off and run again.
@@ -63,18 +63,21 @@ def expire(engine: Engine, before_us: int, partition: int = 0) -> dict[str, int]
         LedgerUnreachableError: the database does not answer, or its schema is another version's.
     """
     with selecting(engine) as selected:
-        check(selected, engine.dialect.name, shown(engine), writes=True)
+        check_schema(selected, engine.dialect.name, shown(engine), writes=True)
     with transaction(engine, begin_at_once=True) as conn:
-        state = report_state.read(conn, partition)
+        state = report_state.read_report_state(conn, partition)
         before_us = max(before_us, state.kept_from_us)
-        report_state.write(conn, partition, state._replace(kept_from_us=before_us))
-    counts = {summed.table.name: _spans(engine, summed, partition, before_us) for summed in _SUMMED}
+        report_state.write_report_state(conn, partition, state._replace(kept_from_us=before_us))
+    counts = {
+        summed.table.name: _expire_periods(engine, summed, partition, before_us)
+        for summed in _SUMMED
+    }
     for lasting in _LASTING:
-        counts[lasting.table.name] = _ended(engine, lasting, partition, before_us)
+        counts[lasting.table.name] = _expire_intervals(engine, lasting, partition, before_us)
     return counts
 
 
-def leave_out(conn: Connection, before_us: int, partition: int) -> None:
+def delete_expired(conn: Connection, before_us: int, partition: int) -> None:
     """Delete expired rows at once, from tables that no other session sees."""
     for summed in _SUMMED:
         column = summed.table.c
@@ -86,7 +89,7 @@ def leave_out(conn: Connection, before_us: int, partition: int) -> None:
         conn.execute(delete(lasting.table).where(*condition))
 
 
-def is_kept(table: Table, row: dict[str, object], before_us: int) -> bool:
+def is_retained(table: Table, row: dict[str, object], before_us: int) -> bool:
     """Return whether a row of a reporting table is kept."""
     for summed in _SUMMED:
         if summed.table is table:
@@ -95,7 +98,7 @@ def is_kept(table: Table, row: dict[str, object], before_us: int) -> bool:
     return ended is None or int(str(ended)) >= before_us
 
 
-def _spans(engine: Engine, summed: _Summed, partition: int, before_us: int) -> int:
+def _expire_periods(engine: Engine, summed: _PeriodTable, partition: int, before_us: int) -> int:
     column, count = summed.table.c, 0
     begins, last_us = column[summed.begins], before_us - summed.lasts_us
     while True:
@@ -109,12 +112,14 @@ def _spans(engine: Engine, summed: _Summed, partition: int, before_us: int) -> i
             count += gone.rowcount
 
 
-def _ended(engine: Engine, lasting: _Lasting, partition: int, before_us: int) -> int:
+def _expire_intervals(
+    engine: Engine, lasting: _IntervalTable, partition: int, before_us: int
+) -> int:
     column, count, after = lasting.table.c, 0, -1
     seq, begun, ended = column[lasting.seq], column[lasting.begun], column[lasting.ended]
     while True:
         with transaction(engine, begin_at_once=True) as conn:
-            last, begun_us = _next(conn, seq, begun, column.partition == partition, after)
+            last, begun_us = _next_batch(conn, seq, begun, column.partition == partition, after)
             if last is None or begun_us >= before_us:
                 return count
             these = (column.partition == partition, seq > after, seq <= last, ended < before_us)
@@ -122,7 +127,7 @@ def _ended(engine: Engine, lasting: _Lasting, partition: int, before_us: int) ->
             after = last
 
 
-def _next(
+def _next_batch(
     conn: Connection, seq: Column[int], begun: Column[int], condition: object, after: int
 ) -> tuple[int | None, int]:
     """Return the last seq of the next rows, and the time at which the first of them began."""

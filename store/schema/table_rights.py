@@ -31,7 +31,7 @@ _SECURITY = (
 _COMMANDS = {"r": "SELECT", "a": "INSERT", "w": "UPDATE", "d": "DELETE", "*": "ALL"}
 
 
-def statements(conn: Connection, table: str) -> Iterator[str]:
+def grant_statements(conn: Connection, table: str) -> Iterator[str]:
     """Yield the statements that grant the rights on a table to a new table of the same name."""
     for grant in conn.execute(text(_GRANTS), {"name": table}).all():
         privilege = f"{grant.what} ({grant.part})" if grant.part else grant.what

@@ -20,7 +20,7 @@ _HAS_TABLE = {
 }
 
 
-def check(select: Select, dialect: str, label: str, *, writes: bool = False) -> None:
+def check_schema(select: Select, dialect: str, label: str, *, writes: bool = False) -> None:
     """Make sure that this version may read a ledger, or write to it; changes nothing.
 
     A newer version says from which revision on readers find all that they ask for, so they go on
@@ -93,10 +93,12 @@ def has_table(select: Select, dialect: str, name: str) -> bool:
 
 def revisions() -> list[str]:
     """Return the revisions that this version knows, in order."""
-    return sorted(path.name.partition("_")[0] for path in folder().glob("versions/[0-9]*.py"))
+    return sorted(
+        path.name.partition("_")[0] for path in migrations_folder().glob("versions/[0-9]*.py")
+    )
 
 
-def folder() -> Path:
+def migrations_folder() -> Path:
     """Return where the migrations are."""
     assert migrations.__file__ is not None
     return Path(migrations.__file__).parent

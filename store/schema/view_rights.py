@@ -29,7 +29,7 @@ class Rights(NamedTuple):
     readers: frozenset[str]  # roles, quoted
 
 
-def found(conn: Connection) -> dict[str, Rights]:
+def read_view_rights(conn: Connection) -> dict[str, Rights]:
     """Return the rights on each view there is; SQLite has none."""
     if conn.dialect.name != "postgresql":
         return {}
@@ -41,7 +41,7 @@ def found(conn: Connection) -> dict[str, Rights]:
     return rights
 
 
-def give_again(conn: Connection, before: dict[str, Rights]) -> None:
+def restore_rights(conn: Connection, before: dict[str, Rights]) -> None:
     """Grant each view its rights again; a role that could read all views may read new views."""
     readers = [right.readers for right in before.values()]
     every = frozenset[str].intersection(*readers) if readers else frozenset[str]()

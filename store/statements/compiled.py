@@ -49,7 +49,7 @@ class _Compiled(NamedTuple):
     reading: tuple[Callable[[Any], Any] | None, ...]  # of each column that is read
 
 
-class Positional:
+class BatchStatement:
     """A statement that writes many rows, each a tuple in the order of ``names``."""
 
     def __init__(self, statement: Insert | Update) -> None:
@@ -64,7 +64,7 @@ class Positional:
         """
         compiled = self._statement.compiled(conn.dialect)
         assert compiled.names == self.names
-        with _Driven(conn, compiled.text) as cursor:
+        with _DriverCursor(conn, compiled.text) as cursor:
             if len(rows) == 1:
                 cursor.execute(compiled.text, rows[0])
             else:
@@ -72,7 +72,7 @@ class Positional:
             return int(cursor.rowcount)
 
 
-class Reading:
+class RowQuery:
     """A statement that reads rows, with its values by name."""
 
     def __init__(self, statement: Select[*tuple[Any, ...]]) -> None:
@@ -85,13 +85,13 @@ class Reading:
             DBAPIError: as SQLAlchemy tells it.
         """
         reading = self._statement.compiled(conn.dialect).reading
-        text, parameters = self.asked(conn, values)
-        with _Driven(conn, text) as cursor:
+        text, parameters = self.driver_query(conn, values)
+        with _DriverCursor(conn, text) as cursor:
             cursor.execute(text, parameters)
             rows: list[Values] = cursor.fetchall()
-        return [_read(row, reading) for row in rows] if reading else rows
+        return [_decode_row(row, reading) for row in rows] if reading else rows
 
-    def asked(self, conn: Connection, values: Mapping[str, Any]) -> tuple[str, Values]:
+    def driver_query(self, conn: Connection, values: Mapping[str, Any]) -> tuple[str, Values]:
         """Return what the driver is asked: the statement's text and its parameters."""
         compiled = self._statement.compiled(conn.dialect)
         merged = {**compiled.values, **values}
@@ -121,7 +121,7 @@ class _Statement:
         return _Compiled(str(compiled), names, compiled.params, reading if any(reading) else ())
 
 
-class _Driven:
+class _DriverCursor:
     """The driver's cursor within a connection's transaction; its errors become SQLAlchemy's."""
 
     def __init__(self, conn: Connection, text: str) -> None:
@@ -139,10 +139,10 @@ class _Driven:
         assert isinstance(dialect, DefaultDialect)
         driver: Any = dialect.loaded_dbapi
         if error is not None and isinstance(error, driver.Error):
-            self._give_up_lost(dialect, error)
+            self._invalidate_connection(dialect, error)
             raise DBAPIError.instance(self._text, None, error, driver.Error) from error
 
-    def _give_up_lost(self, dialect: DefaultDialect, error: BaseException) -> None:
+    def _invalidate_connection(self, dialect: DefaultDialect, error: BaseException) -> None:
         """Take a connection that is gone out of the pool, with all others to the same server."""
         raw: Any = self._conn.connection.dbapi_connection
         if isinstance(error, dialect.loaded_dbapi.Error) and dialect.is_disconnect(
@@ -152,19 +152,19 @@ class _Driven:
             self._conn.engine.dispose()
 
 
-def _read(row: Values, reading: Sequence[Callable[[Any], Any] | None]) -> Values:
+def _decode_row(row: Values, reading: Sequence[Callable[[Any], Any] | None]) -> Values:
     return tuple(
         value if process is None else process(value)
         for value, process in zip(row, reading, strict=True)
     )
 
 
-class Copying(Generic[Row]):
+class CopyInto(Generic[Row]):
     """Writes new rows, none of which may be there, to a table without policies on its rows."""
 
     def __init__(self, table: Table, row: type[Row]) -> None:
-        _demand_columns(table, row)
-        self._rows = _by_tuples(insert(table))
+        _check_columns(table, row)
+        self._rows = _tuple_executor(insert(table))
         self._text = f"COPY {table.name} ({_names(table.c)}) FROM STDIN (FORMAT BINARY)"
         self._types = [_type(column) for column in table.c]
 
@@ -192,15 +192,15 @@ class Copying(Generic[Row]):
                 copy.write_row(astuple(row))
 
 
-class Inserting(Generic[Row]):
+class InsertInto(Generic[Row]):
     """Writes new rows; where a row of that key exists, ``otherwise`` says what happens."""
 
     def __init__(
         self, table: Table, row: type[Row], into: Insert | None = None, otherwise: str = ""
     ) -> None:
         """``into`` is the statement for SQLite; ``otherwise`` the end of PostgreSQL's."""
-        _demand_columns(table, row)
-        self._rows = _by_tuples(insert(table) if into is None else into)
+        _check_columns(table, row)
+        self._rows = _tuple_executor(insert(table) if into is None else into)
         names = _names(table.c)
         rows = f"SELECT {names} FROM {_recordset(table.c)}"  # noqa: S608 - our names
         self._text = f"INSERT INTO {table.name} ({names}) {rows} {otherwise}"
@@ -213,16 +213,16 @@ class Inserting(Generic[Row]):
             self._rows(conn, rows)
 
 
-class Updating(Generic[Row]):
+class UpdateRows(Generic[Row]):
     """Updates the columns that may change of existing rows, found by the table's key."""
 
     def __init__(self, table: Table, row: type[Row], changing: Sequence[str]) -> None:
-        _demand_columns(table, row)
+        _check_columns(table, row)
         key = tuple(column.name for column in table.primary_key.columns)
         assert not set(key) & set(changing), f"{table.name}: a key never changes"
         this = [table.c[name] == bindparam(f"key_{name}") for name in key]
         change: dict[str, Any] = {name: bindparam(name) for name in changing}
-        self._rows = _by_tuples(update(table).where(*this).values(change))
+        self._rows = _tuple_executor(update(table).where(*this).values(change))
         source = _recordset(table.c[name] for name in (*key, *changing))
         to = ", ".join(f"{_quoted(name)} = given.{_quoted(name)}" for name in changing)
         matches = " AND ".join(f"it.{_quoted(name)} = given.{_quoted(name)}" for name in key)
@@ -240,13 +240,13 @@ def _execute(conn: Connection, statement: str, rows: Sequence[msgspec.Struct]) -
     conn.exec_driver_sql(statement, (msgspec.json.encode(rows).decode(),))
 
 
-def _by_tuples(statement: Insert | Update) -> Callable[[Connection, Iterable[Any]], int]:
-    written = Positional(statement)
+def _tuple_executor(statement: Insert | Update) -> Callable[[Connection, Iterable[Any]], int]:
+    written = BatchStatement(statement)
     fields = attrgetter(*(name.removeprefix("key_") for name in written.names))
     return lambda conn, rows: written.execute(conn, [fields(row) for row in rows])
 
 
-def _demand_columns(table: Table, row: type[msgspec.Struct]) -> None:
+def _check_columns(table: Table, row: type[msgspec.Struct]) -> None:
     assert tuple(table.c.keys()) == row.__struct_fields__, table.name
 
 

@@ -31,7 +31,7 @@ Raises:
 """
 
 
-def unanswered(label: str, cause: BaseException | None) -> str:
+def unreachable_message(label: str, cause: BaseException | None) -> str:
     """Say why a database did not answer: ``label`` is its URL for people."""
     text = " ".join(str(cause).split())
     if _NO_TABLE in text or getattr(cause, "sqlstate", None) == _UNDEFINED_TABLE:

@@ -62,7 +62,9 @@ class Ray(Stage):
 
     def version(self) -> str:
         read = {"beside": [self.read(f"{RAY}/rayclusters/train-x")]}
-        return str(job_kind("ray.io/rayjob").sized({**self.read(f"{RAY}/rayjobs/train"), **read}))
+        return str(
+            job_kind("ray.io/rayjob").size_version({**self.read(f"{RAY}/rayjobs/train"), **read})
+        )
 
     def grant(self, crew: int) -> None:
         """Make the job's Workload, admitted with a head and so many workers."""

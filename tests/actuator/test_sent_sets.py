@@ -49,7 +49,7 @@ def test_the_pods_of_a_set_are_let_go_by_the_copy_that_it_owns(*, own: bool) -> 
         obj["metadata"]["annotations"] = {PREBUILT_WORKLOAD: "sent"}
         made, other = stage.make(SETS, obj), stage.make(SETS, stateful("other"))
         start = (PodSetStart(name="main", count=2),)
-        stage.change(f"{SETS}/db", ordering.marked(None, "ledger/7", start))
+        stage.change(f"{SETS}/db", ordering.decision_patch(None, "ledger/7", start))
         admitted(stage, made if own else other)
         waiting = read(stage.make(PODS, pod("db-0", made)), Pod)
         calls = Calls(stage.embedded, Metrics(CollectorRegistry()))

@@ -14,7 +14,7 @@ from store.archive.archive_ranges import FOLDER_VARIABLE
 from store.ledger import SqlLedger
 from store.partitions import detaching
 from store.schema import migrate
-from store.schema.rebuilding import rebuild_beside
+from store.schema.rebuilding import rebuild_online
 from store.views.catalog import VIEWS
 from tests.cli.conftest import Tidegate
 from tests.parts.postgresql import Server
@@ -179,7 +179,10 @@ def test_a_detaching_that_waits_for_a_reader_is_ended_by_the_next_run(
             patch.setattr(detaching, "_BEFORE", "SET lock_timeout = '300ms'")
             with pytest.raises(Exception, match="lock timeout"):
                 list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", {0: 25}))
-    assert [partition.pending for partition in detaching.attached(engine)][:2] == [True, False]
+    assert [partition.pending for partition in detaching.attached_partitions(engine)][:2] == [
+        True,
+        False,
+    ]
     assert list(SqlLedger(engine).read()) == ENTRIES
     whole_partitions.finish(engine)
     assert least(engine) == SIZE
@@ -215,7 +218,7 @@ def test_a_file_is_no_place_for_partitions(tidegate: Tidegate, url: str, tmp_pat
 def test_a_rebuild_reads_on_behind_the_archive_page_by_page(engine: Engine, tmp_path: Path) -> None:
     before = {name: rows(engine, name) for name in VIEWS}
     list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", {0: 75}))
-    reached = list(rebuild_beside(engine, rows=25))
+    reached = list(rebuild_online(engine, rows=25))
     assert reached[:2] == [25, 50]
     assert max(reached) == ENTRIES[-1].seq, "the writer does not wait for all that is behind it"
     assert {name: rows(engine, name) for name in VIEWS} == before

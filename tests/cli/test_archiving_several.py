@@ -71,7 +71,7 @@ def by_partition(turns: Turns) -> list[list[Entry]]:
 
 def left(engine: Engine) -> list[int]:
     """Return the first event of each partition that is in the database."""
-    actual_rows = [detaching.kept(engine, number, 1_000) for number in range(2)]
+    actual_rows = [detaching.stored_rows(engine, number, 1_000) for number in range(2)]
     return [rows.first for rows in actual_rows if rows is not None]
 
 

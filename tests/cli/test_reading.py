@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from store.access.engine import open_engine
-from store.schema.retention import expire
+from store.schema.retention import expire_reports
 from tests.cli.conftest import SHELLS, Tidegate
 from tests.parts.sample import ENTRIES, TURNS, append, filled
 from tidegate.cli.instance import (
@@ -177,7 +177,7 @@ def test_a_story_outlasts_its_rows_in_the_reports(tidegate: Tidegate, tmp_path: 
     with closing(sqlite3.connect(file)) as conn, conn:
         conn.execute("UPDATE report_workload SET removed_us = submitted_us")
     engine = open_engine(f"sqlite:///{file}")
-    assert expire(engine, 2**60)["report_workload"] >= len(stories)
+    assert expire_reports(engine, 2**60)["report_workload"] >= len(stories)
     engine.dispose()
     assert all(before)
     assert [tidegate(*words).stdout for words in stories] == before

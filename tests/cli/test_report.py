@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
-from store.reading.reports import rows as report_rows
+from store.reading.reports import report_rows
 from tests.parts.drawn import drawn
 from tests.parts.sample import TURNS, filled
 from tidegate.cli.program import build

@@ -147,13 +147,13 @@ def test_a_role_without_tenant_sees_everything_as_before(url: str, ask: Ask) -> 
 
 
 def test_a_former_tenant_sees_nothing(url: str, ask: Ask) -> None:
-    tenants.confine(url, {OTHER: ["b"]})
+    tenants.apply_tenant_policies(url, {OTHER: ["b"]})
     try:
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             ask(TENANT, "SELECT * FROM waits")
         assert table_rows(ask, OTHER, "report_wait")
     finally:
-        tenants.confine(url, {TENANT: ["a"], OTHER: ["b"]})
+        tenants.apply_tenant_policies(url, {TENANT: ["a"], OTHER: ["b"]})
 
 
 def test_a_tenant_sees_nothing_of_views_that_were_made_again_without_it(
@@ -169,14 +169,14 @@ def test_a_tenant_sees_nothing_of_views_that_were_made_again_without_it(
             ask(TENANT, "SELECT * FROM waits")
         assert {name for name, _ in table_rows(ask, TENANT, "report_wait")} == {"a"}
     finally:
-        tenants.confine(url, {TENANT: ["a"], OTHER: ["b"]})
+        tenants.apply_tenant_policies(url, {TENANT: ["a"], OTHER: ["b"]})
 
 
 def test_views_that_are_made_anew_are_read_on_by_their_readers(url: str, ask: Ask) -> None:
     def seen() -> list[object]:
         engine = open_engine(url)
         with engine.connect() as conn:
-            kept = view_rights.found(conn)
+            kept = view_rights.read_view_rights(conn)
         engine.dispose()
         asked = [(TENANT, "waits"), (TENANT, "usage_hourly"), ("tidegate_reader", "quota_now")]
         return [kept, *(sorted(ask(role, f"SELECT * FROM {view}")) for role, view in asked)]  # noqa: S608

@@ -16,7 +16,7 @@ from tidegate.contracts.observed.clusters import RemoteCopy
 from tidegate.jobs.kind import Object
 from tidegate.jobs.pods.pod_roles import role
 from tidegate.jobs.registry import JOB_KINDS
-from tidegate.jobs.templates.paths import found_at, with_value
+from tidegate.jobs.templates.paths import value_at, with_value
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.names import PREBUILT_WORKLOAD
@@ -101,7 +101,7 @@ def test_a_jobs_copy_is_run_there_and_names_its_workload(name: str) -> None:
     local = with_value(queued(kind), kind.managed_by.path, CONTROLLER)
     local = with_value(local, ("metadata", "labels", PREBUILT_WORKLOAD), "of-another-job")
     made = remote_job(kind, local, "job-train-1", ORIGIN)
-    assert found_at(made, kind.managed_by.path) is None
+    assert value_at(made, kind.managed_by.path) is None
     assert copies.prebuilt_of(made) == "job-train-1"
     assert PREBUILT_WORKLOAD not in made["metadata"]["labels"]
     assert (made["apiVersion"], made["kind"]) == (kind.api_version, kind.kind)

@@ -8,7 +8,7 @@ import pytest
 
 from dispatcher.adapters.slices import counted, joining_patch, shrinking_patch, sized, ungated
 from tidegate.errors import UndecodableError
-from tidegate.jobs.ray.ray_cluster import places
+from tidegate.jobs.ray.ray_cluster import podset_locations
 from tidegate.kinds.names import ELASTIC_JOB, ELASTIC_POD, PREBUILT_WORKLOAD
 from tidegate.model.multikueue import CONTROLLER
 
@@ -116,6 +116,6 @@ def test_pods_of_a_copy_wait_for_nothing_that_was_put_in_here(kind: str, copied:
 
 
 def test_a_cluster_that_is_sent_does_not_grow_by_itself() -> None:
-    assert places(cluster(1, enableInTreeAutoscaling=True))
+    assert podset_locations(cluster(1, enableInTreeAutoscaling=True))
     with pytest.raises(UndecodableError, match="MultiKueue"):
-        places(cluster(1, enableInTreeAutoscaling=True, managedBy=CONTROLLER))
+        podset_locations(cluster(1, enableInTreeAutoscaling=True, managedBy=CONTROLLER))

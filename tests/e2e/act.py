@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.e2e.operators import Children, Operator, Status
-from tidegate.jobs.templates.paths import found_at, parsed
+from tidegate.jobs.templates.paths import parse_path, value_at
 from tidegate.model.declaration import Declaration
 
 Object = dict[str, Any]
@@ -62,7 +62,7 @@ class Act:
 
     def is_suspended(self, obj: Object) -> bool:
         """Tell whether an object may not run."""
-        return found_at(obj, parsed(self.suspend)) is True
+        return value_at(obj, parse_path(self.suspend)) is True
 
 
 def has_condition(obj: Object, *kinds: str) -> bool:

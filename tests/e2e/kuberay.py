@@ -16,7 +16,7 @@ import msgspec
 
 from tests.e2e.acts.ray import ROOTS
 from tidegate.errors import ApiUnreachableError
-from tidegate.jobs.templates.paths import found_at
+from tidegate.jobs.templates.paths import value_at
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 
 Object = dict[str, Any]
@@ -67,16 +67,16 @@ class KubeRay:
         """Let a job or a service have its cluster, or none."""
         root, name = ROOTS[kind], f"{obj['metadata']['name']}-x"
         cluster = await self._read(self.path("RayCluster", name))
-        suspended = obj["spec"].get("suspend") or found_at(obj, (*root, "suspend"))
+        suspended = obj["spec"].get("suspend") or value_at(obj, (*root, "suspend"))
         if suspended and cluster:
             await self._delete(self.path("RayCluster", name))
         elif not suspended and not cluster:
             made = {"apiVersion": "ray.io/v1", "kind": "RayCluster"}
-            spec = found_at(obj, root)
+            spec = value_at(obj, root)
             await self._make(self.path("RayCluster"), {**made, "spec": spec}, obj, name)
         has = {} if suspended else {"rayClusterName": name}
         has |= {"rayClusterStatus": cluster.get("status", NONE)} if cluster else {}
-        ready = found_at(cluster, ("status", "state")) == "ready"
+        ready = value_at(cluster, ("status", "state")) == "ready"
         fields: Object = {**has, "jobDeploymentStatus": "Running" if cluster else "Suspended"}
         if kind == "RayService":
             served = {"activeServiceStatus": has} if has else NONE  # else what was there stays

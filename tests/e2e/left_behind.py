@@ -22,7 +22,7 @@ from tidegate.core.quota.requests import pod_total
 from tidegate.jobs.job_metadata import workload_name
 from tidegate.jobs.kind import JobKind, Start
 from tidegate.jobs.registry import JOB_KINDS, SETS
-from tidegate.jobs.templates.paths import Path, difference, parsed, with_value
+from tidegate.jobs.templates.paths import Path, merge_patch, parse_path, with_value
 from tidegate.kinds.decode import read
 from tidegate.kinds.pods import Toleration
 from tidegate.kinds.podsets import toleration
@@ -58,13 +58,13 @@ class Kueue:
         """Make a job of a kind that a field suspends, and start it."""
         here, kind = replace(act, namespace=self.namespace), JOB_KINDS[act.framework]
         fields = here.make(act.name, self.namespace, LONG_S)
-        fields = with_value(_small(fields), parsed(here.suspend), value=True)
+        fields = with_value(_small(fields), parse_path(here.suspend), value=True)
         answer = await post(self.api, here.collection, fields)
         assert answer.status == 201, answer.body
         made = {"status": {}, **msgspec.json.decode(answer.body)}
-        beside = [await self.read(path) for path in kind.refers(made)]
+        beside = [await self.read(path) for path in kind.referred_paths(made)]
         made |= {"beside": beside} if beside else {}
-        seen = kind.observe(read(made, kind.seen)).podsets
+        seen = kind.observe(read(made, kind.object_type)).podsets
         await self.workload(kind, made["metadata"], kind.podsets(made), seen)
         order = StartOrdered(
             at_us=1,
@@ -74,7 +74,7 @@ class Kueue:
         )
         started = carried_out(kind, made, Start(order=order, ledger_id="k", seq=1))
         path = f"{here.collection}/{act.name}"
-        await self.change(path, without_marks(difference(made, started)))
+        await self.change(path, without_marks(merge_patch(made, started)))
 
     async def pod(self, name: str, group: str = "", total: str = "") -> Object:
         """Make a pod that was let go, perhaps one of a group; return it."""
@@ -95,7 +95,7 @@ class Kueue:
     async def of_pod(self, obj: Object) -> None:
         """Make the Workload of a pod."""
         kind = JOB_KINDS["pod"]
-        seen = kind.observe(read(obj, kind.seen)).podsets
+        seen = kind.observe(read(obj, kind.object_type)).podsets
         await self.workload(kind, obj["metadata"], kind.podsets(obj), seen)
 
     async def group(self, name: str) -> None:
@@ -117,7 +117,7 @@ class Kueue:
         made: Object = msgspec.json.decode(answer.body)
         meta, row = made["metadata"], parts.row
         own = f"{meta['name']}-0" if parts.layout.grouped else meta["name"]
-        seen = row.observe(read(made, row.seen)).podsets
+        seen = row.observe(read(made, row.object_type)).podsets
         await self.workload(row, meta, row.podsets(made), seen, own=own)
 
     async def deploy(self, name: str) -> None:

@@ -22,7 +22,7 @@ from tidegate.cli.commands.manifests import wanted as enabling
 from tidegate.cluster.install import apply
 from tidegate.cluster.running import Wanted, run_services
 from tidegate.contracts.facts import ObservationRefused
-from tidegate.jobs.templates.paths import parsed, with_value
+from tidegate.jobs.templates.paths import parse_path, with_value
 from tidegate.kube.ports import KubernetesApi
 
 pytestmark = pytest.mark.real
@@ -159,7 +159,7 @@ async def create(api: KubernetesApi, kind: str, name: str, defect: Object) -> tu
     notes = obj["metadata"].get("annotations", {}) | marks
     obj["metadata"] |= {"annotations": notes} if notes else {}
     for field, value in defect.get("set", {}).items():
-        obj = with_value(obj, parsed(field), value)
+        obj = with_value(obj, parse_path(field), value)
     version = obj["apiVersion"].rpartition("/")[2]
     given = defect.get("version", version)
     obj["apiVersion"] = obj["apiVersion"].replace(version, given)

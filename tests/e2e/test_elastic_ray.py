@@ -14,7 +14,7 @@ from tests.e2e.test_elastic import ELASTIC, has_pods, listed, slices
 from tests.parts.definitions import RAY_CLUSTER, RAY_JOB, RAY_SERVICE
 from tidegate.cluster.install import apply
 from tidegate.cluster.running import run_services
-from tidegate.jobs.templates.paths import found_at, with_value
+from tidegate.jobs.templates.paths import value_at, with_value
 from tidegate.kinds.manifests import policies
 from tidegate.kube.ports import KubernetesApi
 
@@ -39,7 +39,7 @@ def elastic(kind: str, space: str) -> Object:
 
 
 def templates(kind: str, obj: Object) -> list[Object]:
-    root = found_at(obj, ROOTS[kind])
+    root = value_at(obj, ROOTS[kind])
     groups = [spec["template"] for spec in root["workerGroupSpecs"]]
     return [root["headGroupSpec"]["template"], *groups]
 

@@ -23,7 +23,7 @@ from tests.e2e.test_pods import is_gated, runs
 from tests.parts.foreign import foreign_crd, pods_template
 from tidegate.cluster.install import apply
 from tidegate.cluster.running import Wanted, run_services
-from tidegate.jobs.templates.paths import found_at
+from tidegate.jobs.templates.paths import value_at
 from tidegate.kinds.names import SUSPENDING_PARENT
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 
@@ -72,7 +72,7 @@ class ServingAct(Act):
 
     def is_suspended(self, obj: Object) -> bool:
         path = (*TEMPLATES[obj["kind"]], "metadata", "annotations", SUSPENDING_PARENT)
-        return found_at(obj, path) is not None
+        return value_at(obj, path) is not None
 
 
 class Yard:

@@ -27,7 +27,7 @@ from tests.parts.foreign import foreign_crd, pods_template
 from tests.parts.kubernetes import new_api as own_api
 from tidegate.cluster.install import apply
 from tidegate.jobs.templates.paths import Path as Where
-from tidegate.jobs.templates.paths import parsed, with_value
+from tidegate.jobs.templates.paths import parse_path, with_value
 from tidegate.kinds.kueue_api.workloads.conversion import topology_assignment
 from tidegate.kinds.kueue_api.workloads.topology_assignment import TopologyAssignment
 from tidegate.kinds.names import TOPOLOGY_GATE, WORKLOAD
@@ -173,13 +173,13 @@ def _of_act(act: Act) -> tuple[str, Object]:
     """Return where an object of an act's kind is made, and the object: large, and in one rack."""
     # What a module of acts makes may have the same template twice, which is changed once.
     document = msgspec.json.decode(msgspec.json.encode(act.make(f"on-{act.name}", NAME, LONG_S)))
-    templates = [parsed(text) for text in _TEMPLATES.get(act.name, ())]
+    templates = [parse_path(text) for text in _TEMPLATES.get(act.name, ())]
     for path in templates:
         document = _required(document, path)
     if act.name not in _WORKERS:
         document = with_value(document, (*templates[-1][:-1], "replicas"), WORKERS)
     for text, value in _WORKERS.get(act.name, {}).items():
-        document = with_value(document, parsed(text), value)
+        document = with_value(document, parse_path(text), value)
     return act.path.format(NAME), document
 
 

@@ -28,7 +28,7 @@ from tidegate.core.decide import decide
 from tidegate.core.folding import snapshot
 from tidegate.core.state.state import State
 from tidegate.errors import TidegateError, UndecodableError
-from tidegate.jobs.templates.paths import found_at
+from tidegate.jobs.templates.paths import value_at
 from tidegate.replay.names import names
 from tidegate.replay.play import play
 from tidegate.replay.rebuild import rebuild
@@ -95,7 +95,7 @@ def altered(draw: st.DrawFn, bodies: tuple[bytes, ...]) -> tuple[int, bytes]:
     number = draw(st.integers(0, len(bodies) - 1))
     document: Any = msgspec.json.decode(bodies[number])
     for at in draw(st.lists(st.sampled_from(every_place(bodies[number])), min_size=1, max_size=2)):
-        there = found_at(document, at)
+        there = value_at(document, at)
         put(document, at, draw(st.one_of(VALUES, *[ALIKE.get(type(there), VALUES)] * 9)))
     return number, msgspec.json.encode(document)
 

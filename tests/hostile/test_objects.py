@@ -31,7 +31,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 
 def seen_as(kind: JobKind[Any], obj: Object) -> Any:  # noqa: ANN401 - of the kind's own type
     line = msgspec.json.encode({"type": "ADDED", "object": obj})
-    return decode(line, kind.seen)[1]
+    return decode(line, kind.object_type)[1]
 
 
 def observed(kind: JobKind[Any], obj: Object) -> list[Any]:

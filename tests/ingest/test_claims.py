@@ -185,7 +185,7 @@ def test_a_template_that_no_job_names_or_that_asks_for_the_same_changes_no_job()
 
     waits = claiming()
     waits["metadata"]["creationTimestamp"] = "2026-03-01T08:00:00Z"
-    assert reported(waits, batch_job.KIND.resource, batch_job.KIND.seen) == 1
+    assert reported(waits, batch_job.KIND.resource, batch_job.KIND.object_type) == 1
     first, other = template(request(2)), template(request(3))
     other["metadata"]["name"] = "other"
     counts = [reported(obj, RESOURCE, ResourceClaimTemplate) for obj in (first, first, other)]

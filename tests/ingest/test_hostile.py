@@ -40,7 +40,7 @@ def owner(name: str, api_version: str = "batch/v1", kind: str = "Job") -> Object
 
 def observed_jobs(joins: JobIndex, obj: Object) -> dict[str, JobObserved]:
     """Observe a Job; return the observations by name."""
-    seen = decode_object(msgspec.json.encode(obj), KIND.seen)
+    seen = decode_object(msgspec.json.encode(obj), KIND.object_type)
     observed = (observation for _, observation in joins.job(KIND, seen))
     return {
         observation.name: observation
@@ -69,7 +69,7 @@ def test_a_job_that_cannot_be_read_is_reported_with_how_it_stands(
 ) -> None:
     bad = job("bad", runs=runs, annotations=BAD[name])
     bad["spec"]["template"] = {**TEMPLATE, "metadata": {"annotations": BAD[name]}}
-    seen = decode_object(msgspec.json.encode(bad), KIND.seen)
+    seen = decode_object(msgspec.json.encode(bad), KIND.object_type)
     with pytest.raises(TidegateError) as caught:
         list(joins.job(KIND, seen))
     why = joins.unreadable(KIND, seen.metadata, bad, str(caught.value))
@@ -86,7 +86,7 @@ def test_a_job_that_cannot_be_read_and_is_over_is_reported_as_over(
 ) -> None:
     bad = job("bad", runs=True, annotations=BAD["an elastic job"])
     bad["status"] = {"conditions": [{"type": ended, "status": "True"}]}
-    seen = decode_object(msgspec.json.encode(bad), kind.seen)
+    seen = decode_object(msgspec.json.encode(bad), kind.object_type)
     why = joins.unreadable(kind, seen.metadata, bad, "It cannot be read.")
     assert why is not None
     assert (why.stray, why.finished) == (None, "Succeeded")
@@ -95,7 +95,7 @@ def test_a_job_that_cannot_be_read_and_is_over_is_reported_as_over(
 @pytest.mark.parametrize("status", ["ended", [1], {"conditions": "all"}, None])
 def test_a_job_whose_status_makes_no_sense_is_not_over(joins: JobIndex, status: object) -> None:
     bad = job("bad", runs=True) | {"status": status}
-    meta = decode_object(msgspec.json.encode(job("bad", runs=True)), KIND.seen).metadata
+    meta = decode_object(msgspec.json.encode(job("bad", runs=True)), KIND.object_type).metadata
     why = joins.unreadable(KIND, meta, bad, "It cannot be read.")
     assert why is not None
     assert (why.stray, why.finished) == ("Unreadable", "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ingest.jobs.scope import Lineage
-from tidegate.jobs.job_metadata import identified
+from tidegate.jobs.job_metadata import unmanaged_job
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.meta import ObjectMeta, OwnerReference
@@ -95,4 +95,4 @@ def test_what_another_controller_runs_is_not_managed(name: str) -> None:
     place[str(field)] = kind.managed_by.own
     assert kind.managed_by.gates(obj) == ()
     meta = ObjectMeta(name="o", uid="u", namespace="team")
-    assert identified(kind, meta).queue == ""
+    assert unmanaged_job(kind, meta).queue == ""

@@ -164,8 +164,8 @@ def test_a_job_that_goes_while_others_are_reported_claims_no_workload_any_more()
     for row in (
         joins.listed_workloads(()),
         joins.namespace(read(Namespace, {"metadata": {"name": "default"}}, 1)),
-        joins.job(batch_job.KIND, read(batch_job.KIND.seen, naming("a"), 2)),
-        joins.job(batch_job.KIND, read(batch_job.KIND.seen, naming("b"), 3)),
+        joins.job(batch_job.KIND, read(batch_job.KIND.object_type, naming("a"), 2)),
+        joins.job(batch_job.KIND, read(batch_job.KIND.object_type, naming("b"), 3)),
     ):
         list(row)
     telling = joins.workload(read(Workload, made(), 4))
@@ -173,7 +173,7 @@ def test_a_job_that_goes_while_others_are_reported_claims_no_workload_any_more()
     list(joins.forget("u3"))  # a list came in between, which does not have it
     list(telling)
     list(joins.forget("u2"))
-    [(_, last)] = joins.job(batch_job.KIND, read(batch_job.KIND.seen, naming("c"), 5))
+    [(_, last)] = joins.job(batch_job.KIND, read(batch_job.KIND.object_type, naming("c"), 5))
     assert isinstance(first, JobObserved)
     assert isinstance(last, JobObserved)
     assert (first.name, first.workload) == ("a", "default/made")

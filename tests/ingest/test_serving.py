@@ -258,7 +258,7 @@ def test_a_pod_tells_of_its_own_group_and_of_no_other() -> None:
     owner["metadata"] |= {"uid": "s", "namespace": "default"}
     obj = pod("llm-7", owner, gated=False, name="llm", group_index="7")
     obj["metadata"] |= {"uid": "p", "namespace": "default", "resourceVersion": "9"}
-    assert not list(sets.observe(JOB_KINDS[LWS], read(made, JOB_KINDS[LWS].seen)))
+    assert not list(sets.observe(JOB_KINDS[LWS], read(made, JOB_KINDS[LWS].object_type)))
     assert len(list(sets.listed((), 6))) == 300
     assert not list(sets.take(read(obj, Pod)))
     observations = [obs for _, obs in sets.settle()]
@@ -274,7 +274,7 @@ def test_a_set_is_observed_once_for_all_events_of_a_batch() -> None:
     owner, pods = stateful(replicas=9), rows["pods"]
     owner["metadata"] |= {"uid": "s", "namespace": "default", "resourceVersion": "5"}
     list(pods.listed(frozenset(), 1))
-    list(rows[kinds[1].resource].observe(read(owner, kinds[1].seen)))
+    list(rows[kinds[1].resource].observe(read(owner, kinds[1].object_type)))
     for number in range(9):
         obj = pod(f"db-{number}", owner)
         about = {"namespace": "default", "uid": f"u{number}", "resourceVersion": f"{number + 6}"}

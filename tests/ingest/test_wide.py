@@ -55,7 +55,7 @@ def rows() -> dict[str, Watched]:
     mapping = {row.resource: row for row in watched(list(JOB_KINDS.values()))}
     list(mapping[RUNTIMES].observe(read(runtime(1), Described)))
     for number in range(JOBS):
-        list(mapping[KIND.resource].observe(read(job(f"j{number}"), KIND.seen)))
+        list(mapping[KIND.resource].observe(read(job(f"j{number}"), KIND.object_type)))
     return mapping
 
 
@@ -110,9 +110,9 @@ def jobset(*, queued: bool = True, suspended: bool = False, version: int = 7) ->
 def owning() -> Watched:
     """Return the row of JobSets of an ingest that knows a running one and its many Jobs."""
     mapping = {row.resource: row for row in watched(list(JOB_KINDS.values()))}
-    list(mapping[jobsets.KIND.resource].observe(read(jobset(), jobsets.KIND.seen)))
+    list(mapping[jobsets.KIND.resource].observe(read(jobset(), jobsets.KIND.object_type)))
     for number in range(JOBS):
-        child = read(batch_job(f"j{number}", "set"), jobs.KIND.seen)
+        child = read(batch_job(f"j{number}", "set"), jobs.KIND.object_type)
         list(mapping[jobs.KIND.resource].observe(child))
     return mapping[jobsets.KIND.resource]
 
@@ -120,22 +120,22 @@ def owning() -> Watched:
 def test_an_owner_that_goes_on_as_it_was_has_nothing_observed_but_itself() -> None:
     row = owning()
     for version in (8, 9):
-        assert len(list(row.observe(read(jobset(version=version), jobsets.KIND.seen)))) == 1
+        assert len(list(row.observe(read(jobset(version=version), jobsets.KIND.object_type)))) == 1
 
 
 def test_what_an_owner_changes_is_reduced_slice_by_slice() -> None:
     reducer = Reducer(owning(), Metrics(CollectorRegistry()))
-    changed = reducer.present(read(jobset(queued=False), jobsets.KIND.seen))
+    changed = reducer.present(read(jobset(queued=False), jobsets.KIND.object_type))
     sizes = [len(few) for few in changed]
     assert (sum(sizes), max(sizes)) == (1 + JOBS, SLICE)
 
 
 def test_of_an_owner_that_changes_again_and_again_each_child_is_observed_once() -> None:
     row = owning()
-    first = iter(row.observe(read(jobset(queued=False), jobsets.KIND.seen)))
+    first = iter(row.observe(read(jobset(queued=False), jobsets.KIND.object_type)))
     assert next(first)[1].uid == "set"
     next(first)  # its first child, and then others have their turn
-    again = list(row.observe(read(jobset(version=8), jobsets.KIND.seen)))
+    again = list(row.observe(read(jobset(version=8), jobsets.KIND.object_type)))
     assert len(again) == 1 + JOBS
     assert list(first) == []
 
@@ -149,7 +149,7 @@ def prebuilt() -> dict[str, Watched]:
         name = {"kueue.x-k8s.io/prebuilt-workload-name": "made"}
         list(
             mapping[jobs.KIND.resource].observe(
-                read(batch_job(f"j{number}", **name), jobs.KIND.seen)
+                read(batch_job(f"j{number}", **name), jobs.KIND.object_type)
             )
         )
     return mapping
@@ -176,6 +176,6 @@ def test_a_description_made_anew_while_no_ingest_watched_is_kept() -> None:
     anew["metadata"]["uid"] = "anew"
     assert len(list(mapping[RUNTIMES].observe(read(anew, Described)))) == JOBS
     assert list(mapping[RUNTIMES].listed({"anew"}, 9)) == []
-    [(_, observation)] = mapping[KIND.resource].observe(read(job("j0"), KIND.seen))
+    [(_, observation)] = mapping[KIND.resource].observe(read(job("j0"), KIND.object_type))
     assert isinstance(observation, JobObserved)
     assert (observation.gates, len(observation.podsets)) == ((), 1)

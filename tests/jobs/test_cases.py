@@ -22,7 +22,7 @@ def as_document(step: Step) -> dict[str, object]:
 @pytest.mark.parametrize("name", [name for name in CASES if "/observe" in name])
 def test_an_object_is_observed_as(name: str) -> None:
     fields, kind = case(name), kind_of(name)
-    seen = decode_object(msgspec.json.encode(fields["job"]), kind.seen)
+    seen = decode_object(msgspec.json.encode(fields["job"]), kind.object_type)
     if "error" in fields:
         with pytest.raises(TidegateError) as caught:
             kind.observe(seen)
@@ -52,4 +52,4 @@ def test_an_object_that_may_not_be_read_stands_as(name: str) -> None:
     fields, kind = case(name), kind_of(name)
     meta = read(fields["job"]["metadata"], ObjectMeta)
     assert plain(kind.status_of(meta, fields["job"])) == fields["standing"]
-    assert kind.ended(fields["job"]) == fields["ended"]
+    assert kind.terminal_phase(fields["job"]) == fields["ended"]

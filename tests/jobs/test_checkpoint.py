@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.jobs.job_metadata import state
+from tidegate.jobs.job_metadata import job_state
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
 
@@ -14,7 +14,7 @@ MINUTE_US = 60_000_000
 def checkpoint_of(text: str) -> int:
     """Return the checkpoint of a job with this annotation."""
     meta = ObjectMeta(name="job", annotations={names.CHECKPOINT_AT: text})
-    return state(meta, suspended=False).checkpoint_us
+    return job_state(meta, suspended=False).checkpoint_us
 
 
 def test_a_time_counts_to_the_minute() -> None:

@@ -63,7 +63,7 @@ def made(kind: str, crew: int = 2, *, runs: bool = True, **beside: list[Object])
 
 
 def seen(kind: str, obj: Object) -> JobObserved:
-    observation: JobObserved = KINDS[kind].observe(read(obj, KINDS[kind].seen))
+    observation: JobObserved = KINDS[kind].observe(read(obj, KINDS[kind].object_type))
     return observation
 
 
@@ -97,11 +97,11 @@ def test_the_workers_that_run_in_any_case_count(
 
 @pytest.mark.parametrize("kind", ["RayJob", "RayService"])
 def test_its_cluster_is_looked_for_while_it_may_run(kind: str) -> None:
-    assert KINDS[kind].refers(made(kind)) == (PATH,)
-    assert KINDS[kind].refers(made(kind, runs=False)) == ()
+    assert KINDS[kind].referred_paths(made(kind)) == (PATH,)
+    assert KINDS[kind].referred_paths(made(kind, runs=False)) == ()
     fixed = made(kind)
     fixed["metadata"]["annotations"] = {}
-    assert KINDS[kind].refers(fixed) == ()
+    assert KINDS[kind].referred_paths(fixed) == ()
 
 
 @pytest.mark.parametrize("annotations", [{}, made("RayJob")["metadata"]["annotations"]])
@@ -109,21 +109,21 @@ def test_the_cluster_of_a_ray_job_that_has_ended_is_looked_for(annotations: Obje
     over = made("RayJob")
     over["metadata"]["annotations"] = annotations
     over["status"] = {**over["status"], "jobDeploymentStatus": "Complete"}
-    assert ray_job.KIND.refers(over) == (PATH,)
+    assert ray_job.KIND.referred_paths(over) == (PATH,)
 
 
 def test_no_name_leads_out_of_the_namespace() -> None:
     obj = made("RayJob")
     obj["status"] = {**obj["status"], "rayClusterName": "../../other/rayclusters/x"}
-    assert ray_job.KIND.refers(obj) == ()
+    assert ray_job.KIND.referred_paths(obj) == ()
 
 
 def test_a_cluster_that_follows_another_counts_more_than_any_change_of_that() -> None:
     later = "2026-03-01T08:00:01Z"
-    first = ray_job.KIND.sized(made("RayJob", beside=[cluster(1, 900)]))
-    assert first < ray_job.KIND.sized(made("RayJob", beside=[cluster(1, 901)]))
-    assert first < ray_job.KIND.sized(made("RayJob", beside=[cluster(1, 1, later)]))
-    assert ray_job.KIND.sized(made("RayJob")) == 0
+    first = ray_job.KIND.size_version(made("RayJob", beside=[cluster(1, 900)]))
+    assert first < ray_job.KIND.size_version(made("RayJob", beside=[cluster(1, 901)]))
+    assert first < ray_job.KIND.size_version(made("RayJob", beside=[cluster(1, 1, later)]))
+    assert ray_job.KIND.size_version(made("RayJob")) == 0
 
 
 @pytest.mark.parametrize(("kind", "active"), [("RayCluster", 4), ("RayJob", 5), ("RayService", 4)])
@@ -176,8 +176,8 @@ def _templates(obj: object) -> list[Object]:
 def test_a_cluster_without_a_creation_time_counts_as_old() -> None:
     kind = KINDS["RayJob"]
     fields = {**made("RayJob", beside=[cluster(3, 2, created="yesterday")])}
-    assert kind.sized(fields) == kind.sized({**fields, "beside": [cluster(3, 2)]})
-    assert kind.sized(made("RayJob")) == 0
+    assert kind.size_version(fields) == kind.size_version({**fields, "beside": [cluster(3, 2)]})
+    assert kind.size_version(made("RayJob")) == 0
 
 
 @pytest.mark.parametrize("kind", list(KINDS))

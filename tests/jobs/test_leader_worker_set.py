@@ -62,7 +62,7 @@ def test_a_pod_is_of_the_group_that_its_name_and_its_labels_say(
         ObjectRef(kind=leader_worker_set.NAME, namespace="team", name=f"llm-{at}", uid=f"u2.{at}")
         for at in (0, 1)
     ]
-    mine = [index for index, ref in enumerate(sets) if members.belongs(ref, obj)]
+    mine = [index for index, ref in enumerate(sets) if members.is_member(ref, obj)]
     assert mine == ([] if group is None else [group])
-    membership = leader_worker_set.member(read(obj["metadata"], ObjectMeta))
+    membership = leader_worker_set.membership(read(obj["metadata"], ObjectMeta))
     assert ("" if membership is None else membership.podset) == podset

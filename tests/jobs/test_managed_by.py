@@ -25,7 +25,7 @@ CASES = {case.object["kind"]: cases for _, cases in kinds() for case in cases[:1
 def observed(kind: JobKind[object], obj: Object) -> JobObserved | None:
     """Observe an object, None if it makes no sense."""
     try:
-        return kind.observe(read(obj, kind.seen))
+        return kind.observe(read(obj, kind.object_type))
     except TidegateError:
         return None
 

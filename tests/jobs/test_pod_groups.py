@@ -270,7 +270,7 @@ def test_the_pods_of_a_group_are_found_by_its_name(name: str, selectors: int) ->
     assert members is not None
     job = ObjectRef(kind=KIND.name, namespace="team", name=name, uid="u1.group")
     assert len(members.selectors(job)) == selectors
-    assert members.belongs(job, pod(1)) == (name == "crew")
+    assert members.is_member(job, pod(1)) == (name == "crew")
 
 
 def test_a_pod_of_a_group_is_nothing_alone() -> None:

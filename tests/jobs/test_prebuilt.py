@@ -8,7 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.jobs.prebuilt import joined, mismatches, unclear, waiting
+from tidegate.jobs.prebuilt import (
+    awaiting_observation,
+    awaiting_workload,
+    merged_with_workload,
+    mismatches,
+)
 from tidegate.model.podset import Container, PodSet, Toleration
 
 MAIN = PodSet(containers=(Container(requests={"cpu": "1"}),))
@@ -47,7 +52,7 @@ def other(**podset: Any) -> JobObserved:  # noqa: ANN401 - a podset's fields
 
 
 def test_the_workload_says_what_is_asked_for_and_the_job_how_it_stands() -> None:
-    observation = joined(replace(JOB, state=RUNNING, reclaimable={"main": 1}), MADE)
+    observation = merged_with_workload(replace(JOB, state=RUNNING, reclaimable={"main": 1}), MADE)
     assert (observation.uid, observation.workload, observation.queue) == ("j", "team/made", "main")
     assert (observation.priority_class, observation.priority, observation.created_us) == (
         "low",
@@ -60,7 +65,7 @@ def test_the_workload_says_what_is_asked_for_and_the_job_how_it_stands() -> None
 
 
 def test_the_class_that_a_job_names_counts_alone() -> None:
-    observation = joined(replace(JOB, priority_class="high"), MADE)
+    observation = merged_with_workload(replace(JOB, priority_class="high"), MADE)
     assert (observation.priority_class, observation.priority) == ("high", None)
 
 
@@ -82,7 +87,7 @@ def test_the_class_that_a_job_names_counts_alone() -> None:
     ],
 )
 def test_a_suspended_job_that_asks_for_something_else_is_over(made: JobObserved, text: str) -> None:
-    observation = joined(JOB, made)
+    observation = merged_with_workload(JOB, made)
     assert observation.finished == "OutOfSync"
     assert text in observation.message
 
@@ -113,14 +118,14 @@ LESS = replace(GROUP, podsets=(PodSet(name="a"),))
 def test_a_group_may_lack_pods_that_ended_and_none_of_it_differs(
     group: JobObserved, text: str
 ) -> None:
-    observation = joined(group, SENT)
+    observation = merged_with_workload(group, SENT)
     assert observation.finished == ("OutOfSync" if text else "")
     assert text in observation.message
 
 
 @pytest.mark.parametrize("made", [other(count=0), other(containers=())])
 def test_a_running_job_that_asks_for_something_else_is_stopped_first(made: JobObserved) -> None:
-    observation = joined(replace(JOB, state=RUNNING), made)
+    observation = merged_with_workload(replace(JOB, state=RUNNING), made)
     assert (observation.finished, observation.active) == ("", False)
 
 
@@ -130,21 +135,27 @@ def test_a_running_job_that_asks_for_something_else_is_stopped_first(made: JobOb
     ids=["tolerations", "partial admission", "of two pods one has ended before"],
 )
 def test_what_a_start_puts_in_is_no_difference(made: JobObserved) -> None:
-    observation = joined(replace(JOB, state=RUNNING), made)
+    observation = merged_with_workload(replace(JOB, state=RUNNING), made)
     assert (observation.finished, observation.active) == ("", True)
 
 
 def test_a_workload_that_is_over_ends_its_job_unless_that_runs() -> None:
     made = replace(MADE, finished="Succeeded")
-    assert joined(JOB, made).finished == "Succeeded"
-    assert not joined(replace(JOB, state=RUNNING), made).finished
-    assert joined(replace(JOB, finished="Failed"), made).finished == "Failed"
+    assert merged_with_workload(JOB, made).finished == "Succeeded"
+    assert not merged_with_workload(replace(JOB, state=RUNNING), made).finished
+    assert merged_with_workload(replace(JOB, finished="Failed"), made).finished == "Failed"
 
 
 def test_a_job_without_its_workload_waits_as_itself() -> None:
-    assert (waiting(JOB).workload, waiting(JOB).podsets) == (JOB.workload, JOB.podsets)
-    assert waiting(JOB).gates == ("own", "Workload/made")
-    assert (unclear(JOB).workload, unclear(JOB).podsets) == ("team/made", ())
+    assert (awaiting_workload(JOB).workload, awaiting_workload(JOB).podsets) == (
+        JOB.workload,
+        JOB.podsets,
+    )
+    assert awaiting_workload(JOB).gates == ("own", "Workload/made")
+    assert (awaiting_observation(JOB).workload, awaiting_observation(JOB).podsets) == (
+        "team/made",
+        (),
+    )
 
 
 def test_of_other_podsets_nothing_more_is_compared() -> None:

@@ -11,7 +11,7 @@ from tests.jobs.cases import CASES, DATA, MODULES
 from tests.kinds.observed.cases import kinds
 from tidegate import jobs
 from tidegate.errors import NotSupportedError
-from tidegate.jobs.registry import JOB_KINDS, SETS, declare, job_kind
+from tidegate.jobs.registry import JOB_KINDS, SETS, job_kind, register_declared
 from tidegate.kinds.policies.frameworks import NAMES
 from tidegate.kinds.policies.templates.serving_kinds import SERVING
 from tidegate.model.declaration import Declaration, DeclaredPodSet, Sign
@@ -62,7 +62,7 @@ def test_a_declared_kind_does_not_take_the_place_of_one_that_is_built_in() -> No
         active=Sign(path="status.active"),
     )
     with pytest.raises(NotSupportedError, match="built in"):
-        declare((declaration,))
+        register_declared((declaration,))
 
 
 def test_an_unknown_kind_is_refused_with_what_there_is() -> None:

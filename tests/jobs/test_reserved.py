@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tidegate.jobs.workload_fields import places_of_another
+from tidegate.jobs.workload_fields import topology_elsewhere
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 
@@ -30,7 +30,7 @@ def placed(*slices: dict[str, Any]) -> Workload:
 
 
 def test_a_place_is_taken_over() -> None:
-    assert places_of_another(placed(WHOLE)).keys() == {"main"}
+    assert topology_elsewhere(placed(WHOLE)).keys() == {"main"}
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_a_place_is_taken_over() -> None:
     ],
 )
 def test_a_place_that_does_not_fit_together_is_none(change: dict[str, Any]) -> None:
-    assert places_of_another(placed({**WHOLE, **change})) == {}
+    assert topology_elsewhere(placed({**WHOLE, **change})) == {}

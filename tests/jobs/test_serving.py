@@ -10,11 +10,11 @@ from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.observations import JobObserved
 from tidegate.contracts.observed.jobs import NO_REPLICAS
 from tidegate.errors import NotSupportedError, UndecodableError
-from tidegate.jobs.job_status import Loose
+from tidegate.jobs.job_status import UntypedObject
 from tidegate.jobs.kind import Delete, Done, Object, Patch, Refused, Start, Stop
 from tidegate.jobs.serving import leader_worker_set, ordering, stateful_set
 from tidegate.jobs.serving.members import group_index, parent_name, parent_uid
-from tidegate.jobs.serving.observing import Standing, observe_set
+from tidegate.jobs.serving.observing import ObservedPods, observe_serving_job
 from tidegate.kinds.decode import read
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import DECISION, INJECTED, SERVING_POD, SUSPENDING_PARENT
@@ -53,14 +53,14 @@ def job(kind: str = stateful_set.NAME, name: str = "db", uid: str = "u1") -> Obj
 
 
 def seen(obj: Object, *pods: Object, certain: bool = True, going: bool = False) -> JobObserved:
-    standing = Standing(
+    standing = ObservedPods(
         pods=[read(candidate_pod, Pod) for candidate_pod in pods],
         version=9,
-        certain=certain,
-        going=going,
+        is_certain=certain,
+        is_deleted=going,
     )
     parts = stateful_set.SET
-    return observe_set(parts.row, parts.layout, read(obj, Loose), None, standing)
+    return observe_serving_job(parts.row, parts.layout, read(obj, UntypedObject), None, standing)
 
 
 def start(seq: int = 5, given: tuple[PodSetStart, ...] = GIVEN) -> Start:
@@ -122,7 +122,7 @@ def test_a_start_is_written_on_the_object_and_watches_pods_from_before() -> None
     assert isinstance(on_pod, Patch)
     notes = on_object.body["metadata"]["annotations"]
     assert notes[DECISION] == "L1/5"
-    assert ordering.given(notes, None) == GIVEN
+    assert ordering.podset_starts(notes, None) == GIVEN
     assert on_pod.body == {"metadata": {"labels": {SERVING_POD: "true"}}}
 
 
@@ -141,7 +141,7 @@ def test_a_stop_reverts_the_start_then_marks_pods_that_wait_and_deletes_those_th
     ((_, step),) = members.stop(stop(), [obj, running, waiting])
     assert isinstance(step, Patch)
     obj = merged(obj, step.body)
-    assert ordering.given(obj["metadata"]["annotations"], None) is None
+    assert ordering.podset_starts(obj["metadata"]["annotations"], None) is None
     for _ in range(2):
         steps = members.stop(stop(), [obj, running, waiting])
         for fields, step in steps[:1]:
@@ -156,7 +156,7 @@ def test_a_stop_reverts_the_start_then_marks_pods_that_wait_and_deletes_those_th
 
 
 def test_a_pod_that_names_its_set_in_its_name_alone_is_no_member() -> None:
-    member = stateful_set.member
+    member = stateful_set.membership
     assert member(read(pod(0), Pod).metadata) is not None
     assert member(read(pod(0, name="db-x"), Pod).metadata) is None
     assert member(read(pod(0, name="other-0"), Pod).metadata) is None
@@ -167,20 +167,20 @@ def test_a_pod_that_names_its_set_in_its_name_alone_is_no_member() -> None:
 def test_each_group_of_a_leader_worker_set_has_marks_of_its_own() -> None:
     obj: Object = {"metadata": {"name": "llm", "annotations": {}}}
     for index in (0, 1):
-        obj = merged(obj, ordering.marked(index, f"L1/{index + 5}", GIVEN))
-    obj = merged(obj, ordering.marked(0, "L1/9", None))
+        obj = merged(obj, ordering.decision_patch(index, f"L1/{index + 5}", GIVEN))
+    obj = merged(obj, ordering.decision_patch(0, "L1/9", None))
     notes = obj["metadata"]["annotations"]
     assert [ordering.decision(notes, index) for index in (0, 1)] == ["L1/9", "L1/6"]
-    assert [ordering.given(notes, index) for index in (0, 1)] == [None, GIVEN]
-    assert ordering.of_one(obj, 1)["metadata"]["annotations"][DECISION] == "L1/6"
-    assert ordering.of_one(obj, 2)["metadata"]["annotations"].keys() == notes.keys()
+    assert [ordering.podset_starts(notes, index) for index in (0, 1)] == [None, GIVEN]
+    assert ordering.view_of_job(obj, 1)["metadata"]["annotations"][DECISION] == "L1/6"
+    assert ordering.view_of_job(obj, 2)["metadata"]["annotations"].keys() == notes.keys()
     ref = job(leader_worker_set.NAME, "llm-1", "u2.1")
     assert (parent_name(ref), parent_uid(ref), group_index(ref)) == ("llm", "u2", 1)
 
 
 def test_a_note_that_says_nonsense_starts_nothing() -> None:
-    assert ordering.given({"tidegate.dev/injected": "{"}, None) is None
-    assert ordering.given({"tidegate.dev/injected": '[{"name": 5}]'}, None) is None
+    assert ordering.podset_starts({"tidegate.dev/injected": "{"}, None) is None
+    assert ordering.podset_starts({"tidegate.dev/injected": '[{"name": 5}]'}, None) is None
 
 
 @pytest.mark.parametrize("spec", [{}, {"workerTemplate": pods_template(), "size": 0}])
@@ -188,7 +188,7 @@ def test_a_group_without_pods_is_refused(spec: Object) -> None:
     kind = leader_worker_set.KIND
     manifest = {"metadata": stateful()["metadata"], "spec": {"leaderWorkerTemplate": spec}}
     with pytest.raises(UndecodableError):
-        kind.observe(read(manifest, Loose))
+        kind.observe(read(manifest, UntypedObject))
 
 
 @pytest.mark.parametrize(
@@ -218,9 +218,9 @@ def test_a_pod_is_of_the_stateful_set_that_owns_it_and_of_no_other_of_its_name()
     members = stateful_set.KIND.members
     assert members is not None
     assert members.parent is not None
-    assert members.belongs(job(), pod(0))
-    assert not members.belongs(job(uid="u9"), pod(0))
-    assert not members.belongs(job(name="other"), pod(0))
+    assert members.is_member(job(), pod(0))
+    assert not members.is_member(job(uid="u9"), pod(0))
+    assert not members.is_member(job(name="other"), pod(0))
     assert members.parent.view(job(), stateful()) == stateful()
 
 

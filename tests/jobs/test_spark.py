@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tidegate.errors import UndecodableError
-from tidegate.jobs.job_status import Loose
+from tidegate.jobs.job_status import UntypedObject
 from tidegate.jobs.kind import Object
 from tidegate.jobs.wrappers.spark_application import KIND
 
@@ -22,7 +22,7 @@ def application(conf: Object, **executor: Any) -> Object:  # noqa: ANN401 - any 
 
 
 def executors(obj: Object) -> int:
-    driver, executor = KIND.observe(msgspec.convert(obj, Loose)).podsets
+    driver, executor = KIND.observe(msgspec.convert(obj, UntypedObject)).podsets
     assert driver.count == 1
     return executor.count
 

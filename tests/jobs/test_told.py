@@ -13,10 +13,10 @@ from tests.parts.foreign import declarations
 from tidegate.cli.commands.manifests import wanted
 from tidegate.errors import NotSupportedError, UndecodableError
 from tidegate.jobs import registry, workload
-from tidegate.jobs.job_metadata import astray
+from tidegate.jobs.job_metadata import stray_job
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import check_frameworks, is_supported, job_kind
-from tidegate.jobs.templates.notes import mark, unmarked
+from tidegate.jobs.templates.notes import newest_decision_seq, without_decision
 from tidegate.jobs.templates.paths import number_of, object_at, with_value
 from tidegate.kinds.decode import read
 from tidegate.kinds.meta import ObjectMeta
@@ -51,8 +51,8 @@ def with_messages(*messages: object, decision: str = "") -> Object:
     ],
 )
 def test_the_newest_decision_counts_wherever_an_object_bears_it(obj: Object, seq: int) -> None:
-    assert mark(obj, "L1") == seq
-    assert mark(unmarked(obj), "L1") == 0
+    assert newest_decision_seq(obj, "L1") == seq
+    assert newest_decision_seq(without_decision(obj), "L1") == 0
 
 
 def test_what_is_taken_off_is_the_decision_and_nothing_else() -> None:
@@ -62,8 +62,8 @@ def test_what_is_taken_off_is_the_decision_and_nothing_else() -> None:
         "metadata": {"annotations": {}},
         "status": {"conditions": obj["status"]["conditions"][1:]},
     }
-    assert unmarked(obj) == left
-    assert unmarked({"metadata": {}}) == {"metadata": {"annotations": {}}}
+    assert without_decision(obj) == left
+    assert without_decision({"metadata": {}}) == {"metadata": {"annotations": {}}}
 
 
 @pytest.mark.parametrize(("path", "whole"), [(("a",), {}), (("b",), {"c": 1})])
@@ -114,7 +114,7 @@ def test_of_an_altered_note_a_stop_takes_out_all_that_a_start_gave_beside_a_comp
 def test_what_must_not_run_is_astray_until_it_has_ended(ended: str, stray: str | None) -> None:
     conditions = [{"type": ended, "status": "True"}] if ended else []
     job: Object = {"metadata": {"name": "a"}, "spec": {}, "status": {"conditions": conditions}}
-    observation = astray(
+    observation = stray_job(
         MODULES["batch_job"], read(job["metadata"], ObjectMeta), job, "OwnerWaits", "said"
     )
     assert (observation.stray, observation.message, observation.podsets) == (stray, "said", ())
@@ -153,7 +153,7 @@ def test_only_a_pod_that_was_gated_when_it_was_made_asks_for_admission(
     managed: str | None, *, asks: bool
 ) -> None:
     labels = {} if managed is None else {"kueue.x-k8s.io/managed": managed}
-    assert job_kind("pod").asks(ObjectMeta(labels=labels)) == asks
+    assert job_kind("pod").may_manage(ObjectMeta(labels=labels)) == asks
 
 
 @pytest.mark.parametrize(
@@ -181,10 +181,10 @@ def test_the_podsets_of_a_workload_are_those_that_stand_in_it() -> None:
 def test_a_declared_kind_is_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "JOB_KINDS", dict(registry.JOB_KINDS))
     monkeypatch.setattr(registry, "_DECLARED", set())
-    registry.declare([])
+    registry.register_declared([])
     declaration = declarations()["voyage"]
     for _ in range(2):  # a service may read its configuration again
-        registry.declare([declaration])
+        registry.register_declared([declaration])
     assert job_kind(declaration.name).plural == "voyages"
 
 

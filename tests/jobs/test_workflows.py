@@ -11,7 +11,7 @@ import yaml
 
 from tidegate.jobs.batch import jobset
 from tidegate.jobs.templates.paths import Path as Fields
-from tidegate.jobs.templates.paths import found_at
+from tidegate.jobs.templates.paths import value_at
 from tidegate.kinds.decode import read
 from tidegate.kinds.names import QUEUE_NAME
 
@@ -39,7 +39,7 @@ def test_the_page_has_one_of_each() -> None:
 
 @pytest.mark.parametrize("obj", list(manifests()), ids=["argo", "tekton", "airflow", "metaflow"])
 def test_each_names_its_queue_where_its_controller_reads_that(obj: dict[str, Any]) -> None:
-    assert found_at(obj, LABELS[obj["kind"]]) == "main"
+    assert value_at(obj, LABELS[obj["kind"]]) == "main"
 
 
 @pytest.mark.parametrize("name", PODS)
@@ -48,6 +48,6 @@ def test_the_job_sets_are_queued_with_all_their_pods(name: str) -> None:
     meta = {"namespace": "team", "uid": "u", "resourceVersion": "1"}
     meta |= {"creationTimestamp": "2026-03-01T08:00:00Z"}
     made = {**obj, "metadata": {**obj["metadata"], **meta}}
-    seen = jobset.KIND.observe(read(made, jobset.KIND.seen))
+    seen = jobset.KIND.observe(read(made, jobset.KIND.object_type))
     assert {podset.name: podset.count for podset in seen.podsets} == PODS[name]
     assert seen.queue == "main"

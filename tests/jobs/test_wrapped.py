@@ -9,7 +9,7 @@ import pytest
 
 from tests.parts.foreign import pods_template
 from tidegate.errors import UndecodableError
-from tidegate.jobs.job_status import Loose
+from tidegate.jobs.job_status import UntypedObject
 from tidegate.jobs.kind import Object
 from tidegate.jobs.wrappers.app_wrapper import KIND
 
@@ -31,7 +31,7 @@ def component(kind: str, **spec: Any) -> Object:  # noqa: ANN401 - any field
 
 
 def counts(obj: Object) -> list[int]:
-    return [podset.count for podset in KIND.observe(msgspec.convert(obj, Loose)).podsets]
+    return [podset.count for podset in KIND.observe(msgspec.convert(obj, UntypedObject)).podsets]
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def charged(seen: JobObserved, names: set[str]) -> dict[str, dict[str, int]]:
 def observed(kind: JobKind[Any], obj: Object) -> JobObserved | None:
     """Observe an object, None if Tidegate refuses it."""
     try:
-        seen: JobObserved = kind.observe(read(obj, kind.seen))
+        seen: JobObserved = kind.observe(read(obj, kind.object_type))
     except TidegateError:
         return None
     return seen

@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from store.archive.archive_format import Archive
-from store.reading.as_of import past
+from store.reading.as_of import reports_as_of
 from tests.parts.reports import rows
 from tidegate.contracts import chain
 from tidegate.contracts.chain import GENESIS, seal
@@ -48,7 +48,7 @@ def test_a_ledger_of_that_version_still_verifies(name: str) -> None:
 def test_every_event_of_that_version_is_read_and_has_its_reports(name: str) -> None:
     entries = list(Archive(KEPT / f"{name}.jsonl.gz").read())
     assert all(decode(entry.payload).at_us == entry.at_us for entry in entries)
-    with past(entries) as engine:
+    with reports_as_of(entries) as engine:
         assert rows(engine, "quota_now")
         assert rows(engine, "holdings")
 

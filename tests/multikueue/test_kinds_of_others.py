@@ -23,7 +23,7 @@ OTHERS = replace(POLICY, multikueue=replace(SENT, kinds=(DECLARED.name,)))
 def _declared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_DECLARED", {DECLARED.name})
     monkeypatch.setitem(registry.JOB_KINDS, DECLARED.name, declared_kind(DECLARED))  # to be undone
-    registry.declare([DECLARED], remote_kinds=(DECLARED.name,))
+    registry.register_declared([DECLARED], remote_kinds=(DECLARED.name,))
 
 
 def made(controller: str) -> Object:

@@ -7,9 +7,13 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from store.access.engine import records
+from store.access.engine import select_records
 from store.reading import reports
 
 
-def rows(engine: Engine, name: str, within: reports.Within | None = None) -> list[dict[str, Any]]:
-    return reports.rows(partial(records, engine), engine.dialect.name, name, within=within)
+def rows(
+    engine: Engine, name: str, within: reports.TimeRange | None = None
+) -> list[dict[str, Any]]:
+    return reports.report_rows(
+        partial(select_records, engine), engine.dialect.name, name, within=within
+    )

@@ -61,7 +61,7 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.contracts.observations import Heartbeat
-from tidegate.jobs.batch.placing import unbound
+from tidegate.jobs.batch.placing import unbind_step
 from tidegate.jobs.job_metadata import workload_key
 from tidegate.jobs.kind import Patch
 from tidegate.jobs.registry import JOB_KINDS
@@ -183,7 +183,7 @@ class Story:
     async def _help_its_controller(self, made: Object) -> None:
         """Send what a stop sends where the Job's controller is slow; none is slow here."""
         slow = {"spec": {"suspend": True}, "status": {"startTime": "2026-03-01T08:00:00Z"}}
-        step = unbound(slow)
+        step = unbind_step(slow)
         assert isinstance(step, Patch)
         body = {**step.body, "metadata": {"uid": made["metadata"]["uid"]}}
         answer = await self._api.request(

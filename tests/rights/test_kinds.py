@@ -37,7 +37,7 @@ from tidegate.cluster.install import apply
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered, WorkloadExpired
 from tidegate.jobs.kind import Start, Stop
 from tidegate.jobs.pods.pod_roles import role as role_of
-from tidegate.jobs.registry import JOB_KINDS, declare
+from tidegate.jobs.registry import JOB_KINDS, register_declared
 from tidegate.kinds.decode import read
 from tidegate.kinds.pods import Pod
 from tidegate.kinds.rights import kind_roles
@@ -63,7 +63,7 @@ async def enabled(admin: KubernetesClient) -> AsyncIterator[dict[str, set[Right]
     """Define the kinds and give both services the rights over them; lend those by account."""
     for name in ("jobset", "voyage"):
         await apply(admin, foreign_crd(name))
-    declare((DECLARED,))
+    register_declared((DECLARED,))
     roles = kind_roles(FRAMEWORKS, (DECLARED,))
     for obj in roles:
         await apply(admin, obj)

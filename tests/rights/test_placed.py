@@ -76,7 +76,7 @@ async def test_a_job_at_home_shows_each_status_of_its_copies(
         await change(admin, f"{path}/status", patch)
     shown = (await read(admin, path))["status"]
     assert (shown["succeeded"], shown["failed"]) == (1, 1)
-    assert KIND.ended(await read(admin, path)) == "Succeeded"
+    assert KIND.terminal_phase(await read(admin, path)) == "Succeeded"
 
 
 async def test_a_copy_is_made_once_and_removed(admin: KubernetesClient, namespace: str) -> None:

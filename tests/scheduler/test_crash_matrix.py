@@ -23,7 +23,7 @@ from sqlalchemy import Engine
 
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.reading.as_of import past
+from store.reading.as_of import reports_as_of
 from store.views.catalog import VIEWS
 from tests.parts.postgresql import Server
 from tests.parts.reports import rows
@@ -209,6 +209,6 @@ def nothing_is_lost_and_nothing_doubled(entries: list[Entry]) -> None:
 
 
 def reports_are_the_histories(engine: Engine, entries: list[Entry]) -> None:
-    with past(entries) as then:
+    with reports_as_of(entries) as then:
         for name in VIEWS:
             assert rows(engine, name) == rows(then, name)

@@ -11,11 +11,11 @@ from starlette.testclient import TestClient
 
 from tests.parts.sample import TURNS, filled
 from tests.serve.people import ReviewingApi
-from tidegate.serve.app import application, parts_of
-from tidegate.serve.auth.callers import Callers
+from tidegate.serve.app import create_application, open_services
+from tidegate.serve.auth.callers import Authenticator
 from tidegate.serve.auth.front_proxy import FrontProxy
-from tidegate.serve.auth.pace import Pace
-from tidegate.serve.auth.reviews import Reviews
+from tidegate.serve.auth.pace import RateLimiter
+from tidegate.serve.auth.reviews import AccessReviewer
 from tidegate.serve.auth.rights import Rights
 from tidegate.serve.visibility.routes import visibility_routes
 
@@ -38,16 +38,16 @@ def served(ledger: str) -> Iterator[Client]:
         yield client
 
 
-def judged(api: ReviewingApi, per_s: float = 1_000) -> tuple[Callers, Rights]:
+def judged(api: ReviewingApi, per_s: float = 1_000) -> tuple[Authenticator, Rights]:
     """Return the identities and their rights, as an API server says them."""
-    reviews = Reviews(api)
-    return Callers(reviews, FrontProxy(authority=""), Pace(per_s)), Rights(reviews)
+    reviews = AccessReviewer(api)
+    return Authenticator(reviews, FrontProxy(authority=""), RateLimiter(per_s)), Rights(reviews)
 
 
 @pytest.fixture(scope="session")
 def local(ledger: str) -> Iterator[TestClient]:
     """Lend a client of a server that answers this machine alone."""
-    with running(ledger, Callers(None, None, Pace(1_000)), Rights(None)) as client:
+    with running(ledger, Authenticator(None, None, RateLimiter(1_000)), Rights(None)) as client:
         yield client("")
 
 
@@ -55,10 +55,10 @@ class running:  # noqa: N801 - a context
     """A server that has folded its ledger."""
 
     def __init__(
-        self, ledger: str, callers: Callers, rights: Rights, partition: int | None = None
+        self, ledger: str, callers: Authenticator, rights: Rights, partition: int | None = None
     ) -> None:
-        self._parts = parts_of(ledger, callers, rights, partition)
-        self._app = application(self._parts, visibility_routes(self._parts))
+        self._parts = open_services(ledger, callers, rights, partition)
+        self._app = create_application(self._parts, visibility_routes(self._parts))
         self._opened = ExitStack()
 
     def __enter__(self) -> Client:

@@ -11,8 +11,8 @@ from starlette.testclient import TestClient
 from tests.serve.conftest import DEADLINE_S, judged
 from tests.serve.people import ReviewingApi
 from tidegate.serve.api.handling import DECIDED_OF_ONE_MAX, OF_ONE_MAX
-from tidegate.serve.app import application, parts_of
-from tidegate.serve.auth.crowd import Crowd
+from tidegate.serve.app import create_application, open_services
+from tidegate.serve.auth.crowd import ConcurrencyLimiter
 from tidegate.serve.refusals import RefusalError
 
 
@@ -25,22 +25,22 @@ def status(client: TestClient, person: str, path: str) -> int:
 def test_a_user_with_many_requests_under_way_waits_and_others_do_not(
     ledger: str, what: str, most: int
 ) -> None:
-    parts, path = parts_of(ledger, *judged(ReviewingApi())), f"/v1/workloads/a/huge/{what}"
+    parts, path = open_services(ledger, *judged(ReviewingApi())), f"/v1/workloads/a/huge/{what}"
     queue = parts.deciding if what == "why-not" else parts.threads
-    with TestClient(application(parts)) as client, ExitStack() as underway:
+    with TestClient(create_application(parts)) as client, ExitStack() as underway:
         until = time.monotonic() + DEADLINE_S
         while client.get("/readyz").status_code != 200:
             assert time.monotonic() < until
         for _ in range(most - 1):
-            underway.enter_context(queue.crowd.entered("ann"))
+            underway.enter_context(queue.admission.acquire("ann"))
         assert status(client, "ann", path) == 200
-        underway.enter_context(queue.crowd.entered("ann"))
+        underway.enter_context(queue.admission.acquire("ann"))
         assert (status(client, "ann", path), status(client, "root", path)) == (429, 200)
         underway.close()
         assert status(client, "ann", path) == 200
 
 
 def test_all_together_have_so_many_and_no_more() -> None:
-    crowd = Crowd("streams", of_one_max=5, total_max=2)
-    with crowd.entered("ann"), crowd.entered("bob"), pytest.raises(RefusalError):
-        crowd.entered("zoe").__enter__()
+    crowd = ConcurrencyLimiter("streams", of_one_max=5, total_max=2)
+    with crowd.acquire("ann"), crowd.acquire("bob"), pytest.raises(RefusalError):
+        crowd.acquire("zoe").__enter__()

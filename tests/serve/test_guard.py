@@ -11,7 +11,13 @@ import pytest
 from tests.deploy.rendering import registered
 from tidegate.errors import ApiStatusError
 from tidegate.kube.ports import JSON, Response
-from tidegate.serve.visibility.guard import AGAIN_S, MISSES_MAX, SERVICES, Guard, trusted
+from tidegate.serve.visibility.guard import (
+    AGAIN_S,
+    MISSES_MAX,
+    SERVICES,
+    ApiServiceRegistrar,
+    with_ca_bundle,
+)
 
 LISTED = registered()
 NAMES = {obj["metadata"]["name"] for obj in LISTED}
@@ -61,7 +67,7 @@ class World:
 
     def __init__(self) -> None:
         self.api, self.up, self.now_s = Registry(), True, 0.0
-        self.guard = Guard(self.api, LISTED, self._answers, lambda: self.now_s)
+        self.guard = ApiServiceRegistrar(self.api, LISTED, self._answers, lambda: self.now_s)
 
     async def _answers(self) -> bool:
         return self.up
@@ -69,7 +75,7 @@ class World:
     async def look(self, times: int = 1) -> set[str]:
         for _ in range(times):
             self.now_s += 3
-            await self.guard.look()
+            await self.guard.reconcile()
         return set(self.api.held)
 
 
@@ -117,5 +123,5 @@ async def test_what_the_guard_may_not_do_is_said() -> None:
 
 
 def test_the_servers_authority_is_believed() -> None:
-    assert {obj["spec"]["caBundle"] for obj in trusted(LISTED, "pem")} == {"cGVt"}
+    assert {obj["spec"]["caBundle"] for obj in with_ca_bundle(LISTED, "pem")} == {"cGVt"}
     assert not any("caBundle" in obj["spec"] for obj in LISTED)

@@ -7,7 +7,7 @@ import pytest
 from tests.parts.sample import ENTRIES
 from tidegate.cli.ledger.name_lookup import naming
 from tidegate.cli.ledger.reading import open_reader
-from tidegate.serve.ledger.noted.index import Index, IndexedLedger, IndexedReader
+from tidegate.serve.ledger.noted.index import IndexedLedger, IndexedReader, WorkloadIndex
 
 KEYS = sorted(
     {event.split('"')[0] for entry in ENTRIES for event in entry.payload.split('"workload":"')[1:]}
@@ -16,7 +16,7 @@ KEYS = sorted(
 
 @pytest.mark.parametrize("key", KEYS)
 def test_the_index_finds_what_a_search_finds(ledger: str, key: str) -> None:
-    index = Index()
+    index = WorkloadIndex()
     for entry in ENTRIES:
         index.add(entry)
     with open_reader(ledger, reports=False) as reader:
@@ -31,6 +31,8 @@ def test_the_index_finds_what_a_search_finds(ledger: str, key: str) -> None:
 
 def test_what_the_index_has_not_come_to_is_searched(ledger: str) -> None:
     with open_reader(ledger, reports=False) as reader:
-        behind = IndexedReader(*reader._replace(ledger=IndexedLedger(reader.ledger, Index())))
+        behind = IndexedReader(
+            *reader._replace(ledger=IndexedLedger(reader.ledger, WorkloadIndex()))
+        )
         assert naming(behind, KEYS[0]) == naming(reader, KEYS[0])
         assert naming(behind, KEYS[0])

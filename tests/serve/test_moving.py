@@ -13,12 +13,12 @@ from tests.parts.sample import TURNS, filled
 from tests.serve.conftest import running
 from tidegate.cli.times import parse_utc
 from tidegate.serve.api import answering, handling
-from tidegate.serve.auth.callers import Callers
-from tidegate.serve.auth.pace import Pace
+from tidegate.serve.auth.callers import Authenticator
+from tidegate.serve.auth.pace import RateLimiter
 from tidegate.serve.auth.rights import Rights
-from tidegate.serve.ledger.live import Live
+from tidegate.serve.ledger.live import LiveState
 
-NO_AUTH = Callers(None, None, Pace(1_000)), Rights(None)
+NO_AUTH = Authenticator(None, None, RateLimiter(1_000)), Rights(None)
 SECOND_US = 1_000_000
 
 
@@ -77,5 +77,5 @@ def test_how_far_the_chain_was_followed_is_reported_as_it_is(
 ) -> None:
     with running(ledger, *NO_AUTH) as client:
         for seq in (3, 70):
-            monkeypatch.setattr(Live, "verified_seq", seq)
+            monkeypatch.setattr(LiveState, "verified_seq", seq)
             assert client("").get("/v1/ledger").json()["verifiedSeq"] == seq

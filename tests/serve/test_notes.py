@@ -19,15 +19,15 @@ from tidegate.core.state.cluster_queues import Tree
 from tidegate.core.state.state import State, Workload
 from tidegate.replay.story.context import Around, Looking, around
 from tidegate.replay.story.freeing import Freed
-from tidegate.serve.ledger.live import Live
-from tidegate.serve.ledger.noted.notes import Notes
-from tidegate.serve.ledger.sparing import take_apart
+from tidegate.serve.ledger.live import LiveState
+from tidegate.serve.ledger.noted.notes import ContextNotes
+from tidegate.serve.ledger.sparing import free_state
 
 BUSY = Path(__file__).parent.parent / "ledgers" / "kept" / "0.1.0-busy.jsonl.gz"
 
 
-def noted(entries: list[Entry]) -> Notes:
-    notes, looking = Notes(), Looking(State())
+def noted(entries: list[Entry]) -> ContextNotes:
+    notes, looking = ContextNotes(), Looking(State())
     for entry in entries:
         notes.add(entry.seq, entry.turn, looking.look(entry, decode(entry.payload)))
     return notes
@@ -57,7 +57,7 @@ def test_what_a_turn_freed_is_kept_once() -> None:
     freed = tuple(
         Freed(seq=n, at_us=n, type="WorkloadFinished", object=f"a/{n}") for n in range(100)
     )
-    notes = Notes()
+    notes = ContextNotes()
     for seq in range(1_000, 1_100):
         notes.add(seq, 7, Around(freed=freed))
     notes.add(1_100, 8, Around(freed=freed[:1]))
@@ -71,8 +71,8 @@ def test_a_server_ends_with_one_state_and_nothing_that_only_deciding_takes_away(
     ledger: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tidegate.serve.ledger.live.FORGOTTEN_EACH", 1)
-    live = Live(ledger)
-    while live.fold(live.read()) + live.note():
+    live = LiveState(ledger)
+    while live.fold(live.read()) + live.index_page():
         pass
     try:
         with live.state() as state:
@@ -101,7 +101,7 @@ def test_a_state_that_is_taken_apart_leaves_nothing_to_collect() -> None:
         taken = snapshot.decode(snapshot.encode(state))
         assert forest(taken).trees
         assert held() > before
-        take_apart(taken)
+        free_state(taken)
         del taken
         assert held() == before
     finally:

@@ -9,11 +9,11 @@ from typer.testing import CliRunner
 
 from tests.serve.people import ReviewingApi
 from tidegate.cli.program import build
-from tidegate.serve.app import application, parts_of
-from tidegate.serve.auth.callers import PEER, Callers
+from tidegate.serve.app import create_application, open_services
+from tidegate.serve.auth.callers import PEER, Authenticator
 from tidegate.serve.auth.oidc_proxy import OidcProxy
-from tidegate.serve.auth.pace import Pace
-from tidegate.serve.auth.reviews import Person, Reviews
+from tidegate.serve.auth.pace import RateLimiter
+from tidegate.serve.auth.reviews import AccessReviewer, User
 from tidegate.serve.auth.rights import Rights
 
 PROXY = OidcProxy(authority="", names=("gate",), prefix="oidc:")
@@ -22,7 +22,7 @@ ANN = [("x-forwarded-user", "ann"), ("x-forwarded-groups", "research, ml")]
 
 def test_the_proxy_names_the_caller() -> None:
     groups = ("oidc:research", "oidc:ml", "system:authenticated")
-    assert PROXY.person("gate", ANN) == Person(name="oidc:ann", groups=groups)
+    assert PROXY.user_of("gate", ANN) == User(name="oidc:ann", groups=groups)
 
 
 @pytest.mark.parametrize(
@@ -37,14 +37,14 @@ def test_the_proxy_names_the_caller() -> None:
     ],
 )
 def test_no_other_account_does(peer: str | None, headers: list[tuple[str, str]]) -> None:
-    assert PROXY.person(peer, headers) is None
+    assert PROXY.user_of(peer, headers) is None
 
 
 def test_an_identity_provider_makes_no_user_one_of_kubernetes_own() -> None:
     bare = OidcProxy(authority="", names=("gate",))
-    assert bare.person("gate", [("x-forwarded-user", "system:admin")]) is None
+    assert bare.user_of("gate", [("x-forwarded-user", "system:admin")]) is None
     headers = [("x-forwarded-user", "eve"), ("x-forwarded-groups", "system:masters,a")]
-    eve = bare.person("gate", headers)
+    eve = bare.user_of("gate", headers)
     assert eve is not None
     assert eve.groups == ("a", "system:authenticated")
 
@@ -53,9 +53,11 @@ def test_an_identity_provider_makes_no_user_one_of_kubernetes_own() -> None:
 def test_headers_of_a_stranger_are_answered_like_none(
     ledger: str, peer: str | None, status: int
 ) -> None:
-    reviews = Reviews(ReviewingApi())
-    parts = parts_of(ledger, Callers(reviews, PROXY, Pace(1_000)), Rights(reviews))
-    app = application(parts)
+    reviews = AccessReviewer(ReviewingApi())
+    parts = open_services(
+        ledger, Authenticator(reviews, PROXY, RateLimiter(1_000)), Rights(reviews)
+    )
+    app = create_application(parts)
 
     async def reached(scope: Scope, receive: Receive, send: Send) -> None:
         await app({**scope, PEER: peer}, receive, send)

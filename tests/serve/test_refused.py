@@ -12,13 +12,13 @@ from tests.serve.conftest import Client, judged, running
 from tests.serve.people import ReviewingApi
 from tests.serve.test_answers import job
 from tidegate.serve.api.endpoints import ENDPOINTS
-from tidegate.serve.auth.callers import Callers
+from tidegate.serve.auth.callers import Authenticator
 from tidegate.serve.auth.front_proxy import FrontProxy
 from tidegate.serve.auth.hiding import HIDDEN
-from tidegate.serve.auth.pace import Pace
-from tidegate.serve.auth.reviews import Reviews
+from tidegate.serve.auth.pace import RateLimiter
+from tidegate.serve.auth.reviews import AccessReviewer
 from tidegate.serve.auth.rights import Rights
-from tidegate.serve.ledger.replies import ENTRY_BYTES, Replies, Reply
+from tidegate.serve.ledger.replies import ENTRY_BYTES, Reply, ReplyCache
 
 OF_ANN = {
     "/v1/workloads/{namespace}/{name}/why": [
@@ -205,8 +205,10 @@ def test_a_user_that_tries_a_job_is_shown_no_name_of_another_namespace(served: C
 
 def test_a_client_that_guesses_tokens_is_slowed_down_and_others_are_not(ledger: str) -> None:
     api = ReviewingApi()
-    reviews = Reviews(api)
-    callers = Callers(reviews, FrontProxy(authority=""), Pace(5, lambda: 0.0))  # it never refills
+    reviews = AccessReviewer(api)
+    callers = Authenticator(
+        reviews, FrontProxy(authority=""), RateLimiter(5, lambda: 0.0)
+    )  # it never refills
     with running(ledger, callers, Rights(reviews)) as client:
         assert client("ann").get("/v1/me").status_code == 200
         tried = [client(f"guess-{n}").get("/v1/me").status_code for n in range(60)]
@@ -217,7 +219,7 @@ def test_a_client_that_guesses_tokens_is_slowed_down_and_others_are_not(ledger: 
 
 
 def test_what_is_remembered_is_bounded_by_questions_too() -> None:
-    replies = Replies(bytes_max=10 * ENTRY_BYTES)
+    replies = ReplyCache(bytes_max=10 * ENTRY_BYTES)
     for number in range(100):
         replies.put((number,), Reply("text/plain", b"[]"))
     assert sum(replies.get((number,)) is not None for number in range(100)) == 9

@@ -6,8 +6,8 @@ import pytest
 
 from tests.serve.people import ReviewingApi
 from tidegate.serve.auth.front_proxy import FrontProxy
-from tidegate.serve.auth.pace import BURST_S, Pace
-from tidegate.serve.auth.reviews import REMEMBERED_S, Person, Reviews, Right
+from tidegate.serve.auth.pace import BURST_S, RateLimiter
+from tidegate.serve.auth.reviews import REMEMBERED_S, AccessReviewer, Right, User
 from tidegate.serve.refusals import RefusalError
 
 LIST = Right(verb="list", resource="workloads", namespace="a")
@@ -27,35 +27,35 @@ class Clock:
 
 async def test_a_right_that_is_taken_away_is_gone_after_seconds() -> None:
     api, clock = ReviewingApi(), Clock()
-    reviews = Reviews(api, now_s=clock)
-    ann = await reviews.person("ann")
-    assert ann == Person(name="ann", groups=("people",))
+    reviews = AccessReviewer(api, now_s=clock)
+    ann = await reviews.authenticate_token("ann")
+    assert ann == User(name="ann", groups=("people",))
     assert ann is not None
-    assert await reviews.may(ann, LIST)
+    assert await reviews.is_allowed(ann, LIST)
     api.rights["ann"] = set()
     clock.now_s = REMEMBERED_S - 0.1
-    assert await reviews.may(ann, LIST)
+    assert await reviews.is_allowed(ann, LIST)
     clock.now_s = REMEMBERED_S
-    assert not await reviews.may(ann, LIST)
+    assert not await reviews.is_allowed(ann, LIST)
     assert api.asked == {"tokenreviews": 1, "subjectaccessreviews": 2}
 
 
 async def test_a_token_that_is_taken_back_is_gone_after_seconds() -> None:
     api, clock = ReviewingApi(), Clock()
-    reviews = Reviews(api, now_s=clock)
-    assert await reviews.person("new") is None
+    reviews = AccessReviewer(api, now_s=clock)
+    assert await reviews.authenticate_token("new") is None
     api.rights["new"] = set()
-    assert await reviews.person("new") is None
+    assert await reviews.authenticate_token("new") is None
     clock.now_s = REMEMBERED_S
-    assert await reviews.person("new") is not None
+    assert await reviews.authenticate_token("new") is not None
 
 
 async def test_what_one_may_is_not_what_another_of_the_name_may() -> None:
     api = ReviewingApi()
-    reviews = Reviews(api)
-    assert await reviews.may(Person(name="ann"), LIST)
+    reviews = AccessReviewer(api)
+    assert await reviews.is_allowed(User(name="ann"), LIST)
     api.rights["ann"] = set()
-    assert not await reviews.may(Person(name="ann", groups=("people",)), LIST)
+    assert not await reviews.is_allowed(User(name="ann", groups=("people",)), LIST)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ async def test_what_one_may_is_not_what_another_of_the_name_may() -> None:
 def test_headers_count_from_the_api_server_alone(
     peer: str | None, headers: list[tuple[str, str]], who: str
 ) -> None:
-    person = PROXY.person(peer, headers)
+    person = PROXY.user_of(peer, headers)
     assert ("" if person is None else person.name) == who
     if person is not None:
         assert person.extra == {"a/b": ("c",)}
@@ -81,12 +81,12 @@ def test_headers_count_from_the_api_server_alone(
 
 def test_a_user_that_asks_too_often_waits_and_no_other_does() -> None:
     clock = Clock()
-    pace = Pace(2, clock)
+    pace = RateLimiter(2, clock)
     for _ in range(2 * BURST_S):
-        pace.take("ann")
+        pace.acquire("ann")
     with pytest.raises(RefusalError) as caught:
-        pace.take("ann")
+        pace.acquire("ann")
     assert caught.value.status == 429
-    pace.take("bob")
+    pace.acquire("bob")
     clock.now_s += 0.5
-    pace.take("ann")
+    pace.acquire("ann")

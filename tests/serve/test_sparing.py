@@ -9,7 +9,7 @@ import pytest
 
 from store.schema import migrate
 from tidegate.cli.ledger.reading import open_reader
-from tidegate.serve.ledger.sparing import CACHE_KIB, spared
+from tidegate.serve.ledger.sparing import CACHE_KIB, with_small_cache
 
 IN_FILES, IN_MEMORY = 1, 2
 """See https://sqlite.org/pragma.html#pragma_temp_store."""
@@ -18,7 +18,7 @@ IN_FILES, IN_MEMORY = 1, 2
 def temp_store_of(file: Path) -> int:
     """Open a ledger as the server does; return where its connection sorts what is large."""
     with open_reader(f"sqlite:///{file}") as reader:
-        database = spared(reader).database
+        database = with_small_cache(reader).database
         assert database is not None
         ((cache,),) = database.select("PRAGMA cache_size")
         assert cache == -CACHE_KIB

@@ -16,10 +16,10 @@ from tests.serve.conftest import judged
 from tests.serve.people import ReviewingApi
 from tidegate.ports import free_ports
 from tidegate.serve.api import streaming
-from tidegate.serve.app import application, follow, parts_of
-from tidegate.serve.auth.crowd import Crowd
-from tidegate.serve.ledger.partitions.following import Following
-from tidegate.serve.server import Place, server
+from tidegate.serve.app import create_application, follow_ledger, open_services
+from tidegate.serve.auth.crowd import ConcurrencyLimiter
+from tidegate.serve.ledger.partitions.following import LedgerFollower
+from tidegate.serve.server import ListenAddress, create_server
 
 EVENTS = "/v1/events"
 
@@ -28,11 +28,11 @@ EVENTS = "/v1/events"
 async def served(path: Path, api: ReviewingApi) -> AsyncGenerator[httpx2.AsyncClient]:
     """Lend a client of a server over a ledger."""
     (port,) = free_ports(1)
-    parts = parts_of(str(path), *judged(api))
-    running = server(application(parts), Place(host="127.0.0.1", port=port))
+    parts = open_services(str(path), *judged(api))
+    running = create_server(create_application(parts), ListenAddress(host="127.0.0.1", port=port))
     working = asyncio.create_task(running.serve())
     async with asyncio.timeout(60):
-        while not running.started or parts.live.fault:
+        while not running.started or parts.followed_ledger.fault:
             await asyncio.sleep(0.02)
     async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
         yield client
@@ -110,28 +110,28 @@ async def test_a_user_that_loses_the_right_loses_the_stream(
 
 
 async def test_one_person_has_so_many_streams_and_no_more() -> None:
-    streams = Crowd("streams", of_one_max=streaming.STREAMS_OF_ONE_MAX)
-    opened_now = [streams.entered("ann") for _ in range(streaming.STREAMS_OF_ONE_MAX)]
+    streams = ConcurrencyLimiter("streams", of_one_max=streaming.STREAMS_OF_ONE_MAX)
+    opened_now = [streams.acquire("ann") for _ in range(streaming.STREAMS_OF_ONE_MAX)]
     for manager in opened_now:
         manager.__enter__()
-    with pytest.raises(Exception, match="At most"), streams.entered("ann"):
+    with pytest.raises(Exception, match="At most"), streams.acquire("ann"):
         pass
-    with streams.entered("bob"):
+    with streams.acquire("bob"):
         pass
     opened_now[0].__exit__(None, None, None)
-    with streams.entered("ann"):
+    with streams.acquire("ann"):
         pass
 
 
 async def test_a_server_that_cannot_follow_its_ledger_answers_nothing_more(
     ledger: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    live = Following(ledger)
+    live = LedgerFollower(ledger)
     while live.poll():
         pass
     assert not live.fault
     # Of this one alone: servers of other tests follow the same ledger.
     monkeypatch.setattr(live, "poll", lambda: 1 + "none")  # type: ignore[operator]
     with pytest.raises(TypeError):
-        await follow(live)
+        await follow_ledger(live)
     assert "restart" in live.fault

@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from store.archive.archive_format import Archive
-from store.reading.as_of import past
+from store.reading.as_of import reports_as_of
 from tests.parts.reports import rows as rows_of
 from tests.parts.sample import ENTRIES
 from tidegate.cli.commands.show.positions import placed_rows
@@ -25,11 +25,11 @@ from tidegate.core.folding.snapshot import write
 from tidegate.core.state.state import State, Workload
 from tidegate.model.calendar import HOUR_US, utc_text
 from tidegate.serve.ledger.costs import cost_rows, quota_rows, span_of
-from tidegate.serve.ledger.moments import APART_BYTES, Moments
-from tidegate.serve.ledger.noted.index import RARE, Index
-from tidegate.serve.ledger.past import Past
-from tidegate.serve.ledger.queueing import holding_counts, queue_rows, waiting_rows
-from tidegate.serve.ledger.usage import setters, usage_rows
+from tidegate.serve.ledger.moments import APART_BYTES, StateCheckpoints
+from tidegate.serve.ledger.noted.index import RARE, WorkloadIndex
+from tidegate.serve.ledger.past import PastState
+from tidegate.serve.ledger.queueing import pending_rows, queue_rows, reserving_counts
+from tidegate.serve.ledger.usage import quota_setters, usage_rows
 
 PRICES = (("", "", 1.0), ("", "borrowed", 2.0), ("urgent", "", 3.0))
 SEQS = [entry.seq for entry in ENTRIES]
@@ -37,26 +37,26 @@ BUSY = Path(__file__).parent.parent / "ledgers" / "kept" / "0.1.0-busy.jsonl.gz"
 
 
 @pytest.fixture(scope="module")
-def index() -> Index:
-    made = Index()
+def index() -> WorkloadIndex:
+    made = WorkloadIndex()
     for entry in ENTRIES:
         made.add(entry)
     return made
 
 
 @pytest.mark.parametrize("seq", SEQS[::3])
-def test_a_state_gives_the_rows_of_the_reports(ledger: str, index: Index, seq: int) -> None:
+def test_a_state_gives_the_rows_of_the_reports(ledger: str, index: WorkloadIndex, seq: int) -> None:
     state = State()
     for entry in ENTRIES[:seq]:
         apply_recorded(state, decode(entry.payload))
 
     def since(workload: Workload) -> int:
-        return index.since(workload.key, seq) or workload.created_us
+        return index.waiting_since(workload.key, seq) or workload.created_us
 
-    waiting = waiting_rows(state, since)
+    waiting = pending_rows(state, since)
     with open_reader(ledger, str(seq)) as reader:
         assert placed_rows(waiting, 0) == placed_rows(reader.report("queue_now"), 0)
-        assert counted_queues(queue_rows(state), waiting, holding_counts(state)) == queue_records(
+        assert counted_queues(queue_rows(state), waiting, reserving_counts(state)) == queue_records(
             reader
         )
 
@@ -70,7 +70,7 @@ def test_a_state_gives_what_becomes_of_quota_as_the_report_does(ledger: str, seq
         expected = usage_records(reader)
     with open_reader(ledger, reports=False) as reader:
         assert reader.database is not None
-        set_by = setters(reader.database, seq)
+        set_by = quota_setters(reader.database, seq)
     rows = usage_rows(state)
     assert [
         usage_record(row, row["users"], set_by.get(place_of(row), "")) for row in rows
@@ -82,7 +82,7 @@ def test_the_states_of_a_longer_history_give_it_too() -> None:
     for entry in entries:
         apply_recorded(state, decode(entry.payload))
         if entry.seq % 170 == 0:
-            with past(entries[: entry.seq]) as engine:
+            with reports_as_of(entries[: entry.seq]) as engine:
                 expected = rows_of(engine, "quota_now")
             names = [name for name in expected[0] if name != "partition"]  # a state is of one
             documents = [{name: row[name] for name in names} for row in usage_rows(state)]
@@ -91,17 +91,17 @@ def test_the_states_of_a_longer_history_give_it_too() -> None:
     assert lent
 
 
-def test_some_wait_for_each_reason_in_what_is_compared(index: Index) -> None:
+def test_some_wait_for_each_reason_in_what_is_compared(index: WorkloadIndex) -> None:
     assert len({entry.type for entry in ENTRIES}) > 10
-    assert index.rare(["WorkloadPreempted"], SEQS[-1]) == [
+    assert index.rare_event_seqs(["WorkloadPreempted"], SEQS[-1]) == [
         entry.seq for entry in reversed(ENTRIES) if entry.type == "WorkloadPreempted"
     ]
-    assert index.rare(["WorkloadAdmitted"], SEQS[-1]) is None
+    assert index.rare_event_seqs(["WorkloadAdmitted"], SEQS[-1]) is None
     assert "WorkloadPreempted" in RARE
 
 
 def test_the_past_is_the_same_by_whichever_way_it_is_reached(ledger: str) -> None:
-    past = Past(Moments(apart=7))
+    past = PastState(StateCheckpoints(apart=7))
     with open_reader(ledger, reports=False) as reader:
         for seq in (40, 46, 12, 79, 35, 36, 7, 79, 1):
             then = reader._replace(end=seq)
@@ -113,25 +113,25 @@ def test_the_past_is_the_same_by_whichever_way_it_is_reached(ledger: str) -> Non
 
 
 def test_memory_for_passed_states_is_bounded(ledger: str) -> None:
-    moments = Moments(apart=1, bytes_max=5_000)
-    with open_reader(ledger, reports=False) as reader, Past(moments).state(reader):
+    moments = StateCheckpoints(apart=1, bytes_max=5_000)
+    with open_reader(ledger, reports=False) as reader, PastState(moments).state(reader):
         assert 0 < moments.bytes <= 5_000
-    newest = moments.nearest(ENTRIES[-1].seq)
+    newest = moments.nearest_seq(ENTRIES[-1].seq)
     kept = moments.state(newest)
     assert kept is not None
     assert kept.seq == newest > 0
-    assert (moments.nearest(1), moments.state(1)) == (0, None)
+    assert (moments.nearest_seq(1), moments.state(1)) == (0, None)
 
 
 def test_large_states_are_kept_farther_apart(ledger: str) -> None:
     with open_reader(ledger, reports=False) as reader:
         state = reader._replace(end=40).state()
-        moments = Moments(apart=1)
+        moments = StateCheckpoints(apart=1)
         for entry in reader.ledger.read(40, ENTRIES[-1].seq):
             apply_recorded(state, decode(entry.payload))
-            moments.keep(state)
+            moments.add(state)
         size = len(write(state))
-    seqs = {moments.nearest(seq) for seq in range(41, ENTRIES[-1].seq + 1)} - {0}
+    seqs = {moments.nearest_seq(seq) for seq in range(41, ENTRIES[-1].seq + 1)} - {0}
     assert min(b - a for a, b in pairwise(sorted(seqs)[1:])) >= size // (2 * APART_BYTES)
     assert len(seqs) > 3
 

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.reading.copying import copy
+from store.reading.copying import copy_ledger
 from store.schema import migrate
 from tests.parts.postgresql import wait_until
 from tests.store.conftest import DATABASES
@@ -45,7 +45,7 @@ def test_what_is_written_meanwhile_is_in_the_copy_whole_or_not_at_all(
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(write)
         wait_until(lambda: (head := ledger.newest()) is not None and head.seq > 30, "stuck")
-        count = copy(engine, target)
+        count = copy_ledger(engine, target)
         writing.result()
     entries = list(SqlLedger(target).read())
     assert entries == list(ledger.read(until=count))
@@ -60,6 +60,6 @@ def test_a_copy_goes_only_into_an_empty_database(engine: Engine, target: Engine)
     turns, _ = history(0)
     SqlLedger(engine).begin_term("a", LEASE_US)
     SqlLedger(engine).append(1, 0, turns[0], Positions())
-    assert copy(engine, target) == len(turns[0])
+    assert copy_ledger(engine, target) == len(turns[0])
     with pytest.raises(LedgerUnreachableError, match="holds a ledger already"):
-        copy(engine, target)
+        copy_ledger(engine, target)

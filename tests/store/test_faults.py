@@ -12,7 +12,7 @@ from sqlalchemy import Engine, event
 
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.reading.as_of import past
+from store.reading.as_of import reports_as_of
 from store.schema import migrate
 from store.views.catalog import VIEWS
 from tests.parts.reports import rows
@@ -44,7 +44,7 @@ def go_on(engine: Engine, turns: list[list[Entry]]) -> None:
     items = list(ledger.read())
     assert items == [entry for entries in turns for entry in entries]
     assert verify(items).head_seq == len(items)
-    with past(items) as then:
+    with reports_as_of(items) as then:
         assert {name: rows(engine, name) for name in VIEWS} == {
             name: rows(then, name) for name in VIEWS
         }

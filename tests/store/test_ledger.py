@@ -7,7 +7,7 @@ from sqlalchemy import Engine, text
 
 from store.access.engine import selecting
 from store.ledger import SqlLedger
-from store.reading.about import clock_us, heard_us
+from store.reading.about import clock_us, last_received_us
 from tests.store.histories import AT, LEASE_US, ticks
 from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.errors import FencedError, SequenceConflictError
@@ -138,7 +138,7 @@ def test_when_a_member_was_heard_of_is_kept_by_the_database_s_clock(
     for seq in (1, 9):
         begun.append(1, 2, [], Positions(members={"east": Position(4, seq)}))
         with selecting(engine) as select:
-            [(name, at_us)] = heard_us(select).items()
+            [(name, at_us)] = last_received_us(select).items()
             now_us = clock_us(select, engine.dialect.name)
         assert name == "east"
         assert began_us - CLOCK_US <= at_us <= now_us + CLOCK_US

@@ -14,7 +14,7 @@ from sqlalchemy.engine.interfaces import ReflectedIndex
 
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.reporting.tables import made_on, usage
+from store.reporting.tables import is_created_on, usage
 from store.schema import migrate
 from store.schema.migrate import check
 from store.schema.version import revisions
@@ -81,7 +81,7 @@ def test_the_migrations_build_exactly_the_tables(empty: Engine) -> None:
     assert shape(empty) == expected
 
     def made_here(item: object, *_told: object) -> bool:
-        return made_on(empty.dialect.name, item)
+        return is_created_on(empty.dialect.name, item)
 
     with empty.connect() as conn:
         ours = MigrationContext.configure(conn, opts={"include_object": made_here})

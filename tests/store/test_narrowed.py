@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine
 
 from store.ledger import SqlLedger
-from store.reading.reports import Within
+from store.reading.reports import TimeRange
 from tests.parts.reports import rows
 from tests.store.busy import Busy
 from tests.store.conftest import Fresh
@@ -56,7 +56,7 @@ def test_a_time_has_the_rows_that_begin_in_it(
     engine, first = filled
     begin, end = (utc(parse_utc(first) + int(hours * HOUR_US)) for hours in (begin_h, end_h))
     every = [row for row in rows(engine, name) if begin <= begun(row) < end]
-    narrowed = rows(engine, name, Within(begin, end))
+    narrowed = rows(engine, name, TimeRange(begin, end))
     assert list(map(names_of, narrowed)) == list(map(names_of, every))
     for row, same in zip(narrowed, every, strict=True):
         assert sums_of(row) == pytest.approx(sums_of(same))

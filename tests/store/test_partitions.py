@@ -10,9 +10,9 @@ from sqlalchemy import Engine, text
 
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.partitions.detaching import attached, detach, drop
+from store.partitions.detaching import attached_partitions, detach_partition, drop_table
 from store.partitions.making import SIGNATURE, is_partition
-from store.reading.report_audit import Finding, audit
+from store.reading.report_audit import Finding, audit_reports
 from store.schema import migrate
 from tests.parts.postgresql import Server
 from tests.store.histories import LEASE_US, ticks
@@ -95,9 +95,9 @@ def test_a_ledger_s_partition_that_begins_late_has_room_where_tables_have_left(
 ) -> None:
     first, entries = led(engine), ticks(45)
     append(first, entries)
-    for table in attached(engine)[:3]:
-        detach(engine, table)
-        drop(engine, table.name)
+    for table in attached_partitions(engine)[:3]:
+        detach_partition(engine, table)
+        drop_table(engine, table.name)
     second = SqlLedger(engine, 1, reports=False, partition_events=7)
     assert second.begin_term("b", LEASE_US) is not None
     others = seal(replace(GENESIS, partition=1), 1, "local", [decode(e.payload) for e in entries])
@@ -115,7 +115,7 @@ def test_a_detached_partition_leaves_no_statement_behind_that_waits_without_end(
     append(led(engine), ticks(2 * SIZE))
     with engine.connect() as conn:
         limit = conn.scalar(text("SHOW lock_timeout"))
-    detach(engine, attached(engine)[0])
+    detach_partition(engine, attached_partitions(engine)[0])
     with engine.connect() as conn:
         assert conn.scalar(text("SHOW lock_timeout")) == limit == "10s"
 
@@ -160,5 +160,5 @@ def test_an_audit_finds_that_the_function_is_another(engine: Engine, damage: str
 
 def functions(engine: Engine) -> list[Finding]:
     """Return what an audit says of functions."""
-    findings = audit(engine, {0: SqlLedger(engine, reports=False).read()})
+    findings = audit_reports(engine, {0: SqlLedger(engine, reports=False).read()})
     return [finding for finding in findings if finding.where.startswith("function")]

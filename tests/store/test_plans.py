@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, text
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.schema import migrate
-from store.statements.compiled import Reading, Values
+from store.statements.compiled import RowQuery, Values
 from tests.parts.postgresql import Server
 from tests.store.histories import LEASE_US, sealed
 from tests.store.story import STORY
@@ -47,14 +47,16 @@ def engine(postgresql: Server) -> Iterator[Engine]:
 
 def asked_by(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> dict[str, Values]:
     """Append a story; return the statements that its turns read with, and their parameters."""
-    asked, ask = dict[str, Values](), Reading.asked
+    asked, ask = dict[str, Values](), RowQuery.driver_query
 
-    def noting(reading: Reading, conn: Connection, values: Mapping[str, Any]) -> tuple[str, Values]:
+    def noting(
+        reading: RowQuery, conn: Connection, values: Mapping[str, Any]
+    ) -> tuple[str, Values]:
         statement, parameters = ask(reading, conn, values)
         asked[statement] = parameters
         return statement, parameters
 
-    monkeypatch.setattr(Reading, "asked", noting)
+    monkeypatch.setattr(RowQuery, "driver_query", noting)
     ledger = SqlLedger(engine)
     ledger.begin_term("a", LEASE_US)
     for entries in sealed(*STORY):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine
 
 from store.ledger import SqlLedger
-from store.reading.as_of import past
+from store.reading.as_of import reports_as_of
 from tests.parts.drawn import drawn
 from tests.parts.reports import rows
 from tests.store.histories import AT, LEASE_US, sealed
@@ -256,7 +256,7 @@ def test_each_day_has_the_price_that_a_slow_judge_finds(
             for n, (at, prices) in enumerate(changes)
         ]
         entries = [entry for turn in sealed(*([event] for event in events)) for entry in turn]
-        with past(entries) as engine:
+        with reports_as_of(entries) as engine:
             spans = rows(engine, "prices")
         for day, expected in judged(changes).items():
             fields = {

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.reading.entries import Narrow, page_before
+from store.reading.entries import EntryFilter, read_page_before
 from store.tables import ledger_event
 from tests.parts.sample import TURNS
 from tests.store.histories import LEASE_US
@@ -18,7 +18,7 @@ from tidegate.contracts.entry import Positions
 from tidegate.subscribe import DEFINING
 
 
-def asked(narrow: Narrow) -> tuple[str, dict[str, object]]:
+def asked(narrow: EntryFilter) -> tuple[str, dict[str, object]]:
     """Return the statement that reads backwards."""
     caught = list[tuple[str, dict[str, object]]]()
 
@@ -26,7 +26,7 @@ def asked(narrow: Narrow) -> tuple[str, dict[str, object]]:
         caught.append((sql, values))
         return []
 
-    page_before(select, 0, 1_000_000, 1_000, narrow)
+    read_page_before(select, 0, 1_000_000, 1_000, narrow)
     [row] = caught
     return row
 
@@ -41,7 +41,7 @@ def sample(engine: Engine) -> Engine:
     return engine
 
 
-def plan(engine: Engine, narrow: Narrow) -> str:
+def plan(engine: Engine, narrow: EntryFilter) -> str:
     """Return a plan; PostgreSQL would read a small table whole."""
     sql, values = asked(narrow)
     is_sqlite = engine.dialect.name == "sqlite"
@@ -52,8 +52,10 @@ def plan(engine: Engine, narrow: Narrow) -> str:
         return "\n".join(str(row[-1]) for row in rows)
 
 
-@pytest.mark.parametrize("narrow", [Narrow(DEFINING, text='"team-a"'), Narrow(DEFINING, after=9)])
-def test_definitions_are_looked_for_by_their_type(sample: Engine, narrow: Narrow) -> None:
+@pytest.mark.parametrize(
+    "narrow", [EntryFilter(DEFINING, text='"team-a"'), EntryFilter(DEFINING, after=9)]
+)
+def test_definitions_are_looked_for_by_their_type(sample: Engine, narrow: EntryFilter) -> None:
     message = plan(sample, narrow)
     if sample.dialect.name == "sqlite":
         assert "USING INDEX ledger_event_rare (partition=? AND type=?" in message
@@ -62,7 +64,7 @@ def test_definitions_are_looked_for_by_their_type(sample: Engine, narrow: Narrow
 
 
 def test_other_events_are_walked_backwards_by_their_seq(sample: Engine) -> None:
-    message = plan(sample, Narrow(subject="%.team-a.%.%", after=9))
+    message = plan(sample, EntryFilter(subject="%.team-a.%.%", after=9))
     assert "ledger_event_rare" not in message
     assert "USE TEMP B-TREE" not in message
     assert "Sort" not in message, message

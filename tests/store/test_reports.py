@@ -14,10 +14,10 @@ from typing import Any, get_args
 import pytest
 from sqlalchemy import Engine, select, text
 
-from store.access.engine import through
+from store.access.engine import select_through
 from store.ledger import SqlLedger
-from store.reading.as_of import past
-from store.reading.entries import pages
+from store.reading.as_of import reports_as_of
+from store.reading.entries import read_pages
 from store.reporting.projection import REPORTS, TAKEN, rebuild
 from store.schema import migrate
 from store.statements.clock import HOUR_US
@@ -201,7 +201,9 @@ def test_made_again_from_the_events_the_reports_are_the_same(filled: tuple[Engin
     migrate.rebuild_reports(engine)
     assert tables(engine) == kept
     with engine.begin() as conn:
-        rebuild(conn, 0, ([entry] for page in pages(through(conn), 0) for entry in page))
+        rebuild(
+            conn, 0, ([entry] for page in read_pages(select_through(conn), 0) for entry in page)
+        )
     assert tables(engine) == kept
     assert all(kept[name] for name in ("report_workload", "report_holding", "report_preemption"))
 
@@ -222,7 +224,7 @@ def test_the_past_is_what_the_present_was(engine: Engine) -> None:
         if place % 29 == 0:
             was[entries[-1].seq] = all_reports(engine)
     for seq, mapping in was.items():
-        with past(ledger.read(until=seq)) as then:
+        with reports_as_of(ledger.read(until=seq)) as then:
             assert all_reports(then) == mapping
     assert len(was) > 3
 

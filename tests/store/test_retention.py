@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import Engine, select, text
 
-from store.access.engine import selecting, through
+from store.access.engine import select_through, selecting
 from store.ledger import SqlLedger
-from store.reading.entries import newest
-from store.reading.report_audit import audit
+from store.reading.entries import newest_entry
+from store.reading.report_audit import audit_reports
 from store.reporting import tables as reporting
 from store.schema import migrate, report_state
-from store.schema.rebuilding import rebuild_beside
-from store.schema.retention import expire
+from store.schema.rebuilding import rebuild_online
+from store.schema.retention import expire_reports
 from store.statements.clock import HOUR_US
 from tests.parts.newer import NEWEST, Newer
 from tests.store.conftest import Fresh
@@ -59,7 +59,7 @@ def middle_us(engine: Engine) -> int:
 def test_what_ended_before_a_time_leaves_and_what_lasts_stays(filled: Engine) -> None:
     before, before_us = tables(filled), middle_us(filled)
     hourly = summed(filled)
-    counts = expire(filled, before_us)
+    counts = expire_reports(filled, before_us)
     after = tables(filled)
     assert {name: len(before[name]) - len(after[name]) for name in counts} == counts
     assert sum(count > 0 for count in counts.values()) > 1
@@ -69,27 +69,27 @@ def test_what_ended_before_a_time_leaves_and_what_lasts_stays(filled: Engine) ->
         assert all(at_us is None or at_us >= before_us for at_us in left)
     kept = {key: value for key, value in hourly.items() if key[0] >= before_us}
     assert {key: value for key, value in summed(filled).items() if key[0] >= before_us} == kept
-    assert expire(filled, before_us) == dict.fromkeys(counts, 0)
+    assert expire_reports(filled, before_us) == dict.fromkeys(counts, 0)
 
 
 def test_the_audit_knows_what_left_and_a_rebuild_leaves_it_out(filled: Engine) -> None:
-    expire(filled, middle_us(filled))
+    expire_reports(filled, middle_us(filled))
     left = tables(filled)
     entries = list(SqlLedger(filled).read())
-    assert list(audit(filled, {0: entries})) == []
+    assert list(audit_reports(filled, {0: entries})) == []
     migrate.rebuild_reports(filled)
     assert tables(filled) == left
     with filled.begin() as conn:
         conn.execute(reporting.wait.delete())
-    assert [finding.where for finding in audit(filled, {0: entries})] == ["report_wait"]
+    assert [finding.where for finding in audit_reports(filled, {0: entries})] == ["report_wait"]
 
 
 def test_an_earlier_time_than_before_brings_nothing_back(filled: Engine) -> None:
     middle = middle_us(filled)
-    expire(filled, middle)
-    expire(filled, middle - 5 * HOUR_US)
+    expire_reports(filled, middle)
+    expire_reports(filled, middle - 5 * HOUR_US)
     with filled.connect() as conn:
-        assert report_state.read(conn, 0).kept_from_us == middle
+        assert report_state.read_report_state(conn, 0).kept_from_us == middle
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,14 @@ def test_months_are_whole_ones_of_utc(months: int, begins: tuple[int, int]) -> N
 def test_made_again_beside_a_writer_the_rows_are_the_same(filled: Engine) -> None:
     before = tables(filled)
     last = 0
-    for seq in rebuild_beside(filled):
+    for seq in rebuild_online(filled):
         last = seq
     with selecting(filled) as selected:
-        head = newest(selected, 0)
+        head = newest_entry(selected, 0)
     assert head is not None
     assert last == head.seq
     assert tables(filled) == before
-    assert list(audit(filled, {0: list(SqlLedger(filled).read())})) == []
+    assert list(audit_reports(filled, {0: list(SqlLedger(filled).read())})) == []
 
 
 @pytest.mark.slow
@@ -125,10 +125,10 @@ def test_made_again_beside_two_writers_the_rows_of_both_partitions_are_the_same(
     with fresh_engine() as engine:
         write(engine, *enumerate(turns))
         before = tables(engine)
-        begun = rebuild_beside(engine, rows=20)
+        begun = rebuild_online(engine, rows=20)
         assert [next(begun) for _ in range(3)] == [20, 39, 20], "it is in the second one"
         begun.close()
-        reached = set(rebuild_beside(engine, rows=20))
+        reached = set(rebuild_online(engine, rows=20))
         assert {sum(map(len, of_one)) for of_one in turns} <= reached
         assert 20 not in reached, "it went on"
         assert tables(engine) == before
@@ -139,18 +139,18 @@ def test_made_again_beside_two_writers_the_rows_of_both_partitions_are_the_same(
 def test_a_rebuild_that_was_broken_off_goes_on_and_takes_in_what_came_meanwhile(
     filled: Engine,
 ) -> None:
-    expire(filled, middle_us(filled))
+    expire_reports(filled, middle_us(filled))
     wanted = tables(filled)
-    begun = rebuild_beside(filled, rows=50)
+    begun = rebuild_online(filled, rows=50)
     first = next(begun)
     begun.close()
     assert tables(filled) == wanted, "no table that readers see has changed"
-    running = rebuild_beside(filled, rows=50)
+    running = rebuild_online(filled, rows=50)
     assert next(running) > first, "it went on"
     with pytest.raises(LedgerUnreachableError, match="Another process is rebuilding"):
-        next(rebuild_beside(filled))
+        next(rebuild_online(filled))
     running.close()
-    assert max(rebuild_beside(filled)) > first
+    assert max(rebuild_online(filled)) > first
     assert tables(filled) == wanted
 
 
@@ -168,7 +168,7 @@ def test_rights_and_policies_stay_and_tables_are_where_migrations_find_them(
         policy = "CREATE POLICY own ON report_wait AS RESTRICTIVE FOR SELECT TO rebuilt_reader"
         conn.execute(text(f"{policy} USING (namespace = 'team-a')"))
     before = catalog(filled)
-    for _ in rebuild_beside(filled):
+    for _ in rebuild_online(filled):
         pass
     assert catalog(filled) == before
     newer()
@@ -182,7 +182,7 @@ def test_rights_and_policies_stay_and_tables_are_where_migrations_find_them(
 def catalog(engine: Engine) -> list[list[tuple[object, ...]]]:
     """Return the database's answers."""
     with engine.connect() as conn:
-        select_ = through(conn)
+        select_ = select_through(conn)
         return [sorted(map(tuple, select_(question)), key=str) for question in QUESTIONS]
 
 
@@ -198,4 +198,4 @@ def test_the_audit_takes_in_what_a_running_service_writes_meanwhile(fresh_engine
             for turn in turns[half:]:
                 ledger.append(1, turn[0].seq - 1, turn, Positions())
 
-        assert list(audit(engine, {0: entries()})) == []
+        assert list(audit_reports(engine, {0: entries()})) == []

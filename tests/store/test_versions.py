@@ -12,7 +12,7 @@ from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.schema import report_state
 from store.schema.migrate import check, downgrade, upgrade
-from store.schema.rebuilding import rebuild_beside
+from store.schema.rebuilding import rebuild_online
 from tests.parts.newer import NEWEST, NEXT, Newer
 from tests.parts.reports import rows
 from tests.store.conftest import DATABASES
@@ -91,12 +91,12 @@ def test_a_migration_that_wants_reports_made_again_leaves_that_to_a_rebuild_besi
     upgrade(ledger)
     if ledger.dialect.name == "postgresql":
         with ledger.connect() as conn:
-            assert report_state.read(conn, 0).stale == NEXT
+            assert report_state.read_report_state(conn, 0).stale == NEXT
         assert rows(ledger, "waits") != before, "the migration did not wait for a rebuild"
-        for _ in rebuild_beside(ledger):
+        for _ in rebuild_online(ledger):
             pass
     with ledger.connect() as conn:
-        assert report_state.read(conn, 0).stale == ""
+        assert report_state.read_report_state(conn, 0).stale == ""
     assert rows(ledger, "waits") == before
 
 

@@ -19,7 +19,7 @@ LIST_MAX, ITEM_MAX = 64, 316
 """Names in an annotation's list, and characters of each: those of a qualified name."""
 
 
-def listed(text: str) -> tuple[str, ...]:
+def split_names(text: str) -> tuple[str, ...]:
     """Return the names of a list with commas.
 
     Raises:
@@ -34,16 +34,16 @@ def listed(text: str) -> tuple[str, ...]:
     return tuple(bounded(name, ITEM_MAX) for name in parsed_names)
 
 
-def gated_by(annotations: Mapping[str, str]) -> tuple[str, ...]:
+def gate_names(annotations: Mapping[str, str]) -> tuple[str, ...]:
     """Return the gates of a job or Workload, by the annotation that its user may write.
 
     MultiKueue's name there is a gate as any other, and does not name the job's controller: it would
     pass for ``spec.managedBy``, and the job would run here beside its copy on a worker cluster.
 
     Raises:
-        UndecodableError: see ``listed``.
+        UndecodableError: see ``split_names``.
     """
-    written = listed(annotations.get(names.ADMISSION_GATED_BY, ""))
+    written = split_names(annotations.get(names.ADMISSION_GATED_BY, ""))
     own = f"{names.ADMISSION_GATED_BY}: {CONTROLLER}"
     return tuple(own if name == CONTROLLER else name for name in written)
 
@@ -54,15 +54,15 @@ class ManagedBy(msgspec.Struct, frozen=True, kw_only=True):
     path: Path
     own: str  # the kind's own controller, which is meant where nothing stands
 
-    def other(self, obj: Mapping[str, Any]) -> str:
+    def other_controller(self, obj: Mapping[str, Any]) -> str:
         """Return the third-party controller that runs an object; empty: its kind's own."""
         named = text_at(obj, self.path)
         return "" if named == self.own else named
 
     def is_elsewhere(self, obj: Mapping[str, Any]) -> bool:
         """Return whether an object belongs to another controller, which Kueue leaves alone."""
-        return self.other(obj) not in ("", MULTIKUEUE, PLACED)
+        return self.other_controller(obj) not in ("", MULTIKUEUE, PLACED)
 
     def gates(self, obj: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return what keeps an object from starting: that another cluster is to run it."""
-        return (MULTIKUEUE,) if self.other(obj) == MULTIKUEUE else ()
+        """Return the gate of an object that another cluster is to run; empty: it may start here."""
+        return (MULTIKUEUE,) if self.other_controller(obj) == MULTIKUEUE else ()

@@ -12,7 +12,7 @@ import msgspec
 
 from tidegate.contracts.observations import JobObserved, JobState, Stray
 from tidegate.errors import NotSupportedError, UndecodableError
-from tidegate.jobs.gates import gated_by
+from tidegate.jobs.gates import gate_names
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
@@ -48,7 +48,7 @@ def workload_key(kind: str, group: str, namespace: str, name: str, uid: str) -> 
     return f"{namespace}/{workload_name(kind, group, name, uid)}"
 
 
-def identified(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
+def unmanaged_job(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
     """Return the observation of a job that is not managed: its identity only."""
     return JobObserved(
         namespace=meta.namespace,
@@ -61,7 +61,7 @@ def identified(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
     )
 
 
-def asked(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
+def managed_job(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
     """Return the observation of a managed job with the fields that its metadata holds.
 
     Raises:
@@ -74,13 +74,13 @@ def asked(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
             f"Jobs of the kind {kind.name} cannot be elastic: remove {names.ELASTIC_JOB}."
         )
     return msgspec.structs.replace(
-        identified(kind, meta),
+        unmanaged_job(kind, meta),
         queue=_queue(meta.labels.get(names.QUEUE_NAME, "")),
         priority_class=meta.labels.get(names.PRIORITY_CLASS, ""),
         created_us=micros(meta.creation_timestamp or ""),
         max_execution_s=_max_execution_s(meta.labels.get(names.MAX_EXECUTION_S)),
         author=author(meta),
-        gates=gated_by(meta.annotations),
+        gates=gate_names(meta.annotations),
         prebuilt=_prebuilt(kind, meta),
     )
 
@@ -92,7 +92,7 @@ def _queue(name: str) -> str:
 
 
 def _max_execution_s(text: str | None) -> int:
-    seconds = positive(text or "")
+    seconds = positive_int32(text or "")
     if text is not None and not seconds:
         raise UndecodableError(
             f"label {names.MAX_EXECUTION_S}: {text!r} is not a positive number of seconds."
@@ -105,20 +105,20 @@ def is_elastic(annotations: Mapping[str, str]) -> bool:
     return annotations.get(names.ELASTIC_JOB) == "true"
 
 
-def is_held_back(labels: Mapping[str, str], annotations: Mapping[str, str]) -> bool:
+def has_gated_pods(labels: Mapping[str, str], annotations: Mapping[str, str]) -> bool:
     """Return whether the pods of a job wait behind its gate until they are let go.
 
     An elastic job that a manager sent becomes larger only once that has been granted there.
     """
-    return is_elastic(annotations) and not named_workload(labels, annotations)
+    return is_elastic(annotations) and not prebuilt_workload_name(labels, annotations)
 
 
-def is_gated(template: PodTemplateSpec) -> bool:
+def has_elastic_gate(template: PodTemplateSpec) -> bool:
     """Return whether a template has the scheduling gate of elastic jobs."""
     return any(gate.get("name") == names.ELASTIC_JOB for gate in template.spec.scheduling_gates)
 
 
-def positive(text: str) -> int:
+def positive_int32(text: str) -> int:
     """Return the positive 32-bit number in a label or annotation, else 0."""
     return whole(text, INT32_MAX) or 0
 
@@ -130,15 +130,15 @@ def author(meta: ObjectMeta) -> str:
 
 def decision(meta: ObjectMeta) -> str:
     """Return the decision in an object's annotation; one too long to be ours is none."""
-    return written_decision(meta.annotations.get(names.DECISION, ""))
+    return valid_decision(meta.annotations.get(names.DECISION, ""))
 
 
-def written_decision(text: str) -> str:
+def valid_decision(text: str) -> str:
     """Return a text that names a decision, empty if it is too long to be ours."""
     return text if len(text) <= DECISION_MAX and "\0" not in text else ""
 
 
-def state(meta: ObjectMeta, *, suspended: bool, **standing: Any) -> JobState:  # noqa: ANN401 - fields of a JobState
+def job_state(meta: ObjectMeta, *, suspended: bool, **standing: Any) -> JobState:  # noqa: ANN401 - fields of a JobState
     """Return the state of an object: from its metadata, and the fields that its kind read."""
     return JobState(
         suspended=suspended,
@@ -162,16 +162,16 @@ def _checkpoint_us(meta: ObjectMeta) -> int:
     return max(0, at_us - at_us % CHECKPOINT_EVERY_US)
 
 
-def astray(
+def stray_job(
     kind: JobKind[Any], meta: ObjectMeta, obj: Object, why: Stray, message: str
 ) -> JobObserved:
     """Return the observation of an object without a workload that must not run.
 
     A job that has ended runs no pods: nothing has to be stopped.
     """
-    ended = kind.ended(obj)
+    ended = kind.terminal_phase(obj)
     return msgspec.structs.replace(
-        identified(kind, meta),
+        unmanaged_job(kind, meta),
         stray=None if ended else why,
         finished=ended,
         message=bounded(message, MESSAGE_MAX),
@@ -179,7 +179,7 @@ def astray(
     )
 
 
-def named_workload(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
+def prebuilt_workload_name(labels: Mapping[str, str], annotations: Mapping[str, str]) -> str:
     """Return what names the Workload that a job's owner made; a label is too short for some."""
     return labels.get(names.PREBUILT_WORKLOAD, "") or annotations.get(names.PREBUILT_WORKLOAD, "")
 
@@ -187,7 +187,7 @@ def named_workload(labels: Mapping[str, str], annotations: Mapping[str, str]) ->
 def _prebuilt(kind: JobKind[Any], meta: ObjectMeta) -> str:
     """Return the same, if it may be the name of a Workload, and of one for such a job."""
     key = names.PREBUILT_WORKLOAD
-    name = named_workload(meta.labels, meta.annotations)
+    name = prebuilt_workload_name(meta.labels, meta.annotations)
     if name and kind.name in _NEVER_PREBUILT:
         raise NotSupportedError(
             f"Jobs of the kind {kind.name} have no prebuilt workloads: remove {key}."

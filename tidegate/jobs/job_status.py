@@ -16,9 +16,9 @@ from tidegate.errors import UndecodableError
 from tidegate.jobs.kind import Object
 from tidegate.jobs.templates.paths import (
     Path,
-    found_at,
     missing_parents,
-    shown,
+    path_text,
+    value_at,
     with_value,
     without_empty,
 )
@@ -34,15 +34,17 @@ _TEMPLATE: dict[str, Path] = {
 INJECTED_PARTS = ("labels", "annotations", "nodeSelector", "tolerations", "schedulingGates")
 
 
-class Loose(msgspec.Struct, frozen=True, kw_only=True):
+class UntypedObject(msgspec.Struct, frozen=True, kw_only=True):
     """An object of a kind that has no typed module; read as plain JSON."""
 
     metadata: ObjectMeta
     spec: dict[str, Any] = {}
     status: dict[str, Any] = {}
-    beside: tuple[dict[str, Any], ...] = ()  # the objects that it refers to; see ``JobKind.refers``
+    beside: tuple[
+        dict[str, Any], ...
+    ] = ()  # the objects that it refers to; see ``JobKind.referred_paths``
 
-    def plain(self) -> Object:
+    def as_json(self) -> Object:
         """Return what paths lead into."""
         metadata = self.metadata
         meta = {
@@ -55,7 +57,7 @@ class Loose(msgspec.Struct, frozen=True, kw_only=True):
         return {"metadata": meta, "spec": self.spec, "status": self.status, "beside": beside}
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class PodSetLocation(msgspec.Struct, frozen=True, kw_only=True):
     """One podset of an object, and where it stands."""
 
     name: str
@@ -73,7 +75,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         return self.template is not None or bool(self.parts)
 
 
-Places: TypeAlias = Callable[[Object], tuple[Place, ...]]
+PodSetLocations: TypeAlias = Callable[[Object], tuple[PodSetLocation, ...]]
 Inject: TypeAlias = Callable[[Object, Mapping[str, PodSetStart]], Object]
 
 
@@ -91,51 +93,53 @@ class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
 class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of a kind that a field suspends."""
 
-    places: Places  # raises UndecodableError
+    podset_locations: PodSetLocations  # raises UndecodableError
     status_of: Callable[[Object], JobStatus]  # raises UndecodableError
     priority_class: Callable[[Object], str] = lambda _: ""
     """The kind's own choice; without one, the first podset that names a class decides."""
     writes_suspended: bool = False  # it may be unsuspended only in an update of its own
     elastic: bool = False  # its objects may grow and shrink while they run
-    sized: Callable[[Object], int] = lambda _: 0
+    size_version: Callable[[Object], int] = lambda _: 0
     """Return the version of the companion object that holds the pod counts; 0: none."""
     check: Callable[[tuple[PodSet, ...]], None] = lambda _: None
     """Raise UndecodableError if the podsets do not fit together."""
     inject: Inject | None = None
     """Write what a start gives to each podset; None: it is put into the templates themselves."""
-    written_over: Callable[[Object], tuple[Path, ...]] = lambda _: ()
+    overwritten_paths: Callable[[Object], tuple[Path, ...]] = lambda _: ()
     """Return the fields that ``inject`` may change; a stop makes them what they were."""
-    unnoted: Callable[[Object], tuple[tuple[Path, Any], ...]] = lambda _: ()
+    former_values: Callable[[Object], tuple[tuple[Path, Any], ...]] = lambda _: ()
     """Return those fields' former values, as far as they follow without the start's note."""
 
 
-def charged_at(obj: Object, place: Place) -> Object:
+def charged_template(obj: Object, place: PodSetLocation) -> Object:
     """Return the pod template as its pods are charged; errors as in ``template_at``."""
     return template_at(obj, place) if place.built is None else place.built
 
 
-def template_at(obj: Object, place: Place) -> Object:
+def template_at(obj: Object, place: PodSetLocation) -> Object:
     """Return the pod template of a podset, put together where its parts stand apart.
 
     Raises:
         UndecodableError: there is none.
     """
     if place.template is not None:
-        section = found_at(obj, place.template)
+        section = value_at(obj, place.template)
         if section is None and place.built is not None:
             return place.built
         if not isinstance(section, dict):
-            raise UndecodableError(f"{shown(place.template)}: there is no pod template.")
+            raise UndecodableError(f"{path_text(place.template)}: there is no pod template.")
         return section
     template: Object = {"spec": {}}
     for part, path in place.parts.items():
-        value = found_at(obj, path)
+        value = value_at(obj, path)
         if value is not None:
             template = with_value(template, _TEMPLATE.get(part, ("spec", part)), value)
     return template
 
 
-def with_template(obj: Object, place: Place, template: Object) -> tuple[Object, tuple[str, ...]]:
+def with_template(
+    obj: Object, place: PodSetLocation, template: Object
+) -> tuple[Object, tuple[str, ...]]:
     """Return a copy of the object with this template, and the objects that had to be made for it.
 
     Raises:
@@ -146,18 +150,18 @@ def with_template(obj: Object, place: Place, template: Object) -> tuple[Object, 
         return changed, ()
     created: tuple[str, ...] = ()
     for part in INJECTED_PARTS:
-        value = found_at(template, _TEMPLATE.get(part, ("spec", part)))
+        value = value_at(template, _TEMPLATE.get(part, ("spec", part)))
         path = place.parts.get(part)
         if path is None and value is not None:
             raise UndecodableError(f"podset {place.name}: its kind has no place for {part}.")
-        if path is None or value == found_at(obj, path):
+        if path is None or value == value_at(obj, path):
             continue
         created += tuple(way for way in missing_parents(obj, path) if way not in created)
         obj = with_value(obj, path, value)
     return obj, created
 
 
-def without_made(obj: Object, created: tuple[str, ...]) -> Object:
+def without_created(obj: Object, created: tuple[str, ...]) -> Object:
     """Return a copy without what ``with_template`` had to make, as far as it is empty again."""
     pruned: Object = without_empty(obj, created)
     return pruned

@@ -75,18 +75,18 @@ class Start(LedgerOrder, frozen=True, kw_only=True):
 
     order: StartOrdered
 
-    def given(self, podset: str) -> PodSetStart | Refused:
+    def podset_start(self, podset: str) -> PodSetStart | Refused:
         """Return what a podset was given, by its name."""
         starts = {start.name: start for start in self.order.podsets}
         missing = Refused(reason="invalid", message=f"The start has no podset {podset}.")
         return starts.get(podset, missing)
 
-    def only(self, podset: str) -> PodSetStart | Refused:
+    def only_podset_start(self, podset: str) -> PodSetStart | Refused:
         """Return what the one podset of a job was given."""
         if len(self.order.podsets) > 1:
             message = f"The start names {len(self.order.podsets)} podsets; the job has one."
             return Refused(reason="invalid", message=message)
-        return self.given(podset)
+        return self.podset_start(podset)
 
     def is_stale(self, job: Object) -> bool:
         """Return whether a job changed after this decision, by the versions in the order."""
@@ -118,7 +118,7 @@ class Members(msgspec.Struct, frozen=True, kw_only=True):
 
     selectors: Callable[[ObjectRef], tuple[str, ...]]
     """Return label selectors; the first that any pod of the job meets is met by all of them."""
-    belongs: Callable[[ObjectRef, Object], bool]  # whether a matching pod is the job's
+    is_member: Callable[[ObjectRef, Object], bool]  # whether a matching pod is the job's
     start: Callable[[Start, Sequence[Object]], list[tuple[Object, Step]]]
     stop: Callable[[Stop, Sequence[Object]], list[tuple[Object, Step]]]
     parent: Parent | None = None  # None: the pods are the job
@@ -132,7 +132,7 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
     version: str
     kind: str
     plural: str
-    seen: type[Seen]  # what an object is decoded into for ``observe``
+    object_type: type[Seen]  # what an object is decoded into for ``observe``
     observe: Callable[[Seen], JobObserved]
     """Reduce a managed object; ``session`` and ``round`` stay empty, ingest fills them in.
 
@@ -142,21 +142,21 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
     start: Callable[[Start, Object], Step]
     stop: Callable[[Stop, Object, float], Step]
     """The float is for how long (seconds) this stop has been waiting for the kind's controller."""
-    asks: Callable[[ObjectMeta], bool] = lambda _: True
+    may_manage: Callable[[ObjectMeta], bool] = lambda _: True
     """Return whether an object with a queue name may be managed at all."""
     members: Members | None = None  # of a job that is several objects
     finalizer: str = ""  # that Kueue puts on its objects; it is taken off when a job is over
-    owns: bool = True  # its controller makes objects that may be jobs of another kind
-    skips: Callable[[Seen], bool] = lambda _: False
+    owns_jobs: bool = True  # its controller makes objects that may be jobs of another kind
+    is_skipped: Callable[[Seen], bool] = lambda _: False
     """Return whether an object runs on what another one was admitted for."""
-    refers: Callable[[Object], tuple[str, ...]] = lambda _: ()
+    referred_paths: Callable[[Object], tuple[str, ...]] = lambda _: ()
     """Return the paths of the objects that say what an object's pods are like.
 
     Callers of the other functions put them into the object, as a list under ``beside``.
     """
-    referred: tuple[str, ...] = ()  # the plurals of those objects, of the kind's own group
-    needs_referred: bool = True  # a job waits until they are there
-    sized: Callable[[Object], int] = lambda _: 0
+    referred_plurals: tuple[str, ...] = ()  # the plurals of those objects, of the kind's own group
+    waits_for_referred: bool = True  # a job waits until they are there
+    size_version: Callable[[Object], int] = lambda _: 0
     """Return the version of the companion object that holds the pod counts; 0: none."""
     managed_by: ManagedBy | None = None  # None: the kind has no managedBy field
     elastic: bool = False  # it knows jobs that grow and shrink while they run
@@ -166,7 +166,7 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
 
     An unreadable state counts as running: only a job known to have stopped releases quota.
     """
-    ended: Callable[[Object], str] = lambda _: ""
+    terminal_phase: Callable[[Object], str] = lambda _: ""
     """Return Succeeded or Failed; empty: it has not ended, or is malformed. Raises nothing."""
     podsets: Callable[[Object], list[Object]]
     """Return the podsets of its Workload object, templates as their owner wrote them."""
@@ -193,7 +193,7 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
         return f"{root}/{self.version}{within}/{self.plural}" + (f"/{name}" if name else "")
 
 
-def decided(annotation: str, ledger_id: str) -> int:
+def decision_seq(annotation: str, ledger_id: str) -> int:
     """Return the seq of a decision annotation; 0 if it is another ledger's, or none."""
     owner, _, seq = annotation.rpartition("/")
     return (whole(seq) or 0) if owner and owner == ledger_id else 0

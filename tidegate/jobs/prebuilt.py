@@ -24,27 +24,29 @@ from tidegate.model.podset import PodSet
 _SAID = "The prebuilt workload is out of sync with its user job"
 
 
-def key_of(job: JobObserved) -> str:
+def prebuilt_key(job: JobObserved) -> str:
     """Return the key of the Workload that a job names."""
     return f"{job.namespace}/{job.prebuilt}"
 
 
-def unclear(job: JobObserved) -> JobObserved:
+def awaiting_observation(job: JobObserved) -> JobObserved:
     """Return the observation of a job whose prebuilt Workload was not observed yet."""
-    return replace(job, workload=key_of(job), podsets=(), gates=(*job.gates, _gate(job)))
+    return replace(
+        job, workload=prebuilt_key(job), podsets=(), gates=(*job.gates, _workload_gate(job))
+    )
 
 
-def waiting(job: JobObserved) -> JobObserved:
+def awaiting_workload(job: JobObserved) -> JobObserved:
     """Return a job that waits for its Workload, which is not there or is another's."""
-    return replace(job, gates=(*job.gates, _gate(job)))
+    return replace(job, gates=(*job.gates, _workload_gate(job)))
 
 
-def joined(job: JobObserved, workload: JobObserved) -> JobObserved:
-    """Return a job as its Workload asks for it; ``workload`` is that Workload observed alone.
+def merged_with_workload(job: JobObserved, workload: JobObserved) -> JobObserved:
+    """Return a job with its prebuilt Workload's requests; ``workload`` is observed alone.
 
     If they do not match, a job that is suspended is over; one that runs is to be stopped first.
     """
-    merged = _merged(job, workload)
+    merged = _with_workload_fields(job, workload)
     if job.finished:
         return merged
     settled = job.state.suspended and not (job.state.started or job.state.injected)
@@ -74,7 +76,7 @@ def mismatches(job: JobObserved, workload: JobObserved, *, settled: bool) -> Ite
             yield f"podset {workload_podset.name}, the job {own.name}"
         yield from (
             f"podset {workload_podset.name}, {difference}"
-            for difference in _differing(own, workload_podset, settled)
+            for difference in _podset_mismatches(own, workload_podset, settled)
         )
 
 
@@ -92,15 +94,15 @@ def _group_mismatches(job: JobObserved, workload: JobObserved) -> Iterator[str]:
         lacks = pods < podset.count and INCOMPLETE in job.gates
         if pods != podset.count and not lacks:
             yield f"podset {name}, {podset.count} pods, the job {pods}"
-        elif name in own and _charged(own[name]) != _charged(podset):
+        elif name in own and _charged_requests(own[name]) != _charged_requests(podset):
             yield f"podset {name}, what its pods ask for"
 
 
-def _charged(podset: PodSet) -> tuple[object, ...]:
+def _charged_requests(podset: PodSet) -> tuple[object, ...]:
     return podset.init_containers, podset.containers, podset.pod_resources
 
 
-def _differing(job: PodSet, podset: PodSet, settled: bool) -> Iterator[str]:  # noqa: FBT001 - as above
+def _podset_mismatches(job: PodSet, podset: PodSet, settled: bool) -> Iterator[str]:  # noqa: FBT001 - as above
     lowered = not settled and job.count < podset.count
     if job.count != podset.count and not lowered:
         yield f"{podset.count} pods, the job {job.count}"
@@ -114,7 +116,7 @@ def _differing(job: PodSet, podset: PodSet, settled: bool) -> Iterator[str]:  # 
         yield "tolerations"
 
 
-def _merged(job: JobObserved, workload: JobObserved) -> JobObserved:
+def _with_workload_fields(job: JobObserved, workload: JobObserved) -> JobObserved:
     named = bool(job.priority_class)
     return replace(
         job,
@@ -140,5 +142,5 @@ def _merged(job: JobObserved, workload: JobObserved) -> JobObserved:
     )
 
 
-def _gate(job: JobObserved) -> str:
+def _workload_gate(job: JobObserved) -> str:
     return f"Workload/{job.prebuilt}"

@@ -25,7 +25,7 @@ _ORDER = (
 )
 
 
-def _found() -> dict[str, ModuleType]:
+def _kind_modules() -> dict[str, ModuleType]:
     """Return the modules that are kinds, by Kueue's names; those of a field first, as declared."""
     walked = walk_packages(jobs.__path__, f"{jobs.__name__}.")
     modules = [import_module(module_info.name) for module_info in walked]
@@ -33,7 +33,7 @@ def _found() -> dict[str, ModuleType]:
     return {name: named[name] for name in (*_ORDER, *sorted(named)) if name in named}
 
 
-MODULES = _found()
+MODULES = _kind_modules()
 """The module of each kind that is built in, by Kueue's name."""
 JOB_KINDS: dict[str, JobKind[Any]] = {name: module.KIND for name, module in MODULES.items()}
 SETS: dict[str, ServingSet] = {
@@ -67,7 +67,9 @@ def check_frameworks(names: Iterable[str]) -> None:
         )
 
 
-def declare(declarations: Iterable[Declaration], remote_kinds: Container[str] = ()) -> None:
+def register_declared(
+    declarations: Iterable[Declaration], remote_kinds: Container[str] = ()
+) -> None:
     """Add the kinds that the configuration declares; a process does it once, before it begins.
 
     ``remote_kinds``: those whose jobs may run on worker clusters.

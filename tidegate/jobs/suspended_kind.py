@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from tidegate.contracts.observations import JobObserved
 from tidegate.jobs.gates import ManagedBy
-from tidegate.jobs.job_status import Layout, Loose
+from tidegate.jobs.job_status import Layout, UntypedObject
 from tidegate.jobs.kind import JobKind, Object
-from tidegate.jobs.suspended import Engine
-from tidegate.jobs.templates.paths import parsed
+from tidegate.jobs.suspended import SuspendEngine
+from tidegate.jobs.templates.paths import parse_path
 from tidegate.kinds.policies.frameworks import Framework
 
 
@@ -17,17 +17,17 @@ def suspended_kind(  # noqa: PLR0913 - what a kind may say of itself
     row: Framework,
     layout: Layout,
     *,
-    skips: Callable[[Loose], bool] = lambda _: False,
-    refers: Callable[[Object], tuple[str, ...]] = lambda _: (),
-    needs_referred: bool = True,
+    is_skipped: Callable[[UntypedObject], bool] = lambda _: False,
+    referred_paths: Callable[[Object], tuple[str, ...]] = lambda _: (),
+    waits_for_referred: bool = True,
     managed_by: ManagedBy | None = None,
-) -> JobKind[Loose]:
+) -> JobKind[UntypedObject]:
     """Return a kind that a field suspends; see ``JobKind`` for what else it may say."""
-    engine = Engine(layout, parsed(row.suspend))
+    engine = SuspendEngine(layout, parse_path(row.suspend))
     if row.controller:
-        managed_by = ManagedBy(path=parsed(row.managed_by), own=row.controller)
+        managed_by = ManagedBy(path=parse_path(row.managed_by), own=row.controller)
 
-    def observe(typed: Loose) -> JobObserved:
+    def observe(typed: UntypedObject) -> JobObserved:
         return engine.observe(kind, typed)
 
     kind = JobKind(
@@ -37,18 +37,18 @@ def suspended_kind(  # noqa: PLR0913 - what a kind may say of itself
         kind=row.kind,
         plural=row.resource,
         managed_by=managed_by,
-        skips=skips,
-        refers=refers,
-        referred=row.looks_at,
-        needs_referred=needs_referred,
-        seen=Loose,
+        is_skipped=is_skipped,
+        referred_paths=referred_paths,
+        referred_plurals=row.looks_at,
+        waits_for_referred=waits_for_referred,
+        object_type=UntypedObject,
         observe=observe,
         start=engine.start,
         stop=engine.stop,
-        status_of=engine.stands,
-        ended=engine.ended,
+        status_of=engine.job_state,
+        terminal_phase=engine.terminal_phase,
         podsets=engine.podsets,
         elastic=layout.elastic,
-        sized=layout.sized,
+        size_version=layout.size_version,
     )
     return kind

@@ -18,10 +18,20 @@ from __future__ import annotations
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import UndecodableError
 from tidegate.jobs import workload_fields as fields
-from tidegate.jobs.gates import gated_by
-from tidegate.jobs.job_metadata import MESSAGE_MAX, author, is_elastic, written_decision
-from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop, decided
-from tidegate.jobs.templates.paths import listed_at
+from tidegate.jobs.gates import gate_names
+from tidegate.jobs.job_metadata import MESSAGE_MAX, author, is_elastic, valid_decision
+from tidegate.jobs.kind import (
+    Done,
+    JobKind,
+    Object,
+    Patch,
+    Refused,
+    Start,
+    Step,
+    Stop,
+    decision_seq,
+)
+from tidegate.jobs.templates.paths import list_at
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.workloads.conversion import check_states, checks_since
@@ -49,8 +59,8 @@ def observe(workload: Workload) -> JobObserved:
         kind=NAME,
         workload=f"{meta.namespace}/{meta.name}",
         queue=spec.queue_name or "",
-        priority_class=fields.class_of(workload, "WorkloadPriorityClass"),
-        pod_priority_class=fields.class_of(workload, "PriorityClass"),
+        priority_class=fields.priority_class_of(workload, "WorkloadPriorityClass"),
+        pod_priority_class=fields.priority_class_of(workload, "PriorityClass"),
         priority=spec.priority,
         created_us=micros(meta.creation_timestamp or ""),
         podsets=workload_podsets(workload),
@@ -60,19 +70,19 @@ def observe(workload: Workload) -> JobObserved:
         finished=finished.reason if finished else "",
         message=bounded(finished.message, MESSAGE_MAX) if finished else "",
         author=author(meta),
-        priority_boost=fields.boost(workload),
-        gates=gated_by(meta.annotations),
+        priority_boost=fields.priority_boost(workload),
+        gates=gate_names(meta.annotations),
         preemption_gates=fields.closed_gates(workload),
-        held_quota=fields.holds_quota_of_another(workload),
-        held_places=fields.places_of_another(workload),
+        held_quota=fields.has_quota_elsewhere(workload),
+        held_places=fields.topology_elsewhere(workload),
         allowed_flavors=fields.allowed_flavors(workload),
         variant_of=fields.variant_of(meta),
-        elastic=is_copy(meta) and is_elastic(meta.annotations),
-        replaces=fields.replaced(meta) if is_copy(meta) else "",
+        elastic=is_multikueue_copy(meta) and is_elastic(meta.annotations),
+        replaces=fields.replaced_slice(meta) if is_multikueue_copy(meta) else "",
         checks=check_states(workload),
         checks_since=checks_since(workload),
         nominated=workload.status.nominated_cluster_names,
-        deactivated=written_decision(meta.annotations.get(names.DEACTIVATED, "")),
+        deactivated=valid_decision(meta.annotations.get(names.DEACTIVATED, "")),
         state=_state(workload),
     )
 
@@ -80,23 +90,27 @@ def observe(workload: Workload) -> JobObserved:
 def start(start: Start, obj: Object) -> Step:
     """See ``JobKind.start``: a condition on the Workload permits it to run."""
     workload = read(obj, Workload)
-    if decided(fields.decision_of(workload), start.ledger_id) >= start.seq or _ended(workload):
+    if decision_seq(fields.decision_of(workload), start.ledger_id) >= start.seq or _is_finished(
+        workload
+    ):
         return Done()
-    if not fields.runs(workload) and start.is_stale(obj):
+    if not fields.may_run(workload) and start.is_stale(obj):
         return Refused(reason="stale", message="The Workload changed after this was decided.")
-    return _patch(obj, ordered(start.decision, stamp(start.order.at_us), runs=True))
+    return _patch(obj, order_condition(start.decision, stamp(start.order.at_us), runs=True))
 
 
 def stop(stop: Stop, obj: Object, waited_s: float) -> Step:
     """See ``JobKind.stop``: its owner reads the condition Evicted and deletes its pods."""
     del waited_s  # it is one step
     workload = read(obj, Workload)
-    if decided(fields.decision_of(workload), stop.ledger_id) >= stop.seq or _ended(workload):
+    if decision_seq(fields.decision_of(workload), stop.ledger_id) >= stop.seq or _is_finished(
+        workload
+    ):
         return Done()
-    return _patch(obj, ordered(stop.decision, stamp(stop.order.at_us), runs=False))
+    return _patch(obj, order_condition(stop.decision, stamp(stop.order.at_us), runs=False))
 
 
-def ordered(decision: str, at: str, *, runs: bool) -> Object:
+def order_condition(decision: str, at: str, *, runs: bool) -> Object:
     """Return the condition that permits a Workload to run or forbids it, with the decision.
 
     ``decision`` is "<ledger id>/<seq>", with seq 0 where nothing was ordered yet; ``at`` is a time
@@ -123,27 +137,29 @@ def is_orphan(meta: ObjectMeta) -> bool:
     Source: behaviour.md 8.7.
     """
     marks = [names.DECISION, names.VARIANT_FOR, names.OWNED_BY]
-    if not is_copy(meta):  # that of a group's Workload was never any pod's before its pods came
+    if not is_multikueue_copy(
+        meta
+    ):  # that of a group's Workload was never any pod's before its pods came
         marks.append(names.IS_GROUP_WORKLOAD)
     generated = names.JOB_UID in meta.labels or any(mark in meta.annotations for mark in marks)
     return generated and not meta.owner_references
 
 
-def is_copy(meta: ObjectMeta) -> bool:
+def is_multikueue_copy(meta: ObjectMeta) -> bool:
     """Return whether a manager of MultiKueue sent a Workload: multikueue.md 2.2."""
     return names.MANAGER in meta.labels
 
 
-def is_of_group(meta: ObjectMeta) -> bool:
+def is_of_pod_group(meta: ObjectMeta) -> bool:
     """Return whether a Workload was made of a group of pods, which has its name."""
-    return meta.annotations.get(names.IS_GROUP_WORKLOAD) == "true" and not is_copy(meta)
+    return meta.annotations.get(names.IS_GROUP_WORKLOAD) == "true" and not is_multikueue_copy(meta)
 
 
 def _state(workload: Workload) -> JobState:
     pods = sum(podset.count for podset in workload.spec.pod_sets)
     owned, conditions = workload.metadata.controller() is not None, workload.status.conditions
     return JobState(
-        suspended=not fields.runs(workload),
+        suspended=not fields.may_run(workload),
         active=int(owned and holding(conditions, "QuotaReserved") is not None),
         ready=pods if holding(conditions, "PodsReady") else 0,
         deleting=workload.metadata.deleting,
@@ -160,12 +176,12 @@ def status_of(meta: ObjectMeta, obj: Object) -> JobState:
         return JobState(deleting=meta.deleting, generation=meta.generation)
 
 
-def _ended(workload: Workload) -> bool:
+def _is_finished(workload: Workload) -> bool:
     return holding(workload.status.conditions, "Finished") is not None
 
 
 def _patch(obj: Object, order: Object) -> Patch:
-    before = listed_at(obj, ("status", "conditions"))
+    before = list_at(obj, ("status", "conditions"))
     conditions = [
         *(condition for condition in before if condition.get("type") != names.ORDERED),
         order,
@@ -179,7 +195,7 @@ KIND = JobKind(
     version=names.VERSIONS[0],
     kind="Workload",
     plural="workloads",
-    seen=Workload,
+    object_type=Workload,
     observe=observe,
     start=start,
     stop=stop,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import Literal
 
-from tidegate.jobs.gates import listed
-from tidegate.jobs.job_metadata import is_elastic, written_decision
+from tidegate.jobs.gates import split_names
+from tidegate.jobs.job_metadata import is_elastic, valid_decision
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.conversion import topology_assignment
 from tidegate.kinds.kueue_api.workloads.workload import Workload
@@ -22,7 +22,9 @@ DOMAINS_MAX, _PODSETS_MAX = 10_000, 18
 """A place of more domains than so many is not taken over."""
 
 
-def class_of(workload: Workload, kind: Literal["WorkloadPriorityClass", "PriorityClass"]) -> str:
+def priority_class_of(
+    workload: Workload, kind: Literal["WorkloadPriorityClass", "PriorityClass"]
+) -> str:
     """Return the name of its priority class of a kind; empty if it has none of that kind."""
     reference = workload.spec.priority_class_ref
     return reference.name if reference is not None and reference.kind == kind else ""
@@ -42,7 +44,7 @@ def is_active(workload: Workload) -> bool:
 def allowed_flavors(workload: Workload) -> tuple[str, ...] | None:
     """Return the flavors that a variant may have; None: any."""
     text = workload.metadata.annotations.get(names.ALLOWED_FLAVORS)
-    return None if text is None else listed(text)
+    return None if text is None else split_names(text)
 
 
 def variant_of(meta: ObjectMeta) -> str:
@@ -59,42 +61,42 @@ def closed_gates(workload: Workload) -> tuple[str, ...]:
     return tuple(gate.name for gate in workload.spec.preemption_gates if gate.name not in opened)
 
 
-def boost(workload: Workload) -> int:
+def priority_boost(workload: Workload) -> int:
     """Return what its annotation adds to its priority; 0 if that is no 32-bit number."""
     return signed(workload.metadata.annotations.get(names.PRIORITY_BOOST, ""), INT32_MAX) or 0
 
 
-def replaced(meta: ObjectMeta) -> str:
-    """Return the Workload that a slice is to take the place of; empty: none."""
+def replaced_slice(meta: ObjectMeta) -> str:
+    """Return the name of the Workload slice that a Workload replaces; empty: none."""
     namespace, _, name = meta.annotations.get(names.SLICE_REPLACES, "").partition("/")
     is_valid = is_elastic(meta.annotations) and namespace == meta.namespace and is_name(name)
     return f"{namespace}/{name}" if is_valid else ""
 
 
-def holds_quota_of_another(workload: Workload) -> bool:
+def has_quota_elsewhere(workload: Workload) -> bool:
     """Return whether another controller, not Tidegate, has reserved quota for it."""
     return holding(workload.status.conditions, "QuotaReserved") is not None and not _is_ours(
         workload
     )
 
 
-def places_of_another(workload: Workload) -> dict[str, TopologyAssignment]:
+def topology_elsewhere(workload: Workload) -> dict[str, TopologyAssignment]:
     """Return where the controller that reserved quota for it has placed podsets, by name.
 
     An assignment that is too large or inconsistent is left out.
     """
-    if workload.status.admission is None or not holds_quota_of_another(workload):
+    if workload.status.admission is None or not has_quota_elsewhere(workload):
         return {}
     places = (
         (assignment.name, topology_assignment(assignment.topology_assignment))
         for assignment in islice(workload.status.admission.pod_set_assignments, _PODSETS_MAX)
         if assignment.topology_assignment is not None
     )
-    return {name: place for name, place in places if _is_whole(place)}
+    return {name: place for name, place in places if _is_complete(place)}
 
 
-def runs(workload: Workload) -> bool:
-    """Return whether it may run."""
+def may_run(workload: Workload) -> bool:
+    """Return whether the condition of Tidegate permits a Workload to run."""
     order = _order(workload)
     return order is not None and order.status == "True"
 
@@ -102,7 +104,7 @@ def runs(workload: Workload) -> bool:
 def decision_of(workload: Workload) -> str:
     """Return the decision of ours that it was started or stopped by last; "" if by none."""
     order = _order(workload)
-    return "" if order is None else written_decision(order.message)
+    return "" if order is None else valid_decision(order.message)
 
 
 def _order(workload: Workload) -> Condition | None:
@@ -116,7 +118,7 @@ def _is_ours(workload: Workload) -> bool:
     return names.DECISION in workload.metadata.annotations or bool(decision_of(workload))
 
 
-def _is_whole(place: TopologyAssignment) -> bool:
+def _is_complete(place: TopologyAssignment) -> bool:
     """Return whether each domain has a value for each level, and a number of pods."""
     if sum(max(0, topology_slice.domains) for topology_slice in place.slices) > DOMAINS_MAX:
         return False

@@ -29,20 +29,20 @@ from tidegate.serve.api.handling import (
     OF_ONE_MAX,
     THREADS,
     Handler,
-    Parts,
-    Threads,
-    answered,
-    me,
+    Services,
+    ThreadPool,
+    answer_handler,
+    identity_handler,
 )
 from tidegate.serve.api.openapi import document
-from tidegate.serve.api.streaming import STREAMS_MAX, STREAMS_OF_ONE_MAX, events
-from tidegate.serve.auth.callers import Callers
-from tidegate.serve.auth.crowd import Crowd
+from tidegate.serve.api.streaming import STREAMS_MAX, STREAMS_OF_ONE_MAX, events_handler
+from tidegate.serve.auth.callers import Authenticator
+from tidegate.serve.auth.crowd import ConcurrencyLimiter
 from tidegate.serve.auth.rights import Rights
-from tidegate.serve.ledger.partitions.following import Following
-from tidegate.serve.ledger.readers import Readers
-from tidegate.serve.ledger.replies import Replies
-from tidegate.serve.ledger.sums import Sums
+from tidegate.serve.ledger.partitions.following import LedgerFollower
+from tidegate.serve.ledger.readers import ReaderPool
+from tidegate.serve.ledger.replies import ReplyCache
+from tidegate.serve.ledger.sums import RowCache
 from tidegate.serve.pages import SECURE, page_routes
 from tidegate.serve.refusals import RefusalError, refusal_of
 from tidegate.service.logs import get_log
@@ -50,44 +50,50 @@ from tidegate.service.logs import get_log
 POLL_S, AGAIN_S = 0.5, 2.0
 
 
-def parts_of(url: str, callers: Callers, rights: Rights, partition: int | None = None) -> Parts:
+def open_services(
+    url: str, callers: Authenticator, rights: Rights, partition: int | None = None
+) -> Services:
     """Return what requests about a ledger are answered from, or about one partition of it.
 
-    ``application`` closes it.
+    ``create_application`` closes it.
     """
-    live = Following(url, partition)
-    return Parts(
+    live = LedgerFollower(url, partition)
+    return Services(
         callers=callers,
         rights=rights,
-        live=live,
-        readers=Readers(url, live, partition),
-        sums=Sums(),
-        replies=Replies(),
-        threads=Threads(CapacityLimiter(THREADS), Crowd("requests", of_one_max=OF_ONE_MAX)),
-        deciding=Threads(CapacityLimiter(1), Crowd("such requests", of_one_max=DECIDED_OF_ONE_MAX)),
+        followed_ledger=live,
+        readers=ReaderPool(url, live, partition),
+        sums=RowCache(),
+        replies=ReplyCache(),
+        threads=ThreadPool(
+            CapacityLimiter(THREADS), ConcurrencyLimiter("requests", of_one_max=OF_ONE_MAX)
+        ),
+        deciding=ThreadPool(
+            CapacityLimiter(1), ConcurrencyLimiter("such requests", of_one_max=DECIDED_OF_ONE_MAX)
+        ),
     )
 
 
-def application(parts: Parts, more: Sequence[BaseRoute] = ()) -> ASGIApp:
+def create_application(parts: Services, more: Sequence[BaseRoute] = ()) -> ASGIApp:
     """Return the application: it follows the ledger while it runs."""
 
     @asynccontextmanager
-    async def running(_app: Starlette) -> AsyncGenerator[None]:
-        following = asyncio.create_task(follow(parts.live))
+    async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
+        following = asyncio.create_task(follow_ledger(parts.followed_ledger))
         try:
             yield
         finally:
             following.cancel()
             with suppress(asyncio.CancelledError):
                 await following
-            parts.live.close()
+            parts.followed_ledger.close()
             parts.readers.close()
 
-    streams = Crowd("streams", of_one_max=STREAMS_OF_ONE_MAX, total_max=STREAMS_MAX)
+    streams = ConcurrencyLimiter("streams", of_one_max=STREAMS_OF_ONE_MAX, total_max=STREAMS_MAX)
     routes = [
-        Route("/healthz", _live),
-        Route("/readyz", _ready(parts)),
-        Route("/openapi.json", _document()),
+        Route("/healthz", _liveness),
+        Route("/readyz", _readiness_handler(parts)),
+        Route("/openapi.json", _openapi_handler()),
         *[
             Route(row.path, _handler(parts, row, streams), methods=[row.method])
             for row in ENDPOINTS
@@ -97,18 +103,18 @@ def application(parts: Parts, more: Sequence[BaseRoute] = ()) -> ASGIApp:
     ]
     app = Starlette(
         routes=routes,
-        lifespan=running,
+        lifespan=lifespan,
         exception_handlers={
-            TidegateError: refused,
-            typer.BadParameter: refused,  # as the command line refuses a moment
-            HTTPException: _unknown,
-            Exception: _failed,
+            TidegateError: handle_refusal,
+            typer.BadParameter: handle_refusal,  # as the command line refuses a moment
+            HTTPException: _handle_not_found,
+            Exception: _handle_failure,
         },
     )
-    return _Secured(app)
+    return _SecurityHeaders(app)
 
 
-async def follow(live: Following) -> None:
+async def follow_ledger(live: LedgerFollower) -> None:
     """Fold what is written, for ever; a ledger that does not answer is asked again.
 
     Whatever else happens ends it, and then nothing is answered any more.
@@ -130,55 +136,55 @@ async def follow(live: Following) -> None:
             await asyncio.sleep(0 if looked else POLL_S)
 
 
-async def refused(_request: Request, error: Exception) -> Response:
+async def handle_refusal(_request: Request, error: Exception) -> Response:
     """Answer an error of ours with a Status; what may not be shown is logged instead."""
     refusal = refusal_of(error)
     if refusal is None:
-        return await _failed(_request, error)
+        return await _handle_failure(_request, error)
     if refusal is not error:
         get_log("serve").info("refused", error=str(error), status=refusal.status)
     headers = {"Retry-After": str(refusal.retry_after_s)} if refusal.retry_after_s else {}
     if refusal.status == HTTPStatus.UNAUTHORIZED:
         headers["WWW-Authenticate"] = "Bearer"
-    return _json(refusal.record(), refusal.status, headers)
+    return _json_response(refusal.as_status(), refusal.status, headers)
 
 
-async def _unknown(request: Request, error: Exception) -> Response:
+async def _handle_not_found(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     message = f"There is no {request.url.path[:200]} here, or not for {request.method[:10]}."
-    return await refused(request, RefusalError(error.status_code, message))
+    return await handle_refusal(request, RefusalError(error.status_code, message))
 
 
-async def _failed(_request: Request, error: Exception) -> Response:
+async def _handle_failure(_request: Request, error: Exception) -> Response:
     get_log("serve").error("failed", error=repr(error))
     refusal = RefusalError(HTTPStatus.INTERNAL_SERVER_ERROR, "This failed; the log says why.")
-    return _json(refusal.record(), refusal.status, {})
+    return _json_response(refusal.as_status(), refusal.status, {})
 
 
-def _handler(parts: Parts, row: Endpoint, streams: Crowd) -> Handler:
+def _handler(parts: Services, row: Endpoint, streams: ConcurrencyLimiter) -> Handler:
     match row.path:
         case endpoints.ME:
-            return me(parts, row)
+            return identity_handler(parts, row)
         case endpoints.EVENTS:
-            return events(parts, row, streams)
+            return events_handler(parts, row, streams)
         case _:
-            return answered(parts, row)
+            return answer_handler(parts, row)
 
 
-async def _live(_request: Request) -> Response:
+async def _liveness(_request: Request) -> Response:
     return Response("ok\n")
 
 
-def _ready(parts: Parts) -> Handler:
+def _readiness_handler(parts: Services) -> Handler:
     async def handle(_request: Request) -> Response:
-        fault = parts.live.fault
+        fault = parts.followed_ledger.fault
         status = HTTPStatus.SERVICE_UNAVAILABLE if fault else HTTPStatus.OK
         return Response(f"{fault or 'ok'}\n", status)
 
     return handle
 
 
-def _document() -> Handler:
+def _openapi_handler() -> Handler:
     body = msgspec.json.encode(document(ENDPOINTS, version("tidegate")))
 
     async def handle(_request: Request) -> Response:
@@ -187,11 +193,11 @@ def _document() -> Handler:
     return handle
 
 
-def _json(record: dict[str, Any], status: int, headers: dict[str, str]) -> Response:
+def _json_response(record: dict[str, Any], status: int, headers: dict[str, str]) -> Response:
     return Response(msgspec.json.encode(record), status, headers, JSON)
 
 
-class _Secured:
+class _SecurityHeaders:
     """Adds what every answer bears."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -18,15 +18,15 @@ from tidegate.errors import NotSupportedError
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
-from tidegate.serve.app import application, parts_of
-from tidegate.serve.auth.callers import Callers
+from tidegate.serve.app import create_application, open_services
+from tidegate.serve.auth.callers import Authenticator
 from tidegate.serve.auth.front_proxy import FrontProxy, read_front_proxy
 from tidegate.serve.auth.oidc_proxy import GROUPS, USER, OidcProxy
-from tidegate.serve.auth.pace import Pace
-from tidegate.serve.auth.reviews import Reviews
+from tidegate.serve.auth.pace import RateLimiter
+from tidegate.serve.auth.reviews import AccessReviewer
 from tidegate.serve.auth.rights import Rights
-from tidegate.serve.ledger.sparing import collect_rarely, return_freed_memory
-from tidegate.serve.server import Place, refuse_taken, server
+from tidegate.serve.ledger.sparing import return_freed_memory
+from tidegate.serve.server import ListenAddress, create_server, refuse_address_in_use
 from tidegate.serve.visibility.routes import visibility_routes
 from tidegate.service.logs import configure_logs
 from tidegate.service.loop import tune_garbage_collection
@@ -34,7 +34,7 @@ from tidegate.service.loop import tune_garbage_collection
 PORT, PER_S = 8484, 20.0
 
 
-class Wanted(NamedTuple):
+class ServeOptions(NamedTuple):
     """The options of the command."""
 
     ledger: str
@@ -124,7 +124,7 @@ def serve(  # noqa: PLR0913 - each is an option
         is_known = auth and tls_cert is not None and bool(proxy_name) and not visibility
         headers = proxy_user_header.lower(), proxy_groups_header.lower()
         oidc_proxy = _oidc_proxy(proxy_ca, proxy_name or [], headers, proxy_prefix, is_known)
-    options = Wanted(
+    options = ServeOptions(
         ledger=ledger_url(ledger),
         host=host,
         port=port,
@@ -138,7 +138,7 @@ def serve(  # noqa: PLR0913 - each is an option
         partition=partition,
     )
     _refuse_unserved(options.ledger, partition)
-    refuse_taken(host, port)
+    refuse_address_in_use(host, port)
     configure_logs("serve", "auto", "info")
     tune_garbage_collection()
     asyncio.run(_run(options))
@@ -170,24 +170,24 @@ def _check(
         raise typer.BadParameter("Tokens would go over the network unencrypted: give --tls-cert.")
 
 
-async def _run(options: Wanted) -> None:
-    async with _api(options) as api:
+async def _run(options: ServeOptions) -> None:
+    async with _kubernetes_api(options) as api:
         proxy: FrontProxy | OidcProxy | None = options.oidc_proxy
         if api and options.visibility:
             proxy = await read_front_proxy(api)
-        reviews = Reviews(api, options.audience) if api else None
-        callers = Callers(reviews, proxy, Pace(options.per_s))
-        parts = parts_of(options.ledger, callers, Rights(reviews), options.partition)
-        app = application(parts, visibility_routes(parts) if options.visibility else ())
+        reviews = AccessReviewer(api, options.audience) if api else None
+        callers = Authenticator(reviews, proxy, RateLimiter(options.per_s))
+        parts = open_services(options.ledger, callers, Rights(reviews), options.partition)
+        app = create_application(parts, visibility_routes(parts) if options.visibility else ())
         scheme = "https" if options.certificate else "http"
         say(f"The page: {scheme}://{options.host}:{options.port}/look/")
-        collect_rarely()
+        tune_garbage_collection()
         return_freed_memory()
-        await server(app, _place(options, proxy)).serve()
+        await create_server(app, _listen_address(options, proxy)).serve()
 
 
-def _place(options: Wanted, proxy: FrontProxy | OidcProxy | None) -> Place:
-    return Place(
+def _listen_address(options: ServeOptions, proxy: FrontProxy | OidcProxy | None) -> ListenAddress:
+    return ListenAddress(
         host=options.host,
         port=options.port,
         certificate=options.certificate,
@@ -197,7 +197,7 @@ def _place(options: Wanted, proxy: FrontProxy | OidcProxy | None) -> Place:
 
 
 @asynccontextmanager
-async def _api(options: Wanted) -> AsyncGenerator[KubernetesApi | None]:
+async def _kubernetes_api(options: ServeOptions) -> AsyncGenerator[KubernetesApi | None]:
     if options.access is None:
         yield None
         return
@@ -219,7 +219,7 @@ def _oidc_proxy(
         )
     user_header, groups_header = headers
     return OidcProxy(
-        authority=_authority(authority),
+        authority=_read_authority(authority),
         names=tuple(names),
         user_header=user_header,
         groups_header=groups_header,
@@ -227,7 +227,7 @@ def _oidc_proxy(
     )
 
 
-def _authority(path: Path) -> str:
+def _read_authority(path: Path) -> str:
     try:
         return path.read_text()
     except (OSError, UnicodeDecodeError) as error:

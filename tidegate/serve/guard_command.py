@@ -12,7 +12,12 @@ import yaml
 from tidegate.errors import SettingsError
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
-from tidegate.serve.visibility.guard import Guard, guard, is_answering, trusted
+from tidegate.serve.visibility.guard import (
+    ApiServiceRegistrar,
+    is_answering,
+    run_registrar,
+    with_ca_bundle,
+)
 from tidegate.service.logs import configure_logs
 
 
@@ -45,9 +50,9 @@ def guarding(
         raise SettingsError(f"{services} or {ca} cannot be read: {error}") from error
     configure_logs("guard", "auto", "info")
     access = Access(kubeconfig=str(kubeconfig or ""))
-    asyncio.run(_run(access, trusted(listed, authority), url.rstrip("/"), authority))
+    asyncio.run(_run(access, with_ca_bundle(listed, authority), url.rstrip("/"), authority))
 
 
 async def _run(access: Access, services: list[dict[str, object]], url: str, ca: str) -> None:
     async with connect(access) as api:
-        await guard(Guard(api, services, lambda: is_answering(url, ca)))
+        await run_registrar(ApiServiceRegistrar(api, services, lambda: is_answering(url, ca)))

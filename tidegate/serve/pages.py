@@ -37,25 +37,30 @@ def page_routes() -> list[Route]:
     names = sorted(
         str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*") if path.suffix in KINDS
     )
-    routes = [Route(f"/look/{name}", _file, name=name) for name in names]
-    return [Route("/", _home), Route("/look", _home), Route("/look/", _index), *routes]
+    routes = [Route(f"/look/{name}", _serve_file, name=name) for name in names]
+    return [
+        Route("/", _redirect_home),
+        Route("/look", _redirect_home),
+        Route("/look/", _serve_index),
+        *routes,
+    ]
 
 
-async def _home(_request: Request) -> Response:
+async def _redirect_home(_request: Request) -> Response:
     return RedirectResponse("/look/")
 
 
-async def _index(request: Request) -> Response:
-    return _answered(request, "index.html")
+async def _serve_index(request: Request) -> Response:
+    return _file_response(request, "index.html")
 
 
-async def _file(request: Request) -> Response:
+async def _serve_file(request: Request) -> Response:
     # Only routes that were made of files there come here.
-    return _answered(request, request.url.path.removeprefix("/look/"))
+    return _file_response(request, request.url.path.removeprefix("/look/"))
 
 
-def _answered(request: Request, name: str) -> Response:
-    body, tag = _read(name)
+def _file_response(request: Request, name: str) -> Response:
+    body, tag = _read_file(name)
     headers = {"ETag": tag, "Cache-Control": "no-cache"}
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
@@ -63,6 +68,6 @@ def _answered(request: Request, name: str) -> Response:
 
 
 @lru_cache(maxsize=64)
-def _read(name: str) -> tuple[bytes, str]:
+def _read_file(name: str) -> tuple[bytes, str]:
     body = (FOLDER / name).read_bytes()
     return body, f'"{hashlib.sha256(body).hexdigest()[:16]}"'

@@ -39,7 +39,7 @@ class RefusalError(TidegateError):
         super().__init__(message)
         self.status, self.retry_after_s = status, retry_after_s
 
-    def record(self) -> dict[str, Any]:
+    def as_status(self) -> dict[str, Any]:
         """Return what is answered instead: a Status of Kubernetes, which kubectl prints."""
         reason = _REASONS.get(HTTPStatus(self.status), "InternalError")
         return {
@@ -76,7 +76,7 @@ def refusal_of(error: Exception) -> RefusalError | None:
 
 
 @contextmanager
-def refusing() -> Generator[None]:
+def refuse_invalid() -> Generator[None]:
     """Refuse a request with the sentence of our own error, where that says what is asked wrongly.
 
     Raises:
@@ -90,6 +90,6 @@ def refusing() -> Generator[None]:
         raise RefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
 
 
-def forbidden(user: str, action: str) -> RefusalError:
+def forbidden_error(user: str, action: str) -> RefusalError:
     """Return the refusal for a user who lacks a right."""
     return RefusalError(HTTPStatus.FORBIDDEN, f"{user!r} may not {action}.")

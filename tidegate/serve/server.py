@@ -21,7 +21,7 @@ HEAD_BYTES_MAX, IDLE_S, DRAIN_S = 65_536, 30, 5
 CONNECTIONS_MAX = 500
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class ListenAddress(msgspec.Struct, frozen=True, kw_only=True):
     """The address that the server listens on, and its certificate."""
 
     host: str
@@ -31,7 +31,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     authority: str = ""  # PEM: the CA of client certificates; empty: none are verified
 
 
-def refuse_taken(host: str, port: int) -> None:
+def refuse_address_in_use(host: str, port: int) -> None:
     """Refuse an address that cannot be listened on, before anything says that it is served.
 
     Raises:
@@ -46,7 +46,7 @@ def refuse_taken(host: str, port: int) -> None:
         ) from error
 
 
-def server(app: ASGIApp, place: Place) -> uvicorn.Server:
+def create_server(app: ASGIApp, place: ListenAddress) -> uvicorn.Server:
     """Return a server that is run with ``serve()``."""
     config = uvicorn.Config(
         app,
@@ -63,12 +63,14 @@ def server(app: ASGIApp, place: Place) -> uvicorn.Server:
         timeout_keep_alive=IDLE_S,
         timeout_graceful_shutdown=DRAIN_S,
         h11_max_incomplete_event_size=HEAD_BYTES_MAX,
-        ssl_context_factory=partial(_context, place) if place.certificate else None,
+        ssl_context_factory=partial(_tls_context, place) if place.certificate else None,
     )
     return uvicorn.Server(config)
 
 
-def _context(place: Place, _config: uvicorn.Config, _default: Callable[[], Any]) -> ssl.SSLContext:
+def _tls_context(
+    place: ListenAddress, _config: uvicorn.Config, _default: Callable[[], Any]
+) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(place.certificate, place.key)
@@ -85,17 +87,20 @@ class NamingProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as H11Protocol has it
         """Note the client certificate's name."""
         super().connection_made(transport)
-        self.app = _named(self.app, _peer(transport))
+        self.app = _with_peer_name(self.app, _peer_name(transport))
 
 
-def _named(app: Any, peer: str | None) -> Callable[[Scope, Receive, Send], Awaitable[None]]:  # noqa: ANN401 - uvicorn's
+def _with_peer_name(
+    app: Any,  # noqa: ANN401 - uvicorn's
+    peer: str | None,
+) -> Callable[[Scope, Receive, Send], Awaitable[None]]:
     async def call(scope: Scope, receive: Receive, send: Send) -> None:
         await app({**scope, PEER: peer}, receive, send)
 
     return call
 
 
-def _peer(transport: asyncio.Transport) -> str | None:
+def _peer_name(transport: asyncio.Transport) -> str | None:
     """Return the common name of a certificate that TLS has verified; None: there is none."""
     certificate = transport.get_extra_info("peercert")
     if not certificate:

@@ -8,7 +8,7 @@ from tests.e2e.act import Act, condition, has_condition
 from tests.e2e.operators import count, pods_asked
 from tests.parts.definitions import RAY_CLUSTER, RAY_JOB, RAY_SERVICE
 from tests.parts.foreign import pods_template
-from tidegate.jobs.templates.paths import Path, found_at
+from tidegate.jobs.templates.paths import Path, value_at
 
 Object = dict[str, Any]
 ROLES = 2
@@ -66,18 +66,18 @@ def ray_service(name: str, queue: str, seconds: float) -> Object:
 
 def templates(obj: Object) -> list[Object]:
     """Return the templates of a cluster's head and workers."""
-    spec = found_at(obj, ROOTS[obj["kind"]])
+    spec = value_at(obj, ROOTS[obj["kind"]])
     return [spec["headGroupSpec"]["template"], spec["workerGroupSpecs"][0]["template"]]
 
 
 def children(parent: Object) -> list[tuple[str, Object]]:
     """Return the Jobs of a cluster that may run."""
     root = ROOTS[parent["kind"]]
-    suspended = found_at(parent, (*root, "suspend")) or parent["spec"].get("suspend")
+    suspended = value_at(parent, (*root, "suspend")) or parent["spec"].get("suspend")
     if suspended:
         return []
     name = parent["metadata"]["name"]
-    workers = found_at(parent, (*root, "workerGroupSpecs", 0, "replicas"))
+    workers = value_at(parent, (*root, "workerGroupSpecs", 0, "replicas"))
     roles = zip(("head", "crew"), (1, workers), templates(parent), strict=True)
     return [
         (

@@ -55,7 +55,7 @@ def of_kind(name: str, pods: Object) -> tuple[JobKind[object], Object]:
 
 
 def observed(kind: JobKind[object], obj: Object) -> JobObserved:
-    return kind.observe(read(obj, kind.seen))
+    return kind.observe(read(obj, kind.object_type))
 
 
 @pytest.mark.parametrize("pods", PODS)

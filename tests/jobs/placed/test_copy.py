@@ -14,8 +14,8 @@ from tests.parts.drawn import drawn
 from tidegate.contracts.subjects import BODY_BYTES_MAX
 from tidegate.errors import TooLargeError, UndecodableError
 from tidegate.jobs.kind import JobKind, Object
-from tidegate.jobs.placed.body import body_of, digest_of, is_reserved
-from tidegate.jobs.placed.copy import Identity, cleaned, copy_of
+from tidegate.jobs.placed.body import body_of, digest_of, is_reserved_name
+from tidegate.jobs.placed.copy import Identity, copy_of, without_reserved
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds import names
 
@@ -96,7 +96,7 @@ def reserved_in(node: object) -> Iterator[str]:
         meta = node.get("metadata") or {}
         gates = [gate["name"] for gate in node.get("schedulingGates") or ()]
         noted = [*(meta.get("labels") or ()), *(meta.get("annotations") or ())]
-        yield from filter(is_reserved, [*noted, *gates, *(meta.get("finalizers") or ())])
+        yield from filter(is_reserved_name, [*noted, *gates, *(meta.get("finalizers") or ())])
         for value in node.values():
             yield from reserved_in(value)
 
@@ -118,7 +118,7 @@ def test_nothing_of_ours_or_of_kueue_s_or_of_home_survives(
     assert made["metadata"]["annotations"][names.ORIGIN] == ORIGIN
     queue = job["metadata"]["labels"].get(names.QUEUE_NAME, "")
     assert made["metadata"]["annotations"][names.ORIGIN_QUEUE] == queue
-    kept = {key for key in job["metadata"]["annotations"] if not is_reserved(key)}
+    kept = {key for key in job["metadata"]["annotations"] if not is_reserved_name(key)}
     assert set(made["metadata"]["annotations"]) - MARKS == kept
 
 
@@ -128,7 +128,7 @@ def test_nothing_of_ours_or_of_kueue_s_or_of_home_survives(
 def test_what_is_clean_stays_as_it_is(kind: JobKind[Any], data: st.DataObject) -> None:
     body = body_of(kind, data.draw(jobs(kind)))
     made = copy_of(body, wanted(kind, body))
-    assert cleaned(made["spec"]) == made["spec"]
+    assert without_reserved(made["spec"]) == made["spec"]
     again = body_of(kind, made)
     made_again = copy_of(again, wanted(kind, again))
     assert made_again["spec"] == made["spec"]

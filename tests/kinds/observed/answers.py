@@ -16,9 +16,9 @@ from tests.kinds.observed.served import SERVED, served_answers
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import TidegateError
 from tidegate.jobs.kind import JobKind, Patch, Refused, Start, Stop, Wait
-from tidegate.jobs.pods.grouping import group_name, grouped
+from tidegate.jobs.pods.grouping import group_name, group_of
 from tidegate.jobs.registry import JOB_KINDS
-from tidegate.jobs.templates.paths import found_at, with_value
+from tidegate.jobs.templates.paths import value_at, with_value
 from tidegate.kinds.decode import decode_object, read
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import POD_GROUP_TOTAL_COUNT
@@ -43,9 +43,9 @@ def answered(case: Case) -> Object:
     fields["gvk"] = {"group": kind.group, "kind": kind.kind, "version": kind.version}
     try:
         of_its_own_controller = _of_its_own_controller(case.object, kind)
-        seen = decode_object(msgspec.json.encode(of_its_own_controller), kind.seen)
+        seen = decode_object(msgspec.json.encode(of_its_own_controller), kind.object_type)
         if isinstance(seen, Pod) and group_name(seen.metadata):
-            grouped([seen])
+            group_of([seen])
             seen = _alone(seen)
         observed = kind.observe(seen)
         return (
@@ -54,7 +54,7 @@ def answered(case: Case) -> Object:
             | {
                 "podSets": units_of(kind.podsets(of_its_own_controller), observed),
                 "managedBy": _managed_by(case, kind),
-                "skip": kind.skips(seen),
+                "skip": kind.is_skipped(seen),
             }
             | _moved(case, kind)
         )
@@ -66,10 +66,10 @@ def answered(case: Case) -> Object:
 def with_beside(case: Case) -> Case:
     """Return a case whose object has those that it refers to beside it."""
     kind = _kind_of(case)
-    if kind is None or not kind.referred:
+    if kind is None or not kind.referred_plurals:
         return case
     try:
-        paths = kind.refers(case.object)
+        paths = kind.referred_paths(case.object)
     except TidegateError:
         return case
     named = [path.rpartition("/")[2] for path in paths]
@@ -108,8 +108,8 @@ def _of_its_own_controller(obj: Object, kind: JobKind[Any]) -> Object:
 def _managed_by(case: Case, kind: JobKind[Any]) -> Object:
     if kind.managed_by is None:
         return {}
-    value = found_at(case.object, kind.managed_by.path)
-    return {"value": value, "canDefault": not kind.managed_by.other(case.object)}
+    value = value_at(case.object, kind.managed_by.path)
+    return {"value": value, "canDefault": not kind.managed_by.other_controller(case.object)}
 
 
 def _moved(case: Case, kind: JobKind[Any]) -> Object:
@@ -136,7 +136,7 @@ def is_restored(case: Case) -> bool:
     """
     case = with_beside(case)
     kind = _kind_of(case)
-    if kind is None or case.infos is None or not kind.owns:
+    if kind is None or case.infos is None or not kind.owns_jobs:
         return True
     try:
         before, _ = _carried_out(kind, case.object, stop_order(seq=3))
@@ -157,9 +157,9 @@ def stands_otherwise(case: Case) -> str:
     if kind is None:
         return ""
     obj = _of_its_own_controller(case.object, kind)
-    short, over = kind.status_of(read(obj["metadata"], ObjectMeta), obj), kind.ended(obj)
+    short, over = kind.status_of(read(obj["metadata"], ObjectMeta), obj), kind.terminal_phase(obj)
     try:
-        observed = kind.observe(read(obj, kind.seen))
+        observed = kind.observe(read(obj, kind.object_type))
     except TidegateError:
         return ""
     ours, theirs = (
@@ -170,7 +170,7 @@ def stands_otherwise(case: Case) -> str:
 
 
 def _suspended(kind: JobKind[Any], obj: Object) -> bool:
-    seen = read(_of_its_own_controller(obj, kind), kind.seen)
+    seen = read(_of_its_own_controller(obj, kind), kind.object_type)
     observed: JobObserved = kind.observe(seen)
     return observed.state.suspended
 

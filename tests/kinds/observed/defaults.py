@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.kinds.observed.cases import Case, Object
-from tidegate.jobs.templates.paths import found_at, parsed, with_value
+from tidegate.jobs.templates.paths import parse_path, value_at, with_value
 from tidegate.kinds.names import (
     ADMISSION_GATE,
     MANAGED,
@@ -35,7 +35,7 @@ def defaulted(case: Case) -> Object:
         return gated(labelled)
     if framework is None:
         return _marked(case)
-    suspended: Object = with_value(case.object, parsed(framework.suspend), value=True)
+    suspended: Object = with_value(case.object, parse_path(framework.suspend), value=True)
     return _numbered_behind(suspended, NUMBERED.get(framework.name))
 
 
@@ -56,8 +56,8 @@ def _marked(case: Case) -> Object:
     obj, labels = case.object, case.object["metadata"].get("labels", {})
     owners = obj["metadata"].get("ownerReferences", ())
     for template in () if kind is None or owners else kind.templates:
-        path = parsed(template.path)
-        if found_at(obj, path) is None:
+        path = parse_path(template.path)
+        if value_at(obj, path) is None:
             continue
         copied = {key: labels[key] for key in template.copied if labels.get(key)}
         notes = template.annotations | _numbered(obj, template)
@@ -73,9 +73,9 @@ def _numbered(obj: Object, template: ServedTemplate) -> dict[str, str]:
 
 
 def _numbered_behind(obj: Object, numbered: Numbered | None) -> Object:
-    if numbered is None or not found_at(obj, parsed(numbered.only_if)):
+    if numbered is None or not value_at(obj, parse_path(numbered.only_if)):
         return obj
-    if found_at(obj, path := parsed(numbered.path)) is None:
+    if value_at(obj, path := parse_path(numbered.path)) is None:
         return obj
     for key, value in _offset(obj, numbered.path, numbered.first).items():
         obj = with_value(obj, (*path, "metadata", "annotations", key), value)
@@ -84,8 +84,10 @@ def _numbered_behind(obj: Object, numbered: Numbered | None) -> Object:
 
 def _offset(obj: Object, path: str, first: str) -> dict[str, str]:
     """Return the annotation of a template whose pods come behind those of another."""
-    grouped = found_at(obj, (*parsed(path), "metadata", "annotations", PODSET_GROUP)) is not None
-    there = found_at(obj, parsed(first)) is not None
+    grouped = (
+        value_at(obj, (*parse_path(path), "metadata", "annotations", PODSET_GROUP)) is not None
+    )
+    there = value_at(obj, parse_path(first)) is not None
     return {POD_INDEX_OFFSET: "1"} if there and not grouped else {}
 
 

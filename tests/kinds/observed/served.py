@@ -8,8 +8,8 @@ from tests.kinds.observed.cases import Case, Object
 from tests.kinds.observed.defaults import defaulted
 from tests.kinds.observed.orders import as_reported, shown, units_of
 from tidegate.errors import TidegateError
-from tidegate.jobs.job_metadata import asked
-from tidegate.jobs.job_status import Loose
+from tidegate.jobs.job_metadata import managed_job
+from tidegate.jobs.job_status import UntypedObject
 from tidegate.jobs.registry import JOB_KINDS, THROUGH_PODS
 from tidegate.kinds.decode import read
 from tidegate.kinds.names import PREBUILT_WORKLOAD
@@ -24,10 +24,10 @@ def served_answers(case: Case) -> Object:
     fields: Object = {"webhook": {"default": {"object": shown(defaulted(case))}}}
     framework = SERVED[case.kind]
     kind = JOB_KINDS["pod" if framework.name in THROUGH_PODS else framework.name]
-    job = _without_prebuilt(read(case.object, Loose))
+    job = _without_prebuilt(read(case.object, UntypedObject))
     try:
         if framework.name in THROUGH_PODS:
-            asked(kind, job.metadata)
+            managed_job(kind, job.metadata)
             return fields
         observed = kind.observe(job)
         return (
@@ -40,7 +40,7 @@ def served_answers(case: Case) -> Object:
         return fields | {"podSetsError": str(error)}
 
 
-def _without_prebuilt(job: Loose) -> Loose:
+def _without_prebuilt(job: UntypedObject) -> UntypedObject:
     labels = dict(job.metadata.labels)
     labels.pop(PREBUILT_WORKLOAD, None)
     return replace(job, metadata=replace(job.metadata, labels=labels))

@@ -14,14 +14,14 @@ from playwright.async_api import Browser, async_playwright, expect
 from tests.serve.conftest import judged
 from tests.serve.people import ReviewingApi
 from tidegate.ports import free_ports
-from tidegate.serve.app import application, parts_of
-from tidegate.serve.auth.callers import Callers
-from tidegate.serve.auth.pace import Pace
+from tidegate.serve.app import create_application, open_services
+from tidegate.serve.auth.callers import Authenticator
+from tidegate.serve.auth.pace import RateLimiter
 from tidegate.serve.auth.rights import Rights
-from tidegate.serve.server import Place, server
+from tidegate.serve.server import ListenAddress, create_server
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-_NO_AUTH = Callers(None, None, Pace(1_000))
+_NO_AUTH = Authenticator(None, None, RateLimiter(1_000))
 Open = Callable[[Literal["asking", "local"]], Awaitable[str]]
 
 
@@ -57,14 +57,14 @@ async def pages(ledger: str) -> AsyncIterator[Open]:
 
 
 @asynccontextmanager
-async def serving(ledger: str, who: tuple[Callers, Rights]) -> AsyncGenerator[str]:
+async def serving(ledger: str, who: tuple[Authenticator, Rights]) -> AsyncGenerator[str]:
     """Lend the address of a server's page."""
     (port,) = free_ports(1)
-    parts = parts_of(ledger, *who)
-    running = server(application(parts), Place(host="127.0.0.1", port=port))
+    parts = open_services(ledger, *who)
+    running = create_server(create_application(parts), ListenAddress(host="127.0.0.1", port=port))
     working = asyncio.create_task(running.serve())
     async with asyncio.timeout(60):
-        while not running.started or parts.live.fault:
+        while not running.started or parts.followed_ledger.fault:
             await asyncio.sleep(0.02)
     yield f"http://127.0.0.1:{port}/look/"
     running.should_exit = True

@@ -14,11 +14,11 @@ from tests.parts.postgresql import Server
 from tests.serve.conftest import running
 from tests.serve.partitions.world import write
 from tidegate.contracts.entry import Entry
-from tidegate.serve.auth.callers import Callers
-from tidegate.serve.auth.pace import Pace
+from tidegate.serve.auth.callers import Authenticator
+from tidegate.serve.auth.pace import RateLimiter
 from tidegate.serve.auth.rights import Rights
 
-NO_AUTH = Callers(None, None, Pace(10_000)), Rights(None)
+NO_AUTH = Authenticator(None, None, RateLimiter(10_000)), Rights(None)
 
 
 @pytest.fixture(

@@ -21,9 +21,9 @@ from tests.serve.test_streaming import opened, served, taken
 from tidegate.cli.ledger.reading import Reader, open_reader
 from tidegate.contracts.entry import Entry, Positions
 from tidegate.errors import LedgerUnreachableError
-from tidegate.serve.app import follow
-from tidegate.serve.ledger.live import Live
-from tidegate.serve.ledger.partitions.following import Following
+from tidegate.serve.app import follow_ledger
+from tidegate.serve.ledger.live import LiveState
+from tidegate.serve.ledger.partitions.following import LedgerFollower
 
 Turns = list[list[Entry]]
 
@@ -45,16 +45,16 @@ def write(engine: Engine, turns: Turns) -> None:
         ledger.append(1, turn[0].seq - 1, turn, Positions())
 
 
-def settled(site: Following) -> Following:
+def settled(site: LedgerFollower) -> LedgerFollower:
     while site.poll():
         pass
     return site
 
 
-def homes(site: Following) -> dict[str, list[int]]:
+def homes(site: LedgerFollower) -> dict[str, list[int]]:
     """Return which partitions have each ClusterQueue."""
     mapping = dict[str, list[int]]()
-    for followed in site.each():
+    for followed in site.partitions():
         with followed.live.state() as state:
             for name in state.objects.cluster_queues:
                 mapping.setdefault(name, []).append(followed.partition)
@@ -88,17 +88,17 @@ def test_what_follows_from_another_partition_is_not_seen_before_it(
     kinds = [{entry.type for entry in turn} for turn in turns]
     release = next(n for n, names in enumerate(kinds) if "TreeReleased" in names)
     write(engine, turns[:release])
-    site = settled(Following(str(engine.url)))
-    read = Live.read
+    site = settled(LedgerFollower(str(engine.url)))
+    read = LiveState.read
 
-    def read_late(live: Live, until: int | None = None) -> list[Entry]:
+    def read_late(live: LiveState, until: int | None = None) -> list[Entry]:
         page = read(live, until)
         if live.partition == 0:
-            monkeypatch.setattr(Live, "read", read)
+            monkeypatch.setattr(LiveState, "read", read)
             write(engine, turns[release:])
         return page
 
-    monkeypatch.setattr(Live, "read", read_late)
+    monkeypatch.setattr(LiveState, "read", read_late)
     site.poll()
     assert homes(site) == {"first": [0], "lone": [0], "second": [1]}
     assert homes(settled(site)) == {"first": [1], "lone": [0], "second": [1]}
@@ -110,7 +110,7 @@ def test_a_new_partition_is_shown_once_it_is_read(
 ) -> None:
     monkeypatch.setattr("tidegate.serve.ledger.live.PAGE_ROWS", 20)
     write(engine, [turn for turn in turns if turn[0].partition == 0])
-    site = settled(Following(str(engine.url)))
+    site = settled(LedgerFollower(str(engine.url)))
     assert list(site.ends) == [0]
     write(engine, [turn for turn in turns if turn[0].partition == 1])
     assert site.poll()
@@ -119,14 +119,14 @@ def test_a_new_partition_is_shown_once_it_is_read(
     site.close()
 
 
-def _ends(site: Following) -> dict[int, int]:
+def _ends(site: LedgerFollower) -> dict[int, int]:
     return site.ends
 
 
-def _newest(site: Following) -> list[int]:
+def _newest(site: LedgerFollower) -> list[int]:
     """Return which events the states include, as an answer finds them."""
     numbers = list[int]()
-    for followed in site.each():
+    for followed in site.partitions():
         with followed.live.state() as state:
             numbers.append(state.seq)
     return numbers
@@ -141,14 +141,14 @@ def test_a_page_that_is_read_keeps_no_request_waiting(  # noqa: PLR0913 - fixtur
     turns: Turns,
     monkeypatch: pytest.MonkeyPatch,
     partition: int | None,
-    look: Callable[[Following], Any],
+    look: Callable[[LedgerFollower], Any],
     *,
     is_folded: bool,
 ) -> None:
     reads = list[Callable[[], object]]()  # what is done at each of this server's reads
     monkeypatch.setattr("tidegate.serve.ledger.live.open_reader", partial(_opened, reads))
     write(engine, turns)
-    site = Following(str(engine.url), partition)
+    site = LedgerFollower(str(engine.url), partition)
     if is_folded:
         settled(site)
     known, during = look(site), list[Any]()
@@ -182,8 +182,8 @@ async def test_a_database_that_was_away_is_followed_on(
     engine: Engine, turns: Turns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(engine, turns)
-    site = settled(Following(str(engine.url)))
-    assert site.each()[0].live.index.seq == site.ends[0], "all is noted"
+    site = settled(LedgerFollower(str(engine.url)))
+    assert site.partitions()[0].live.index.seq == site.ends[0], "all is noted"
     polls, faults = iter([LedgerUnreachableError("it is away"), None]), list[str]()
     poll = site.poll
 
@@ -197,6 +197,6 @@ async def test_a_database_that_was_away_is_followed_on(
     monkeypatch.setattr(site, "poll", polled)
     monkeypatch.setattr("tidegate.serve.app.AGAIN_S", 0.0)
     with pytest.raises((StopIteration, RuntimeError)):
-        await follow(site)
+        await follow_ledger(site)
     assert faults == ["", "the ledger does not answer", ""]
     site.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from starlette.testclient import TestClient
 
-from tidegate.serve.ledger.partitions.positions import read, total, written
+from tidegate.serve.ledger.partitions.positions import event_count, parse_position, position_text
 
 
 def test_pages_behind_positions_are_the_whole_history(both: TestClient) -> None:
@@ -59,7 +59,7 @@ def test_an_answer_is_new_when_any_partition_is(both: TestClient) -> None:
 def test_a_position_is_read(
     text: str, partitions: tuple[int, ...], position: dict[int, int] | None
 ) -> None:
-    assert read(text, partitions) == position
+    assert parse_position(text, partitions) == position
 
 
 def test_a_position_beyond_any_ledger_is_refused(both: TestClient) -> None:
@@ -68,5 +68,9 @@ def test_a_position_beyond_any_ledger_is_refused(both: TestClient) -> None:
 
 
 def test_a_position_of_one_partition_is_its_seq() -> None:
-    assert (written({0: 41}), written({3: 7}), written({0: 41, 1: 7})) == ("41", "7", "0=41,1=7")
-    assert (total({0: 41}), total({0: 41, 1: 7})) == (41, 48)
+    assert (position_text({0: 41}), position_text({3: 7}), position_text({0: 41, 1: 7})) == (
+        "41",
+        "7",
+        "0=41,1=7",
+    )
+    assert (event_count({0: 41}), event_count({0: 41, 1: 7})) == (41, 48)

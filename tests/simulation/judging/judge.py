@@ -10,7 +10,7 @@ from typing import NamedTuple
 import structlog
 
 from store.access.engine import selecting
-from store.reading.lives import lives
+from store.reading.lives import workload_lifetimes
 from tests.parts.phases import Phases
 from tests.simulation.judging.ledger_watch import WatchedLedger
 from tests.simulation.judging.verdict import OBJECTIONS, BrokenRuleError, demand, insist
@@ -89,7 +89,9 @@ def _check_lives(ledger: WatchedLedger) -> None:
     end = len(ledger.entries)
     with selecting(ledger.engine) as select:
         for key, seqs in named.items():
-            spans = lives(select, [key], end)  # none: it is a LocalQueue, or never was submitted
+            spans = workload_lifetimes(
+                select, [key], end
+            )  # none: it is a LocalQueue, or never was submitted
             outside = [seq for seq in seqs if not any(a <= seq <= b for a, b in spans)]
             demand(not spans or not outside, "ledger", f"{key} is named outside: {outside[:3]}")
 

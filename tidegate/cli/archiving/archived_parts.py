@@ -7,13 +7,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from store.archive.archive_format import archive_of, digest
-from store.archive.archive_ranges import Part
+from store.archive.archive_format import archive_of, sha256_of
+from store.archive.archive_ranges import ArchivedRange
 from tidegate.contracts.chain import GENESIS, verify
 from tidegate.contracts.entry import Entry
 
 
-def parts_of(engine: Any, partition: int = 0) -> list[Part]:  # noqa: ANN401 - SQL's
+def parts_of(engine: Any, partition: int = 0) -> list[ArchivedRange]:  # noqa: ANN401 - SQL's
     """Return a ledger's parts in files, the oldest first.
 
     Raises:
@@ -23,7 +23,7 @@ def parts_of(engine: Any, partition: int = 0) -> list[Part]:  # noqa: ANN401 - S
     from store.archive import archive_ranges  # noqa: PLC0415 - SQL may be absent
 
     with selecting(engine) as select:
-        return archive_ranges.parts(select, partition)
+        return archive_ranges.archived_ranges(select, partition)
 
 
 def anchor_of(engine: Any, partition: int = 0) -> Entry:  # noqa: ANN401 - SQL's
@@ -32,7 +32,7 @@ def anchor_of(engine: Any, partition: int = 0) -> Entry:  # noqa: ANN401 - SQL's
     return parts[-1].anchor() if parts else replace(GENESIS, partition=partition)
 
 
-def read_back(written: Path, anchor: Entry, named: Path) -> Part:
+def read_back(written: Path, anchor: Entry, named: Path) -> ArchivedRange:
     """Return the part that a file holds, its chain checked as it is on disk.
 
     Args:
@@ -46,7 +46,7 @@ def read_back(written: Path, anchor: Entry, named: Path) -> Part:
     end = GENESIS
     for entry in verify(archive_of(written).read(), anchor):
         end = entry
-    return Part(
+    return ArchivedRange(
         partition=end.partition,
         seq=end.seq,
         first_seq=anchor.seq + 1,
@@ -56,5 +56,5 @@ def read_back(written: Path, anchor: Entry, named: Path) -> Part:
         hash=end.hash,
         opened="",
         file=str(named),
-        digest=digest(written),
+        digest=sha256_of(written),
     )

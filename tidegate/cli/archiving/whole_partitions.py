@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from store.archive.archive_format import digest, name_of, sync, write
-from store.archive.archive_ranges import Part
+from store.archive.archive_format import archive_name, fsync_file, sha256_of, write
+from store.archive.archive_ranges import ArchivedRange
 from tidegate.cli.archiving.archived_parts import anchor_of, parts_of, read_back
 from tidegate.cli.progress import watched
 from tidegate.contracts.chain import verify
@@ -29,7 +29,7 @@ def archive_partitions(
     folder: Path,
     suffix: str,
     until: Mapping[int, int],
-) -> Iterator[Part]:
+) -> Iterator[ArchivedRange]:
     """Move events up to the end of a table to files; yield each one's part.
 
     ``until`` is for each partition of the ledger that is archived the seq at which its last table
@@ -39,23 +39,23 @@ def archive_partitions(
         ChainError: the ledger does not hold.
         LedgerUnreachableError: the database does not answer, or a file is not what was written.
     """
-    from store.archive.archiving import note  # noqa: PLC0415 - SQL may be absent
+    from store.archive.archiving import record_range  # noqa: PLC0415 - SQL may be absent
     from store.ledger import SqlLedger  # noqa: PLC0415
-    from store.partitions.detaching import alone, attached  # noqa: PLC0415
+    from store.partitions.detaching import archiving_lock, attached_partitions  # noqa: PLC0415
 
-    with alone(engine):
+    with archiving_lock(engine):
         finish(engine)
-        for table in attached(engine):
-            last, parts = table.upper - 1, list[Part]()
+        for table in attached_partitions(engine):
+            last, parts = table.upper - 1, list[ArchivedRange]()
             for number, limit in until.items():
                 ledger, anchor = SqlLedger(engine, number), anchor_of(engine, number)
                 newest = ledger.newest()
                 if newest is None or last > min(limit, newest.seq - 1) or last <= anchor.seq:
                     continue  # it goes on in this table, or its events are archived already
                 entries = watched(ledger.read(anchor.seq, last), "archiving", last - anchor.seq)
-                name = name_of(anchor.seq + 1, last, suffix, number)
+                name = archive_name(anchor.seq + 1, last, suffix, number)
                 part = _file(verify(entries, anchor), anchor, folder / name)
-                note(engine, part)
+                record_range(engine, part)
                 parts.append(part)
             if parts:
                 finish(engine)
@@ -70,16 +70,21 @@ def finish(engine: Any) -> None:  # noqa: ANN401 - SQL's
         LedgerUnreachableError: the database does not answer, or a file is not what was written:
             its events stay.
     """
-    from store.partitions.detaching import attached, detach, detached, drop  # noqa: PLC0415
+    from store.partitions.detaching import (  # noqa: PLC0415
+        attached_partitions,
+        detach_partition,
+        detached_partitions,
+        drop_table,
+    )
 
     parts = _all_parts(engine)
     archived = {number: each[-1].seq if each else 0 for number, each in parts.items()}
-    for partition in attached(engine):
+    for partition in attached_partitions(engine):
         last = partition.upper - 1
         if archived and all(last <= seq for seq in archived.values()):
             _prove(part for each in parts.values() for part in each if part.seq == last)
-            detach(engine, partition)
-    for table in detached(engine):
+            detach_partition(engine, partition)
+    for table in detached_partitions(engine):
         for rows in table.rows:
             if rows.last > archived.get(rows.partition, 0):
                 raise LedgerUnreachableError(
@@ -88,16 +93,16 @@ def finish(engine: Any) -> None:  # noqa: ANN401 - SQL's
                     " brings them back."
                 )
             _prove_rows(table.name, rows, parts[rows.partition])
-        drop(engine, table.name)
+        drop_table(engine, table.name)
 
 
-def _all_parts(engine: Any) -> dict[int, list[Part]]:  # noqa: ANN401 - SQL's
+def _all_parts(engine: Any) -> dict[int, list[ArchivedRange]]:  # noqa: ANN401 - SQL's
     """Return the archived ranges of each partition that has events."""
     from store.access.engine import selecting  # noqa: PLC0415
-    from store.reading.about import ends  # noqa: PLC0415
+    from store.reading.about import head_seqs  # noqa: PLC0415
 
     with selecting(engine) as select:
-        numbers = [number for number, seq in ends(select).items() if seq]
+        numbers = [number for number, seq in head_seqs(select).items() if seq]
     return {number: parts_of(engine, number) for number in numbers}
 
 
@@ -106,17 +111,17 @@ def clear(engine: Any) -> None:  # noqa: ANN401 - SQL's
 
     Errors as in ``finish``.
     """
-    from store.archive.archiving import take_out  # noqa: PLC0415 - SQL may be absent
-    from store.partitions.detaching import kept  # noqa: PLC0415
+    from store.archive.archiving import delete_events  # noqa: PLC0415 - SQL may be absent
+    from store.partitions.detaching import stored_rows  # noqa: PLC0415
 
     for number, each in _all_parts(engine).items():
-        rows = kept(engine, number, each[-1].seq) if each else None
+        rows = stored_rows(engine, number, each[-1].seq) if each else None
         if rows is not None:
             _prove_rows("ledger_event", rows, each)
-            take_out(engine, number, rows.first, rows.last)
+            delete_events(engine, number, rows.first, rows.last)
 
 
-def _prove_rows(table: str, rows: Any, parts: Sequence[Part]) -> None:  # noqa: ANN401 - of SQL's package
+def _prove_rows(table: str, rows: Any, parts: Sequence[ArchivedRange]) -> None:  # noqa: ANN401 - of SQL's package
     """Make sure that files hold some rows: as many, with the same end.
 
     Raises:
@@ -133,16 +138,16 @@ def _prove_rows(table: str, rows: Any, parts: Sequence[Part]) -> None:  # noqa: 
         )
 
 
-def _prove(parts: Iterable[Part]) -> None:
+def _prove(parts: Iterable[ArchivedRange]) -> None:
     for part in parts:
-        if digest(part.path()) != part.digest:
+        if sha256_of(part.path()) != part.digest:
             raise LedgerUnreachableError(
                 f"{part.path()} is not the file that was written: its SHA-256 is another. The"
                 " events are still in the database; put the file back."
             )
 
 
-def _file(entries: Iterable[Entry], anchor: Entry, file: Path) -> Part:
+def _file(entries: Iterable[Entry], anchor: Entry, file: Path) -> ArchivedRange:
     """Write a file, read it back from disk and give it its name.
 
     Raises:
@@ -151,8 +156,8 @@ def _file(entries: Iterable[Entry], anchor: Entry, file: Path) -> Part:
     unnamed = file.with_name(f".{file.name}")
     unnamed.unlink(missing_ok=True)
     write(entries, unnamed)
-    sync(unnamed)
+    fsync_file(unnamed)
     part = read_back(unnamed, anchor, file)
     unnamed.rename(file)  # one of that name, and no row that tells of it, was left by a kill
-    sync(file)
+    fsync_file(file)
     return part

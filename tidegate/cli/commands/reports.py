@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from store.reading.about import partitions
-from store.reading.kept_states import newest
+from store.reading.kept_states import newest_snapshot
 from tidegate.cli.ledger.reading import LedgerOption, Reader, ledger_url, open_reader
 from tidegate.cli.output import say
 from tidegate.cli.times import utc
@@ -47,13 +47,13 @@ def rebuild(ledger: LedgerOption = "") -> None:
     """
     from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
     from store.schema.migrate import check, rebuild_reports  # noqa: PLC0415
-    from store.schema.rebuilding import rebuild_beside  # noqa: PLC0415
+    from store.schema.rebuilding import rebuild_online  # noqa: PLC0415
 
     engine = open_engine(_named(ledger))
     try:
         if engine.dialect.name == "postgresql":
             check(engine, writes=True)
-            for number, seq in enumerate(rebuild_beside(engine)):
+            for number, seq in enumerate(rebuild_online(engine)):
                 if number % _PAGES_A_LINE == 0:
                     say(f"rebuilt up to seq {seq}")
         else:
@@ -79,8 +79,8 @@ def expire(
       tidegate reports expire --keep-months 13 --ledger sqlite:////var/lib/tidegate/ledger.db
     """
     from store.access.engine import open_engine, selecting  # noqa: PLC0415 - SQL may be absent
-    from store.reading.entries import newest as newest_entry  # noqa: PLC0415
-    from store.schema.retention import expire as delete_before  # noqa: PLC0415
+    from store.reading.entries import newest_entry  # noqa: PLC0415
+    from store.schema.retention import expire_reports as delete_before  # noqa: PLC0415
 
     engine = open_engine(_named(ledger))
     try:
@@ -125,7 +125,7 @@ def verify(ledger: LedgerOption = "") -> None:
       tidegate reports verify --ledger sqlite:////var/lib/tidegate/ledger.db
     """
     from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
-    from store.reading.report_audit import audit  # noqa: PLC0415
+    from store.reading.report_audit import audit_reports  # noqa: PLC0415
 
     count = 0
     with open_reader(ledger, reports=False) as reader:
@@ -134,7 +134,7 @@ def verify(ledger: LedgerOption = "") -> None:
         engine = open_engine(ledger_url(ledger), read_only=True, primary=True)
         try:
             histories = {each.partition: each.entries("comparing") for each in reader.each()}
-            findings = audit(engine, histories)
+            findings = audit_reports(engine, histories)
             for finding in chain(findings, *map(_snapshots, reader.each())):
                 typer.echo(f"{finding.where}: {finding.what}")
                 count += 1
@@ -167,6 +167,6 @@ def _snapshots(reader: Reader) -> Iterator[Finding]:
     which = {"partition": reader.partition, "version": VERSION, "until": reader.end}
     for (seq,) in reader.database.select(_SNAPSHOTS, **which):
         state, head = folded(reader.ledger.read(head.seq, seq), state, head)
-        stored = newest(reader.database.select, reader.partition, VERSION, seq)
+        stored = newest_snapshot(reader.database.select, reader.partition, VERSION, seq)
         if stored is None or stored.seq != seq or not is_of(stored.state, state):
             yield Finding(f"snapshot at seq {seq}", "it is not the state that the events give")

@@ -168,7 +168,7 @@ def _compare_job(
     kind: JobKind[Any], subject: str, mine: Workload, raw: dict[str, Any]
 ) -> Iterator[Difference]:
     try:
-        job = kind.observe(read(raw, kind.seen))
+        job = kind.observe(read(raw, kind.object_type))
     except UndecodableError as error:
         yield Difference("Unreadable", subject, mine.phase, str(error))
         return
@@ -183,7 +183,7 @@ def _compare_job(
 
 def _ended(kind: JobKind[Any], raw: dict[str, Any]) -> bool:
     try:
-        return bool(kind.observe(read(raw, kind.seen)).finished)
+        return bool(kind.observe(read(raw, kind.object_type)).finished)
     except UndecodableError:
         return False
 

@@ -29,7 +29,7 @@ def restore(source: Any, target: str) -> Entry:  # noqa: ANN401 - an archive, of
     """
     from store.access.engine import open_engine, shown  # noqa: PLC0415 - SQL may be absent
     from store.ledger import SqlLedger  # noqa: PLC0415
-    from store.recovery import resign  # noqa: PLC0415
+    from store.recovery import end_term  # noqa: PLC0415
     from store.schema.migrate import upgrade  # noqa: PLC0415
 
     end = _checked(source.read())
@@ -44,7 +44,7 @@ def restore(source: Any, target: str) -> Entry:  # noqa: ANN401 - an archive, of
         for entries in _pages(watched(source.read(0, end.seq), "restoring", end.seq)):
             ledger.append(term.epoch, after, entries, Positions())
             after = entries[-1].seq
-        resign(engine, GENESIS.partition, term.epoch, end.epoch)
+        end_term(engine, GENESIS.partition, term.epoch, end.epoch)
     finally:
         engine.dispose()
     return end

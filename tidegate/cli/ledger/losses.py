@@ -6,8 +6,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from store.archive import archive_ranges
-from store.archive.archive_format import digest
-from store.reading.cut_tail import named_behind
+from store.archive.archive_format import sha256_of
+from store.reading.cut_tail import newest_reference_behind
 from tidegate.cli.ledger.reading import Reader
 from tidegate.cli.output import say
 from tidegate.errors import ChainError, LedgerUnreachableError, UndecodableError, WitnessError
@@ -23,7 +23,7 @@ def refuse_cut(reader: Reader, end: int) -> None:
     """
     if reader.database is None:
         return
-    later = named_behind(reader.database.select, reader.partition, end)
+    later = newest_reference_behind(reader.database.select, reader.partition, end)
     if later is not None and not list(reader.ledger.read(later.seq - 1, later.seq)):
         raise WitnessError(
             f"an entry with seq {later.seq}, which {later.table} tells of", f"the end at {end}"
@@ -44,11 +44,11 @@ def naming_archives(reader: Reader) -> Generator[None]:
 def _damaged(reader: Reader) -> list[str]:
     if reader.database is None:
         return []
-    parts = archive_ranges.parts(reader.database.select, reader.partition)
+    parts = archive_ranges.archived_ranges(reader.database.select, reader.partition)
     messages = list[str]()
     for part in parts:
         try:
-            same = digest(part.path()) == part.digest
+            same = sha256_of(part.path()) == part.digest
         except LedgerUnreachableError as error:
             messages.append(str(error))
             continue

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import typer
 from msgspec.structs import replace
 
-from store.reading.about import about, clock_us
+from store.reading.about import clock_us, ledger_info
 from store.reading.database import Database
-from store.reading.entries import Narrow
-from store.reading.kept_states import newest
-from store.reading.reports import Within, rows, statement
+from store.reading.entries import EntryFilter
+from store.reading.kept_states import newest_snapshot
+from store.reading.reports import TimeRange, report_rows, statement
 from tidegate.cli.ledger.moments import seq_in, time_of
 from tidegate.cli.progress import watched
 from tidegate.cli.times import parse_ago, utc
@@ -33,7 +33,7 @@ class Entries(Protocol):
         """Yield the entries with ``after`` < seq <= ``until``, in order, in constant memory."""
         ...
 
-    def back(self, until: int, rows: int = ..., narrow: Narrow = ...) -> Iterator[Entry]:
+    def back(self, until: int, rows: int = ..., narrow: EntryFilter = ...) -> Iterator[Entry]:
         """Yield the entries with seq <= ``until``, newest first; ``narrow`` may be left undone."""
         ...
 
@@ -108,9 +108,9 @@ class Reader(NamedTuple):
         """Return from which seq to which workloads may be named, in order; an archive's whole."""
         if self.database is None:
             return [(1, self.end)]
-        from store.reading.lives import lives  # noqa: PLC0415 - as above
+        from store.reading.lives import workload_lifetimes  # noqa: PLC0415 - as above
 
-        spans = lives(self.database.select, keys, self.end, self.partition)
+        spans = workload_lifetimes(self.database.select, keys, self.end, self.partition)
         return spans or [(1, self.end)]  # rows may expire
 
     def state(self, title: str = "folding") -> State:
@@ -125,7 +125,7 @@ class Reader(NamedTuple):
             return None
         from tidegate.core.folding.snapshot import VERSION  # noqa: PLC0415 - see above
 
-        return newest(self.database.select, self.partition, VERSION, until)
+        return newest_snapshot(self.database.select, self.partition, VERSION, until)
 
     def now_us(self) -> int:
         """Return the time now: of the database's clock, or of an archive's newest event."""
@@ -187,18 +187,18 @@ class Reader(NamedTuple):
         self,
         name: str,
         only: Mapping[str, str] | None = None,
-        within: Within | None = None,
+        within: TimeRange | None = None,
         by: Sequence[str] = (),
     ) -> list[dict[str, Any]]:
         """Return the rows of a SQL report; ``only`` those whose columns have these values.
 
         ``by`` columns they are added up, with how many ``rows`` each sum is of. Errors are those
-        of ``store.reading.reports.rows``.
+        of ``store.reading.reports.report_rows``.
         """
         assert self.reports is not None, "opened with its reports"
         records, dialect = self.reports
         of = self.partition if self.alone else None
-        return rows(records, dialect, name, only or {}, self.rows_max, within, by, of)
+        return report_rows(records, dialect, name, only or {}, self.rows_max, within, by, of)
 
     def statement(self, name: str) -> str:
         """Return the SQL of a report; errors as in ``report``."""
@@ -209,7 +209,7 @@ class Reader(NamedTuple):
         """Return the ledger's data about itself; none for an archive."""
         if self.database is None:
             return {}
-        fields = about(self.database.select, self.database.dialect, self.partition)
+        fields = ledger_info(self.database.select, self.database.dialect, self.partition)
         head_us = fields.pop("head_us")
         return {"ledger": self.url, **fields, "headAt": None if head_us is None else utc(head_us)}
 

@@ -16,8 +16,8 @@ import typer
 from store.archive.archive_format import archive_of, is_archive
 from store.reading.about import partitions
 from store.reading.database import open_database
-from store.reading.history import History
-from store.schema.version import check
+from store.reading.history import LedgerHistory
+from store.schema.version import check_schema
 from tidegate.cli.instance import read_instance
 from tidegate.cli.ledger.partitions import chosen
 from tidegate.cli.ledger.reader import Entries, Reader, Reports
@@ -113,11 +113,11 @@ def _open_ledger(where: str, partition: int | None) -> Generator[Reader]:
             f"This installation cannot read a ledger ({error}): pip install 'tidegate[cli]'."
         ) from error
     try:
-        check(database.select, database.dialect, database.shown)
+        check_schema(database.select, database.dialect, database.shown)
         numbers, reports = partitions(database.select), Reports(database.records, database.dialect)
         readers = list[Reader]()
         for number in chosen(numbers, partition):
-            history = History(database.lend, number)
+            history = LedgerHistory(database.lend, number)
             last = history.newest()
             end = 0 if last is None else last.seq
             reader = Reader(database.shown, history, end, database, reports, partition=number)
@@ -140,11 +140,11 @@ def _open_archive(path: Path, partition: int | None) -> Reader:
 @contextmanager
 def reports_of(then: Reader) -> Generator[Reports]:
     """Lend the reports as they were, since the database has only today's."""
-    from store.access.engine import records  # noqa: PLC0415
-    from store.reading.as_of import past  # noqa: PLC0415 - loads the writer's part, and SQL may be absent
+    from store.access.engine import select_records  # noqa: PLC0415
+    from store.reading.as_of import reports_as_of  # noqa: PLC0415 - loads the writer's part, and SQL may be absent
 
-    with past(*(each.entries("going back") for each in then.each())) as engine:
-        yield Reports(partial(records, engine), "sqlite")
+    with reports_as_of(*(each.entries("going back") for each in then.each())) as engine:
+        yield Reports(partial(select_records, engine), "sqlite")
 
 
 def ledger_url(url: str) -> str:

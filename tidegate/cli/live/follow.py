@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TypeAlias
 
 from store.reading.database import open_database
-from store.reading.history import History
+from store.reading.history import LedgerHistory
 from tidegate.cli.ledger.reading import Entries
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
@@ -50,6 +50,6 @@ def follow(url: str) -> Generator[Follower]:
     """
     database = open_database(url)
     try:
-        yield Follower(History(database.lend))
+        yield Follower(LedgerHistory(database.lend))
     finally:
         database.close()

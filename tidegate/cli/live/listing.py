@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from heapq import merge
 from itertools import islice
 
-from store.archive.archive_ranges import parts
-from store.reading.entries import PAGE_ROWS, Narrow
+from store.archive.archive_ranges import archived_ranges
+from store.reading.entries import PAGE_ROWS, EntryFilter
 from tidegate.cli.ledger.name_lookup import find, naming, readers_of
 from tidegate.cli.ledger.partitions import in_time
 from tidegate.cli.ledger.reader import Reader
@@ -74,13 +74,15 @@ def _back(reader: Reader, wish: Wish, rows: int, after: int) -> Iterator[Entry]:
     """
     ledger, types, database = reader.ledger, frozenset(wish.types), reader.database
     if not wish.cluster_queue or database is None:
-        yield from ledger.back(reader.end, rows, Narrow(types, _pattern(wish), after=after))
+        yield from ledger.back(reader.end, rows, EntryFilter(types, _pattern(wish), after=after))
         return
-    archived = max((part.seq for part in parts(database.select, reader.partition)), default=0)
-    indexed = Narrow(DEFINING, text=f'"{wish.cluster_queue}"', after=archived)
+    archived = max(
+        (part.seq for part in archived_ranges(database.select, reader.partition)), default=0
+    )
+    indexed = EntryFilter(DEFINING, text=f'"{wish.cluster_queue}"', after=archived)
     defining = list(ledger.back(reader.end, PAGE_ROWS, indexed))
     first = defining[-1].seq if defining else reader.end + 1
-    narrow = Narrow(types, _pattern(wish), after=after if archived else max(after, first - 1))
+    narrow = EntryFilter(types, _pattern(wish), after=after if archived else max(after, first - 1))
     entries = merge(defining, ledger.back(reader.end, rows, narrow), key=lambda entry: -entry.seq)
     yield from (entry for entry in entries if entry.seq > after)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from store.reading.entries import Narrow
+from store.reading.entries import EntryFilter
 from tidegate.cli.moves.standing import Move
 from tidegate.contracts.codec import decode
 
@@ -20,7 +20,7 @@ def since_us(reader: Reader, move: Move) -> int:
     if move.stage == "Released":
         return next((entry.at_us for entry in reader.ledger.read(move.seq - 1, move.seq)), 0)
     kind = "MoveRequested" if move.stage == "Requested" else "TreeTaken"
-    for entry in reader.ledger.back(reader.end, narrow=Narrow(frozenset((kind,)))):
+    for entry in reader.ledger.back(reader.end, narrow=EntryFilter(frozenset((kind,)))):
         if entry.type == kind and _is_about(decode(entry.payload), move):
             return entry.at_us
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from store.reading.reports import Within
+from store.reading.reports import TimeRange
 from tidegate.cli.times import utc
 
 Row = Mapping[str, Any]
@@ -19,10 +19,10 @@ class Span(NamedTuple):
     end_us: int | None = None
 
 
-def within(span: Span) -> Within | None:
+def within(span: Span) -> TimeRange | None:
     """Return a time as reports write it; None: any."""
     end = _FOR_EVER if span.end_us is None else utc(span.end_us)
-    return None if span == Span() else Within(utc(span.begin_us), end)
+    return None if span == Span() else TimeRange(utc(span.begin_us), end)
 
 
 def grouped(rows: Sequence[Row], columns: Sequence[str], sums: Sequence[str]) -> list[Row]:

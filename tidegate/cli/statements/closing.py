@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import typer
 
-from store.reading.entries import PAGE_ROWS, Narrow
+from store.reading.entries import PAGE_ROWS, EntryFilter
 from tidegate.cli.ledger.partitions import event_name, in_time
 from tidegate.cli.ledger.reading import Reader, as_it_was, reports_of
 from tidegate.cli.proving.checkpoints import Claim
@@ -175,7 +175,7 @@ def closings(reader: Reader, month: str, queue: str) -> list[Closing]:
 
 def _definitions(reader: Reader, queue: str) -> Iterator[tuple[Entry, ClusterQueueDefined]]:
     """Yield what defined a ClusterQueue, in the order of time."""
-    narrow = Narrow(types=frozenset((ClusterQueueDefined.__name__,)))
+    narrow = EntryFilter(types=frozenset((ClusterQueueDefined.__name__,)))
     newest_first = (list(each.ledger.back(each.end, PAGE_ROWS, narrow)) for each in reader.each())
     for entry in in_time(*map(reversed, newest_first)):
         if entry.type == ClusterQueueDefined.__name__:

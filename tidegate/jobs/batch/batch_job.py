@@ -27,18 +27,31 @@ from tidegate.jobs.batch.numbers import (
     JobStatus,
     Uncounted,
     check_completions,
-    check_fewest_pods,
-    fewest_pods,
-    outcome,
-    pods_at_once,
+    check_min_parallelism,
+    min_parallelism,
+    parallel_pods,
     reclaimable_pods,
+    terminal_condition,
 )
-from tidegate.jobs.batch.placing import MANAGED_BY, ROW, before, is_bound, started, unbound
-from tidegate.jobs.job_metadata import asked, identified, is_elastic, is_gated, state
+from tidegate.jobs.batch.placing import (
+    MANAGED_BY,
+    ROW,
+    has_immutable_template,
+    original_job,
+    started_job,
+    unbind_step,
+)
+from tidegate.jobs.job_metadata import (
+    has_elastic_gate,
+    is_elastic,
+    job_state,
+    managed_job,
+    unmanaged_job,
+)
 from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop
-from tidegate.jobs.templates.notes import decided_on
-from tidegate.jobs.templates.paths import difference, found_at, number_of
-from tidegate.jobs.templates.podsets import with_fewest, written_podset
+from tidegate.jobs.templates.notes import decision_seq_of
+from tidegate.jobs.templates.paths import merge_patch, number_of, value_at
+from tidegate.jobs.templates.podsets import with_min_count, written_podset
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.workloads.topologies import check_slices
@@ -52,17 +65,17 @@ def observe(job: Job) -> JobObserved:
     """See ``JobKind.observe``."""
     managed_by = {"spec": {"managedBy": job.spec.managed_by}}
     if MANAGED_BY.is_elsewhere(managed_by):
-        return identified(KIND, job.metadata)
-    template, least = job.spec.template, fewest_pods(job.spec, job.metadata.annotations)
-    ended, message = outcome(job.status)
+        return unmanaged_job(KIND, job.metadata)
+    template, least = job.spec.template, min_parallelism(job.spec, job.metadata.annotations)
+    ended, message = terminal_condition(job.status)
     elastic = is_elastic(job.metadata.annotations)
     if elastic and least is not None:
         raise NotSupportedError(f"An elastic job has no {names.MIN_PARALLELISM}: remove one.")
-    podset = pod_set(template, name=PODSET, count=pods_at_once(job.spec), min_count=least)
+    podset = pod_set(template, name=PODSET, count=parallel_pods(job.spec), min_count=least)
     check_slices((podset,), job.metadata.annotations)
-    check_fewest_pods(job)
+    check_min_parallelism(job)
     check_completions(job)
-    observation = asked(KIND, job.metadata)
+    observation = managed_job(KIND, job.metadata)
     return msgspec.structs.replace(
         observation,
         gates=(*observation.gates, *MANAGED_BY.gates(managed_by)),
@@ -70,7 +83,7 @@ def observe(job: Job) -> JobObserved:
         podsets=(podset,),
         reclaimable={} if elastic else reclaimable_pods(job),
         elastic=elastic,
-        ungated=elastic and not job.spec.suspend and not is_gated(template),
+        ungated=elastic and not job.spec.suspend and not has_elastic_gate(template),
         finished=ended,
         message=message,
         state=_state(job),
@@ -79,40 +92,40 @@ def observe(job: Job) -> JobObserved:
 
 def start(start: Start, job: Object) -> Step:
     """See ``JobKind.start``: one patch unsuspends, puts in, notes and names the decision."""
-    if decided_on(job, start.ledger_id) >= start.seq or ended(job):
+    if decision_seq_of(job, start.ledger_id) >= start.seq or terminal_phase(job):
         return Done()
-    if _runs_elastically(job):  # its pods are let go by their gates
+    if _is_started_elastic(job):  # its pods are let go by their gates
         return Patch(body={"metadata": {"annotations": {names.DECISION: start.decision}}})
-    patched = started(before(job), start)
+    patched = started_job(original_job(job), start)
     if isinstance(patched, Refused):
         return patched
     if patched["spec"] != job["spec"]:
         if start.is_stale(job):
             return Refused(reason="stale", message="The job changed after this was decided.")
-        if is_bound(job) and patched["spec"]["template"] != job["spec"]["template"]:
-            return unbound(job)
-    return Patch(body=difference(job, patched))
+        if has_immutable_template(job) and patched["spec"]["template"] != job["spec"]["template"]:
+            return unbind_step(job)
+    return Patch(body=merge_patch(job, patched))
 
 
 def stop(stop: Stop, job: Object, waited_s: float) -> Step:
     """See ``JobKind.stop``: suspend; wait until its pods are gone; restore the template."""
-    seq = decided_on(job, stop.ledger_id)
+    seq = decision_seq_of(job, stop.ledger_id)
     suspended = job["spec"].get("suspend", False)
-    if seq > stop.seq or ended(job) or (seq == stop.seq and not suspended):
+    if seq > stop.seq or terminal_phase(job) or (seq == stop.seq and not suspended):
         return Done()  # unsuspended after our patch: that is news for a next decision
     if seq < stop.seq:
         decision = {"annotations": {names.DECISION: stop.decision}}
         return Patch(body={"metadata": decision, "spec": {"suspend": True}})
     if names.INJECTED not in job["metadata"].get("annotations", {}):
         return Done()
-    if is_bound(job):
-        return unbound(job, waited_s)
-    return Patch(body=difference(job, before(job, stop.order.podsets)))
+    if has_immutable_template(job):
+        return unbind_step(job, waited_s)
+    return Patch(body=merge_patch(job, original_job(job, stop.order.podsets)))
 
 
 def podsets(job: Object) -> list[Object]:
     """See ``JobKind.podsets``; labels that the Job's controller adds are left out."""
-    source = before(job)
+    source = original_job(job)
     template: Object = source["spec"]["template"]
     meta: Object = template.get("metadata", {})
     if "labels" in meta:
@@ -120,25 +133,27 @@ def podsets(job: Object) -> list[Object]:
         labels = {name: value for name, value in items if name not in _CONTROLLERS_LABELS}
         template = {**template, "metadata": {**meta, "labels": labels}}
     spec = read(source["spec"], JobSpec)
-    least = fewest_pods(spec, source["metadata"].get("annotations", {}))
-    return [with_fewest(written_podset(PODSET, pods_at_once(spec), template, index=INDEX), least)]
+    least = min_parallelism(spec, source["metadata"].get("annotations", {}))
+    return [
+        with_min_count(written_podset(PODSET, parallel_pods(spec), template, index=INDEX), least)
+    ]
 
 
 def status_of(meta: ObjectMeta, job: Object) -> JobState:
     """See ``JobKind.status_of``."""
-    return state(
+    return job_state(
         meta,
-        suspended=found_at(job, ("spec", "suspend")) is True,
-        started=found_at(job, ("status", "startTime")) is not None,
+        suspended=value_at(job, ("spec", "suspend")) is True,
+        started=value_at(job, ("status", "startTime")) is not None,
         active=number_of(job, ("status", "active")) + number_of(job, ("status", "terminating")),
     )
 
 
-def ended(job: Object) -> str:
-    """See ``JobKind.ended``."""
-    status = found_at(job, ("status",))
+def terminal_phase(job: Object) -> str:
+    """See ``JobKind.terminal_phase``."""
+    status = value_at(job, ("status",))
     try:
-        return outcome(read(status, JobStatus))[0] if isinstance(status, dict) else ""
+        return terminal_condition(read(status, JobStatus))[0] if isinstance(status, dict) else ""
     except UndecodableError:
         return ""
 
@@ -146,7 +161,7 @@ def ended(job: Object) -> str:
 def _state(job: Job) -> JobState:
     status = job.status
     uncounted = status.uncounted_terminated_pods or Uncounted()
-    return state(
+    return job_state(
         job.metadata,
         suspended=job.spec.suspend,
         started=status.start_time is not None,
@@ -156,7 +171,7 @@ def _state(job: Job) -> JobState:
     )
 
 
-def _runs_elastically(job: Object) -> bool:
+def _is_started_elastic(job: Object) -> bool:
     """Return whether an elastic Job was started: it keeps its template, and its pods are gated."""
     annotations = job["metadata"].get("annotations", {})
     started = names.INJECTED in annotations and not job["spec"].get("suspend", False)
@@ -172,11 +187,11 @@ KIND = JobKind(
     elastic=True,
     optional=False,
     managed_by=MANAGED_BY,
-    seen=Job,
+    object_type=Job,
     observe=observe,
     start=start,
     stop=stop,
     status_of=status_of,
-    ended=ended,
+    terminal_phase=terminal_phase,
     podsets=podsets,
 )

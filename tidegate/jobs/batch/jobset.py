@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from tidegate.errors import UndecodableError
-from tidegate.jobs.job_status import JobStatus, Layout, Place
+from tidegate.jobs.job_status import JobStatus, Layout, PodSetLocation
 from tidegate.jobs.kind import Object
 from tidegate.jobs.suspended_kind import suspended_kind
-from tidegate.jobs.templates.paths import listed_at, number_at, outcome, text_at
+from tidegate.jobs.templates.paths import list_at, number_at, outcome, text_at
 from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
 from tidegate.kinds.policies.frameworks import framework
 
@@ -27,12 +27,12 @@ _STATUSES = ("status", "replicatedJobsStatus")
 _OUTCOMES = {"Completed": "Succeeded", "Failed": "Failed"}
 
 
-def places(obj: Object) -> tuple[Place, ...]:
+def podset_locations(obj: Object) -> tuple[PodSetLocation, ...]:
     """Return the podsets, one a replicatedJob, in their order."""
     return tuple(
-        Place(
-            name=_named(replicated),
-            count=number_at(replicated, ("replicas",), 1) * _pods_of_one(replicated),
+        PodSetLocation(
+            name=_replicated_job_name(replicated),
+            count=number_at(replicated, ("replicas",), 1) * _pods_per_job(replicated),
             template=(*_JOBS, at, "template", "spec", "template"),
             index=PodIndex(
                 label="batch.kubernetes.io/job-completion-index",
@@ -40,23 +40,28 @@ def places(obj: Object) -> tuple[Place, ...]:
                 groups=number_at(replicated, ("replicas",), 1),
             ),
         )
-        for at, replicated in enumerate(listed_at(obj, _JOBS))
+        for at, replicated in enumerate(list_at(obj, _JOBS))
     )
 
 
 def status_of(obj: Object) -> JobStatus:
     """Return how a JobSet stands; its status counts Jobs, not pods."""
-    finished, message = ended(obj)
+    finished, message = terminal_condition(obj)
     jobs = {
-        _named(replicated): number_at(replicated, ("replicas",), 1)
-        for replicated in listed_at(obj, _JOBS)
+        _replicated_job_name(replicated): number_at(replicated, ("replicas",), 1)
+        for replicated in list_at(obj, _JOBS)
     }
-    pods = {_named(replicated): _pods_of_one(replicated) for replicated in listed_at(obj, _JOBS)}
-    status = counted(listed_at(obj, _STATUSES), jobs, pods)
+    pods = {
+        _replicated_job_name(replicated): _pods_per_job(replicated)
+        for replicated in list_at(obj, _JOBS)
+    }
+    status = status_of_jobs(list_at(obj, _STATUSES), jobs, pods)
     return replace(status, finished=finished, message=message)
 
 
-def counted(statuses: list[Object], jobs: Mapping[str, int], pods: Mapping[str, int]) -> JobStatus:
+def status_of_jobs(
+    statuses: list[Object], jobs: Mapping[str, int], pods: Mapping[str, int]
+) -> JobStatus:
     """Return how Jobs stand, from the status of each podset's Jobs.
 
     ``jobs`` are the Jobs of each podset, ``pods`` the pods of one of them.
@@ -78,20 +83,20 @@ def counted(statuses: list[Object], jobs: Mapping[str, int], pods: Mapping[str, 
     )
 
 
-def ended(obj: Object) -> tuple[str, str]:
+def terminal_condition(obj: Object) -> tuple[str, str]:
     """Return how a job ended that has Completed and Failed; Completed counts first."""
     outcomes = (outcome(obj, {kind: description}) for kind, description in _OUTCOMES.items())
     return next((pair for pair in outcomes if pair[0]), ("", ""))
 
 
-def _pods_of_one(replicated: Object) -> int:
+def _pods_per_job(replicated: Object) -> int:
     """Return the pods that one of its Jobs runs at once."""
     job = ("template", "spec")
     parallelism = number_at(replicated, (*job, "parallelism"), 1)
     return min(parallelism, number_at(replicated, (*job, "completions"), parallelism))
 
 
-def _named(replicated: Object) -> str:
+def _replicated_job_name(replicated: Object) -> str:
     name = text_at(replicated, ("name",))
     if not name:
         raise UndecodableError("spec.replicatedJobs: each has a name.")
@@ -99,5 +104,6 @@ def _named(replicated: Object) -> str:
 
 
 KIND = suspended_kind(
-    framework("jobset.x-k8s.io/jobset"), Layout(places=places, status_of=status_of)
+    framework("jobset.x-k8s.io/jobset"),
+    Layout(podset_locations=podset_locations, status_of=status_of),
 )

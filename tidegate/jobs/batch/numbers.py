@@ -8,7 +8,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 
 from tidegate.errors import UndecodableError
-from tidegate.jobs.job_metadata import positive
+from tidegate.jobs.job_metadata import positive_int32
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.topologies import PodIndex, says_true
 from tidegate.kinds.meta import ObjectMeta
@@ -62,29 +62,29 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     status: JobStatus = JobStatus()
 
 
-def pods_at_once(spec: JobSpec) -> int:
+def parallel_pods(spec: JobSpec) -> int:
     """Return the pods that run at once."""
     return spec.parallelism if spec.completions is None else min(spec.parallelism, spec.completions)
 
 
-def fewest_pods(spec: JobSpec, annotations: Mapping[str, str]) -> int | None:
+def min_parallelism(spec: JobSpec, annotations: Mapping[str, str]) -> int | None:
     """Return what partial admission may go down to; None where it does not apply."""
-    least = positive(annotations.get(names.MIN_PARALLELISM, ""))
-    return least if 0 < least < pods_at_once(spec) else None
+    least = positive_int32(annotations.get(names.MIN_PARALLELISM, ""))
+    return least if 0 < least < parallel_pods(spec) else None
 
 
-def check_fewest_pods(job: Job) -> None:
+def check_min_parallelism(job: Job) -> None:
     """Check that a pending Job has a minimum below its parallelism; a running Job may be smaller.
 
     Raises:
         UndecodableError: the annotation is not such a number.
     """
     written = job.metadata.annotations.get(names.MIN_PARALLELISM)
-    least = fewest_pods(job.spec, job.metadata.annotations)
-    if _waits(job) and written is not None and least is None:
+    least = min_parallelism(job.spec, job.metadata.annotations)
+    if _is_pending(job) and written is not None and least is None:
         raise UndecodableError(
             f"annotation {names.MIN_PARALLELISM}: {written[:80]!r} is not a positive number below "
-            f"the {pods_at_once(job.spec)} pods of the Job."
+            f"the {parallel_pods(job.spec)} pods of the Job."
         )
 
 
@@ -93,10 +93,10 @@ def check_completions(job: Job) -> None:
 
     Raises:
         UndecodableError: its pods are not numbered, or their numbers differ; or as in
-            ``completes_as_parallel``.
+            ``has_synced_completions``.
     """
     spec = job.spec
-    if not completes_as_parallel(job.metadata.annotations) or not _waits(job):
+    if not has_synced_completions(job.metadata.annotations) or not _is_pending(job):
         return
     completions = 1 if spec.completions is None else spec.completions
     if spec.completion_mode != "Indexed" or completions != spec.parallelism:
@@ -106,11 +106,11 @@ def check_completions(job: Job) -> None:
         )
 
 
-def _waits(job: Job) -> bool:
+def _is_pending(job: Job) -> bool:
     return job.spec.suspend and names.INJECTED not in job.metadata.annotations
 
 
-def completes_as_parallel(annotations: Mapping[str, str]) -> bool:
+def has_synced_completions(annotations: Mapping[str, str]) -> bool:
     """Return whether partial admission lowers the completions with the parallelism.
 
     Raises:
@@ -125,17 +125,20 @@ def reclaimable_pods(job: Job) -> dict[str, int]:
     Source: behaviour.md 16, batch/v1 Job.
     """
     completions = job.spec.parallelism if job.spec.completions is None else job.spec.completions
-    ended = _terminal(job, completions)
+    ended = _terminal_pods(job, completions)
     remaining = max(completions - ended, 0)
     if job.spec.parallelism <= 1 or not ended or remaining >= job.spec.parallelism:
         return {}
     return {PODSET: job.spec.parallelism - remaining}
 
 
-def _terminal(job: Job, completions: int) -> int:
+def _terminal_pods(job: Job, completions: int) -> int:
     if job.spec.completion_mode != "Indexed":
         return job.status.succeeded
-    spans = [*_spans(job.status.completed_indexes), *_spans(job.status.failed_indexes)]
+    spans = [
+        *_index_ranges(job.status.completed_indexes),
+        *_index_ranges(job.status.failed_indexes),
+    ]
     covered, end = 0, -1  # a Job may have a billion indexes: count spans, not their members
     for first, last in sorted(spans):
         last = min(last, completions - 1)  # noqa: PLW2901 - indexes beyond a lowered completions
@@ -144,7 +147,7 @@ def _terminal(job: Job, completions: int) -> int:
     return covered
 
 
-def _spans(indexes: str) -> list[tuple[int, int]]:
+def _index_ranges(indexes: str) -> list[tuple[int, int]]:
     """Read a Job's index list: ``"1,3-5"`` is ``[(1, 1), (3, 5)]``.
 
     Of a list that is none nothing is read: then no pods are given back, and the Job is still seen.
@@ -159,7 +162,7 @@ def _spans(indexes: str) -> list[tuple[int, int]]:
     return spans
 
 
-def outcome(status: JobStatus) -> tuple[str, str]:
+def terminal_condition(status: JobStatus) -> tuple[str, str]:
     """Return how the Job ended and its condition's message; empty while it has not."""
     for condition in status.conditions:
         if condition.status == "True" and condition.type in ("Complete", "Failed"):

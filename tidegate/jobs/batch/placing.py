@@ -9,18 +9,28 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.contracts.decisions import PodSetStart
-from tidegate.jobs.batch.numbers import PODSET, JobSpec, completes_as_parallel, pods_at_once
+from tidegate.jobs.batch.numbers import PODSET, JobSpec, has_synced_completions, parallel_pods
 from tidegate.jobs.gates import ManagedBy
-from tidegate.jobs.job_metadata import is_elastic, is_held_back
+from tidegate.jobs.job_metadata import has_gated_pods, is_elastic
 from tidegate.jobs.kind import Object, Patch, Refused, Start, Step, Wait
-from tidegate.jobs.templates.notes import Added, before_start, noted, restored
-from tidegate.jobs.templates.paths import found_at, parsed, with_value
-from tidegate.jobs.templates.template import conflicts, held_back, injected, known
+from tidegate.jobs.templates.notes import (
+    InjectedFields,
+    before_start,
+    with_decision,
+    without_injected,
+)
+from tidegate.jobs.templates.paths import parse_path, value_at, with_value
+from tidegate.jobs.templates.template import (
+    conflicting_key,
+    derived_fields,
+    gated_start,
+    inject_start,
+)
 from tidegate.kinds.decode import read
 from tidegate.kinds.policies.frameworks import framework
 
 ROW = framework("batch/job")
-MANAGED_BY = ManagedBy(path=parsed(ROW.managed_by), own=ROW.controller)
+MANAGED_BY = ManagedBy(path=parse_path(ROW.managed_by), own=ROW.controller)
 _CONTROLLER_PATIENCE_S = 2.0
 _POLL_S = 0.2
 _LABELS = (
@@ -31,13 +41,13 @@ _LABELS = (
 )
 
 
-def is_bound(job: Object) -> bool:
+def has_immutable_template(job: Object) -> bool:
     """Return whether the API server would refuse a change of the template."""
     status = job.get("status", {})
     return status.get("startTime") is not None or status.get("active", 0) > 0
 
 
-def unbound(job: Object, waited_s: float = _CONTROLLER_PATIENCE_S) -> Step:
+def unbind_step(job: Object, waited_s: float = _CONTROLLER_PATIENCE_S) -> Step:
     """Return the next step towards a free template, for where the Job's controller is slow.
 
     The status of a Job that another controller runs is that controller's.
@@ -45,7 +55,7 @@ def unbound(job: Object, waited_s: float = _CONTROLLER_PATIENCE_S) -> Step:
     if not job["spec"].get("suspend", False):
         return Patch(body={"spec": {"suspend": True}})
     started = job["status"].get("startTime") is not None
-    if waited_s < _CONTROLLER_PATIENCE_S or not started or MANAGED_BY.other(job):
+    if waited_s < _CONTROLLER_PATIENCE_S or not started or MANAGED_BY.other_controller(job):
         return Wait(after_s=_POLL_S)
     return Patch(body={"status": {"startTime": None}}, subresource="status")
 
@@ -53,57 +63,59 @@ def unbound(job: Object, waited_s: float = _CONTROLLER_PATIENCE_S) -> Step:
 class Note(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """The changes of a start, as recorded in ``tidegate.dev/injected``."""
 
-    main: Added = Added()
+    main: InjectedFields = InjectedFields()
     parallelism: int | None = None  # as it was; None: not changed
     completions: int | None = None
 
 
-def started(waiting: Object, start: Start) -> Object | Refused:
+def started_job(waiting: Object, start: Start) -> Object | Refused:
     """Return the Job as it should run."""
-    podset = start.only(PODSET)
+    podset = start.only_podset_start(PODSET)
     if isinstance(podset, Refused):
         return podset
     meta = waiting["metadata"]
     elastic = is_elastic(meta.get("annotations", {}))
-    if is_held_back(meta.get("labels", {}), meta.get("annotations", {})):
-        podset = held_back(podset)
-    problem = conflicts(waiting["spec"]["template"], podset)
+    if has_gated_pods(meta.get("labels", {}), meta.get("annotations", {})):
+        podset = gated_start(podset)
+    problem = conflicting_key(waiting["spec"]["template"], podset)
     if problem:
         return Refused(reason="invalid", message=problem)
-    template, added = injected(waiting["spec"]["template"], podset)
+    template, added = inject_start(waiting["spec"]["template"], podset)
     sizes = {} if elastic else _resized(waiting, podset.count)
     note = Note(main=added, **{name: waiting["spec"].get(name, 1) for name in sizes})
     spec = {**waiting["spec"], "suspend": False, "template": template, **sizes}
-    return noted({**waiting, "spec": spec}, start.decision, note if note != Note() else None)
+    return with_decision(
+        {**waiting, "spec": spec}, start.decision, note if note != Note() else None
+    )
 
 
 def _resized(waiting: Object, count: int) -> dict[str, int]:
     """Return the fields that partial admission changes."""
-    if count >= pods_at_once(read(waiting["spec"], JobSpec)):
+    if count >= parallel_pods(read(waiting["spec"], JobSpec)):
         return {}
     indexed = waiting["spec"].get("completionMode") == "Indexed"
     annotations = waiting["metadata"].get("annotations", {})
-    both = indexed and completes_as_parallel(annotations)
+    both = indexed and has_synced_completions(annotations)
     return {"parallelism": count, **({"completions": count} if both else {})}
 
 
-def before(job: Object, podsets: tuple[PodSetStart, ...] = ()) -> Object:
+def original_job(job: Object, podsets: tuple[PodSetStart, ...] = ()) -> Object:
     """Return the Job as its owner wrote it; ``podsets``: what the ledger knows was put in."""
-    return before_start(job, Note, _restored, lambda: _known(job, podsets))
+    return before_start(job, Note, _without_note, lambda: _derived_note(job, podsets))
 
 
-def _known(job: Object, podsets: tuple[PodSetStart, ...]) -> Note:
+def _derived_note(job: Object, podsets: tuple[PodSetStart, ...]) -> Note:
     """Return the note that the ledger's knowledge of a start amounts to."""
     start = next((podset for podset in podsets if podset.name == PODSET), None)
     if start is None:
         return Note()
     lowered = job["spec"].get("parallelism", 1) < start.count
-    added = known(job["spec"]["template"], start)
+    added = derived_fields(job["spec"]["template"], start)
     return Note(main=added, parallelism=start.count if lowered else None)
 
 
-def _restored(job: Object, note: Note) -> Object:
-    spec = {**job["spec"], "template": restored(job["spec"]["template"], note.main)}
+def _without_note(job: Object, note: Note) -> Object:
+    spec = {**job["spec"], "template": without_injected(job["spec"]["template"], note.main)}
     if note.parallelism is not None:
         spec["parallelism"] = note.parallelism
     if note.completions is not None:
@@ -111,12 +123,12 @@ def _restored(job: Object, note: Note) -> Object:
     return {**job, "spec": spec}
 
 
-def uncontrolled(job: Object) -> Object:
+def without_controller_fields(job: Object) -> Object:
     """Return a Job without a selector, and without the labels that are selected by."""
     for path in (("spec", "selector"), ("spec", "manualSelector")):
         job = with_value(job, path, None)
     for place in (("metadata",), ("spec", "template", "metadata")):
-        labels = found_at(job, (*place, "labels"))
+        labels = value_at(job, (*place, "labels"))
         if isinstance(labels, dict):
             rest = {key: text for key, text in labels.items() if key not in _LABELS}
             job = with_value(job, (*place, "labels"), rest)

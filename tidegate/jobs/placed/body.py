@@ -15,7 +15,7 @@ import msgspec
 from tidegate.contracts.subjects import BODY_BYTES_MAX
 from tidegate.errors import TooLargeError, UndecodableError
 from tidegate.jobs.kind import JobKind, Object
-from tidegate.jobs.templates.paths import Path, difference, object_at, text_at, with_value
+from tidegate.jobs.templates.paths import Path, merge_patch, object_at, text_at, with_value
 from tidegate.kinds import names
 from tidegate.kinds.decode import FAILURES
 
@@ -29,12 +29,12 @@ _COUNTERS = ("succeeded", "failed")
 """Of a batch Job: the API server lets neither go back, as where a second copy begins anew."""
 
 
-def is_tidegates(name: str) -> bool:
+def is_tidegate_name(name: str) -> bool:
     """Return whether a qualified name is in Tidegate's domain or below."""
     return _is_in(OURS, name)
 
 
-def is_reserved(name: str) -> bool:
+def is_reserved_name(name: str) -> bool:
     """Return whether a qualified name is in Tidegate's or in Kueue's domain, or below."""
     return _is_in(OURS, name) or _is_in(names.GROUP, name)
 
@@ -55,7 +55,7 @@ def body_of(kind: JobKind[Any], job: Object) -> bytes:
     notes = {
         key: text
         for key, text in object_at(job, ("metadata", "annotations")).items()
-        if not is_tidegates(key) and key != names.LAST_APPLIED
+        if not is_tidegate_name(key) and key != names.LAST_APPLIED
     }
     body: Object = {
         "apiVersion": kind.api_version,
@@ -113,7 +113,7 @@ def status_patch(job: Object, text: str) -> Object | None:
     for field, counter in counted.items():
         after = status.get(field, 0)
         status[field] = max(counter, after) if isinstance(after, int) else counter
-    patch = difference(before, status)
+    patch = merge_patch(before, status)
     return {"status": patch} if patch else None
 
 

@@ -14,10 +14,10 @@ import msgspec
 from tidegate.contracts.subjects import BODY_BYTES_MAX
 from tidegate.errors import UndecodableError
 from tidegate.jobs.batch import batch_job
-from tidegate.jobs.batch.placing import uncontrolled
+from tidegate.jobs.batch.placing import without_controller_fields
 from tidegate.jobs.kind import JobKind, Object
-from tidegate.jobs.placed.body import SUSPEND, digest_of, is_reserved
-from tidegate.jobs.templates.paths import found_at, object_at, with_value
+from tidegate.jobs.placed.body import SUSPEND, digest_of, is_reserved_name
+from tidegate.jobs.templates.paths import object_at, value_at, with_value
 from tidegate.kinds import names
 from tidegate.kinds.decode import FAILURES
 
@@ -47,42 +47,45 @@ def copy_of(body: bytes, identity: Identity) -> Object:
         "apiVersion": identity.kind.api_version,
         "kind": identity.kind.kind,
         "metadata": _metadata(job, identity),
-        "spec": cleaned(object_at(job, ("spec",))),
+        "spec": without_reserved(object_at(job, ("spec",))),
     }
     assert identity.kind.managed_by is not None, "only kinds that others may run are placed"
     obj = with_value(obj, identity.kind.managed_by.path, None)
     obj = with_value(obj, SUSPEND, value=True)
-    return uncontrolled(obj) if identity.kind.name == batch_job.KIND.name else obj
+    return without_controller_fields(obj) if identity.kind.name == batch_job.KIND.name else obj
 
 
-def cleaned(node: Any) -> Any:  # noqa: ANN401 - any JSON
+def without_reserved(node: Any) -> Any:  # noqa: ANN401 - any JSON
     """Return JSON without labels, annotations, finalizers and gates that are ours or Kueue's."""
     match node:
         case dict():
-            return {key: _cleaned_field(key, value) for key, value in node.items()}
+            return {key: _without_reserved_in_field(key, value) for key, value in node.items()}
         case list():
-            return [cleaned(item) for item in node]
+            return [without_reserved(item) for item in node]
         case _:
             return node
 
 
-def _cleaned_field(key: str, value: Any) -> Any:  # noqa: ANN401 - any JSON
-    value = cleaned(value)
+def _without_reserved_in_field(key: str, value: Any) -> Any:  # noqa: ANN401 - any JSON
+    value = without_reserved(value)
     match key, value:
         case "metadata", dict():
-            return {field: _cleaned_meta(field, content) for field, content in value.items()}
+            return {
+                field: _without_reserved_in_metadata(field, content)
+                for field, content in value.items()
+            }
         case "schedulingGates", list():
-            return [gate for gate in value if not is_reserved(str(found_at(gate, ("name",))))]
+            return [gate for gate in value if not is_reserved_name(str(value_at(gate, ("name",))))]
         case _:
             return value
 
 
-def _cleaned_meta(field: str, content: Any) -> Any:  # noqa: ANN401 - any JSON
+def _without_reserved_in_metadata(field: str, content: Any) -> Any:  # noqa: ANN401 - any JSON
     match field, content:
         case (("labels" | "annotations"), dict()):
-            return {key: text for key, text in content.items() if not is_reserved(key)}
+            return {key: text for key, text in content.items() if not is_reserved_name(key)}
         case "finalizers", list():
-            return [name for name in content if not is_reserved(str(name))]
+            return [name for name in content if not is_reserved_name(str(name))]
         case _:
             return content
 
@@ -98,7 +101,7 @@ def _read(body: bytes, identity: Identity) -> Object:
         raise UndecodableError(f"The body has more than {DEPTH_MAX} objects within each other.")
     if others := sorted(job.keys() - _FIELDS):
         raise UndecodableError(f"The body has a field of its own: {others[0][:80]!r}.")
-    named = (found_at(job, ("metadata", "namespace")), found_at(job, ("metadata", "name")))
+    named = (value_at(job, ("metadata", "namespace")), value_at(job, ("metadata", "name")))
     called = (job.get("apiVersion"), job.get("kind"))
     kind = identity.kind
     if (*called, *named) != (kind.api_version, kind.kind, identity.namespace, identity.name):
@@ -110,17 +113,17 @@ def _metadata(job: Object, identity: Identity) -> Object:
     labels = _texts(job, "labels")
     queue = labels.get(names.QUEUE_NAME, "")
     marks = {names.ORIGIN: identity.origin, names.ORIGIN_QUEUE: queue}
-    annotations = {**_unreserved(_texts(job, "annotations")), **marks}
+    annotations = {**_unreserved_texts(_texts(job, "annotations")), **marks}
     return {
         "namespace": identity.namespace,
         "name": identity.name,
-        "labels": _unreserved(labels),
+        "labels": _unreserved_texts(labels),
         "annotations": annotations,
     }
 
 
-def _unreserved(texts: Mapping[str, str]) -> dict[str, str]:
-    return {key: text for key, text in texts.items() if not is_reserved(key)}
+def _unreserved_texts(texts: Mapping[str, str]) -> dict[str, str]:
+    return {key: text for key, text in texts.items() if not is_reserved_name(key)}
 
 
 def _texts(job: Object, field: str) -> dict[str, str]:

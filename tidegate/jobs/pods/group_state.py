@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.jobs.job_metadata import MESSAGE_MAX, identified
+from tidegate.jobs.job_metadata import MESSAGE_MAX, unmanaged_job
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.pods import pod_state
-from tidegate.jobs.pods.grouping import Group, age, group_uid, serves, sorted_out
+from tidegate.jobs.pods.grouping import Group, creation_order, group_uid, is_serving, sort_pods
 from tidegate.kinds import names
 from tidegate.kinds.pods import Pod
 from tidegate.model.texts import bounded, whole
@@ -30,33 +30,33 @@ def group_state(group: Group) -> JobState:
         active=sum(pod_state.is_active(pod) for pod in present),
         ready=sum(pod_state.is_ready(pod) for pod in group.members),
         succeeded=len(group.succeeded),
-        decision=min(decisions, key=_seq) if decisions else "",
+        decision=min(decisions, key=_decision_seq) if decisions else "",
     )
 
 
-def unreadable(
+def unreadable_group(
     kind: JobKind[Any], key: tuple[str, str], pods: Sequence[Pod], version: int, why: str
 ) -> JobObserved:
     """Return the observation of a group of a namespace and name whose pods disagree."""
-    first, (namespace, name) = min(pods, key=age), key
+    first, (namespace, name) = min(pods, key=creation_order), key
     return msgspec.structs.replace(
-        identified(kind, first.metadata),
+        unmanaged_job(kind, first.metadata),
         name=name,
         uid=group_uid(pods),
         version=version,
         workload=f"{namespace}/{name}",
         stray="Unreadable",
         message=bounded(why, MESSAGE_MAX),
-        state=group_state(sorted_out(pods, len(pods))),
+        state=group_state(sort_pods(pods, len(pods))),
     )
 
 
-def is_over(group: Group) -> bool:
+def is_group_finished(group: Group) -> bool:
     """Return whether a group is done, or nothing of it can run any more.
 
     Pods that ended behind their gates ran in a worker cluster, where others of them may run.
     """
-    if serves(group):
+    if is_serving(group):
         return False
     elsewhere = any(pod_state.is_gated(pod) for pod in (*group.succeeded, *group.failed))
     active = any(
@@ -69,6 +69,6 @@ def is_over(group: Group) -> bool:
     return done or (final and not active and bool(group.failed or group.succeeded))
 
 
-def _seq(decision: str) -> int:
+def _decision_seq(decision: str) -> int:
     _, _, seq = decision.rpartition("/")
     return whole(seq) or 0

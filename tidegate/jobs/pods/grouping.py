@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tidegate.errors import UndecodableError
-from tidegate.jobs.job_metadata import positive
+from tidegate.jobs.job_metadata import positive_int32
 from tidegate.jobs.pods import pod as single
 from tidegate.jobs.pods import pod_state
 from tidegate.kinds import names
@@ -36,9 +36,11 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
         return not gated or bool(self.succeeded or self.failed)
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Return whether there are enough pods to start it."""
-        fast = any(_says(member, names.POD_GROUP_FAST_ADMISSION) for member in self.members)
+        fast = any(
+            _has_true_annotation(member, names.POD_GROUP_FAST_ADMISSION) for member in self.members
+        )
         return fast or len(self.members) + len(self.succeeded) >= self.total
 
 
@@ -51,13 +53,13 @@ def group_name(meta: ObjectMeta) -> str:
     return meta.labels.get(name, "") or meta.annotations.get(name, "")
 
 
-def named_by(meta: ObjectMeta) -> tuple[str, bool, bool]:
+def group_naming(meta: ObjectMeta) -> tuple[str, bool, bool]:
     """Return how a pod says of which group it is: only all pods of a group together change that."""
     by_label = names.POD_GROUP_NAME in meta.labels
     return group_name(meta), by_label, meta.labels.get(names.MANAGED) == "true"
 
 
-def grouped(pods: Sequence[Pod]) -> Group:
+def group_of(pods: Sequence[Pod]) -> Group:
     """Sort the pods of a group.
 
     Raises:
@@ -68,24 +70,24 @@ def grouped(pods: Sequence[Pod]) -> Group:
     if not is_name(name):
         raise UndecodableError(f"{names.POD_GROUP_NAME} {name[:32]!r} is no name of a Workload.")
     totals = {pod.metadata.annotations.get(names.POD_GROUP_TOTAL_COUNT, "") for pod in pods}
-    total = positive(next(iter(totals)))
+    total = positive_int32(next(iter(totals)))
     if len(totals) != 1 or not total:
         raise UndecodableError(
             f"All pods of a group say the same positive number in {names.POD_GROUP_TOTAL_COUNT}."
         )
-    if len({named_by(pod.metadata) for pod in pods}) != 1:
+    if len({group_naming(pod.metadata) for pod in pods}) != 1:
         raise UndecodableError(
             f"All pods of a group name it by the label {names.POD_GROUP_NAME}, or all of them by "
             f"the annotation; and all have the label {names.MANAGED}, or none."
         )
     if len({pod.metadata.labels.get(names.QUEUE_NAME, "") for pod in pods}) != 1:
         raise UndecodableError(f"All pods of a group have the same {names.QUEUE_NAME}.")
-    return sorted_out(pods, total)
+    return sort_pods(pods, total)
 
 
-def sorted_out(pods: Sequence[Pod], total: int) -> Group:
+def sort_pods(pods: Sequence[Pod], total: int) -> Group:
     """Sort the pods of a group of so many, whether or not they agree."""
-    pods = sorted(pods, key=age)
+    pods = sorted(pods, key=creation_order)
     ended = [pod for pod in pods if pod_state.is_finished(pod)]
     over = _uids(ended)
     living = [pod for pod in pods if pod.metadata.uid not in over and not pod.metadata.deleting]
@@ -119,28 +121,30 @@ def _uids(pods: Sequence[Pod]) -> set[str]:
 def group_uid(pods: Sequence[Pod]) -> str:
     """Return the group's uid: from its started pods, else from its first pod."""
     marks = sorted({pod.metadata.annotations.get(names.GROUP_UID, "") for pod in pods} - {""})
-    return marks[0] if marks else f"{min(pods, key=age).metadata.uid}{GROUP_SUFFIX}"
+    return marks[0] if marks else f"{min(pods, key=creation_order).metadata.uid}{GROUP_SUFFIX}"
 
 
-def counted(group: Group) -> tuple[Pod, ...]:
+def podset_pods(group: Group) -> tuple[Pod, ...]:
     """Return the pods that show what the group asks for: without others, even those that failed."""
     return (*group.members, *group.succeeded) or (*group.failed, *group.leaving)
 
 
-def is_fast(group: Group) -> bool:
+def has_fast_admission(group: Group) -> bool:
     """Return whether a group is admitted before all of its pods exist."""
-    return any(_says(pod, names.POD_GROUP_FAST_ADMISSION) for pod in counted(group))
+    return any(
+        _has_true_annotation(pod, names.POD_GROUP_FAST_ADMISSION) for pod in podset_pods(group)
+    )
 
 
-def serves(group: Group) -> bool:
+def is_serving(group: Group) -> bool:
     """Return whether a group never finishes."""
-    return any(_says(pod, names.POD_GROUP_SERVING) for pod in counted(group))
+    return any(_has_true_annotation(pod, names.POD_GROUP_SERVING) for pod in podset_pods(group))
 
 
-def _says(pod: Pod, annotation: str) -> bool:
+def _has_true_annotation(pod: Pod, annotation: str) -> bool:
     return pod.metadata.annotations.get(annotation) == "true"
 
 
-def age(pod: Pod) -> tuple[str, str]:
+def creation_order(pod: Pod) -> tuple[str, str]:
     """Return what a group's pods are sorted by: when they were made, and their names."""
     return pod.metadata.creation_timestamp or "", pod.metadata.name

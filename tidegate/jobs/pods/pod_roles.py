@@ -48,7 +48,7 @@ def role(pod: Pod) -> str:
     return hashlib.sha256(shape).hexdigest()[:_ROLE_DIGITS]
 
 
-def alike(name: str, pods: Sequence[Pod]) -> None:
+def check_same_requests(name: str, pods: Sequence[Pod]) -> None:
     """Demand that pods of one role ask for the same: one of them is charged for all.
 
     Any user may set the annotation of the role on a pod.
@@ -56,12 +56,12 @@ def alike(name: str, pods: Sequence[Pod]) -> None:
     Raises:
         UndecodableError: they ask for different resources.
     """
-    requests = [_asked(pod) for pod in pods]
+    requests = [_requests_of(pod) for pod in pods]
     if any(request != requests[0] for request in requests):
         raise UndecodableError(f"Pods of role {name} ask for different resources.")
 
 
-def _asked(pod: Pod) -> tuple[object, ...]:
+def _requests_of(pod: Pod) -> tuple[object, ...]:
     spec = pod.spec
     inits = [
         (init_container.resources, init_container.restart_policy)

@@ -44,24 +44,24 @@ def is_ready(pod: Pod) -> bool:
 
 def gates_of(pod: Object) -> list[Object]:
     """Return the gates of a pod that waits for its admission; none of one that does not."""
-    return pod["spec"]["schedulingGates"] if is_held(pod) else []
+    return pod["spec"]["schedulingGates"] if is_awaiting_admission(pod) else []
 
 
-def is_held(pod: Object) -> bool:
+def is_awaiting_admission(pod: Object) -> bool:
     """Return whether a pod waits for its admission."""
     gates = pod["spec"].get("schedulingGates", ())
     return any(gate["name"] == names.ADMISSION_GATE for gate in gates)
 
 
-def lacking(pod: Object, podset: PodSetStart) -> str:
-    """Return in a sentence which gate of a start a pod lacks; empty if none."""
+def missing_gate(pod: Object, podset: PodSetStart) -> str:
+    """Return a sentence about a start's scheduling gate that a pod lacks; empty if none."""
     missing = sorted({*podset.gates} - {gate["name"] for gate in gates_of(pod)})
     if not missing:
         return ""
     return f"The pod was created without the scheduling gate {missing[0]}: recreate it."
 
 
-def with_its_domain(podset: PodSetStart) -> PodSetStart:
+def with_single_domain(podset: PodSetStart) -> PodSetStart:
     """Return a start for pods without the topology's gate: with their domain, if it is only one."""
     domains = () if podset.topology is None else unpack(podset.topology)
     if podset.topology is None or len(domains) != 1:

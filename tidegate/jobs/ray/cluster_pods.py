@@ -13,16 +13,16 @@ from typing import Any
 from tidegate.core.quota.requests import nano
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_metadata import is_elastic
-from tidegate.jobs.job_status import Place
+from tidegate.jobs.job_status import PodSetLocation
 from tidegate.jobs.kind import Object
 from tidegate.jobs.templates.paths import (
     Path,
-    found_at,
-    listed_at,
+    list_at,
     number_at,
     object_at,
-    shown,
+    path_text,
     text_at,
+    value_at,
 )
 from tidegate.kinds.podsets import written
 
@@ -37,26 +37,28 @@ _REDIS_CLEANUP = {"cpu": "200m", "memory": "256Mi"}
 """The least that the head asks for where a job empties Redis in its place at the end."""
 
 
-def cluster_places(obj: Object, root: Path, *, elastic: bool = False) -> tuple[Place, ...]:
+def cluster_podsets(
+    obj: Object, root: Path, *, elastic: bool = False
+) -> tuple[PodSetLocation, ...]:
     """Return the podsets of the cluster whose spec is at ``root``, the head first.
 
     Raises:
         UndecodableError: it cannot be read, or it grows by itself and its job is not elastic.
     """
-    if found_at(obj, (*root, "enableInTreeAutoscaling")) is True and not elastic:
+    if value_at(obj, (*root, "enableInTreeAutoscaling")) is True and not elastic:
         raise UndecodableError(
-            f"{shown((*root, 'enableInTreeAutoscaling'))}: a queued cluster grows by itself only "
-            "as an elastic job."
+            f"{path_text((*root, 'enableInTreeAutoscaling'))}: a queued cluster grows by itself "
+            "only as an elastic job."
         )
     template = (*root, "headGroupSpec", "template")
-    head = Place(name=HEAD, count=1, template=template, built=_head(obj, root, template))
-    groups = listed_at(obj, (*root, "workerGroupSpecs"))
+    head = PodSetLocation(name=HEAD, count=1, template=template, built=_head(obj, root, template))
+    groups = list_at(obj, (*root, "workerGroupSpecs"))
     return (head, *(_group(obj, (*root, "workerGroupSpecs", at)) for at in range(len(groups))))
 
 
-def grows(obj: Object) -> bool:
+def is_elastic_cluster(obj: Object) -> bool:
     """Return whether a cluster may grow and shrink while it runs."""
-    return is_elastic(found_at(obj, ("metadata", "annotations")) or {})
+    return is_elastic(value_at(obj, ("metadata", "annotations")) or {})
 
 
 def with_container(template: Object, container: Object) -> Object:
@@ -65,35 +67,35 @@ def with_container(template: Object, container: Object) -> Object:
     return {**template, "spec": {**spec, "containers": [*spec["containers"], container]}}
 
 
-def _group(obj: Object, path: Path) -> Place:
+def _group(obj: Object, path: Path) -> PodSetLocation:
     name = text_at(obj, (*path, "groupName")).lower()
     if name in ("", HEAD):
         raise UndecodableError(
-            f"{shown((*path, 'groupName'))}: {name!r} names no group of workers."
+            f"{path_text((*path, 'groupName'))}: {name!r} names no group of workers."
         )
     hosts = max(number_at(obj, (*path, "numOfHosts"), 1), 1)
     # KubeRay never runs fewer than minReplicas, whatever replicas says.
     replicas = max(number_at(obj, (*path, "replicas"), 1), number_at(obj, (*path, "minReplicas")))
-    return Place(name=name, count=replicas * hosts, template=(*path, "template"))
+    return PodSetLocation(name=name, count=replicas * hosts, template=(*path, "template"))
 
 
 def _head(obj: Object, root: Path, path: Path) -> Object | None:
     """Return the head's template with what KubeRay adds; None where that is nothing."""
-    template = found_at(obj, path)
-    if not isinstance(template, dict) or not listed_at(template, ("spec", "containers")):
+    template = value_at(obj, path)
+    if not isinstance(template, dict) or not list_at(template, ("spec", "containers")):
         return None  # refused where it is read
     built = template
     if _keeps_state(obj, root):
         built = _raised(built)
-    if found_at(obj, (*root, "enableInTreeAutoscaling")) is True:
-        requests = found_at(obj, (*root, "autoscalerOptions", "resources")) or _AUTOSCALER
+    if value_at(obj, (*root, "enableInTreeAutoscaling")) is True:
+        requests = value_at(obj, (*root, "autoscalerOptions", "resources")) or _AUTOSCALER
         built = with_container(built, {"name": "autoscaler", "resources": requests})
     return None if built is template else built
 
 
 def _keeps_state(obj: Object, root: Path) -> bool:
-    annotations = found_at(obj, ("metadata", "annotations")) or {}
-    redis = found_at(obj, (*root, "gcsFaultToleranceOptions"))
+    annotations = value_at(obj, ("metadata", "annotations")) or {}
+    redis = value_at(obj, (*root, "gcsFaultToleranceOptions"))
     return redis is not None or annotations.get(FAULT_TOLERANT) == "true"
 
 

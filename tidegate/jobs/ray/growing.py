@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_metadata import is_elastic
-from tidegate.jobs.job_status import Place
+from tidegate.jobs.job_status import PodSetLocation
 from tidegate.jobs.kind import Object
-from tidegate.jobs.ray.cluster_pods import cluster_places
-from tidegate.jobs.templates.paths import Path, found_at, listed_at, number_at, text_at
+from tidegate.jobs.ray.cluster_pods import cluster_podsets
+from tidegate.jobs.templates.paths import Path, list_at, number_at, text_at, value_at
 from tidegate.kinds.times import micros
 from tidegate.model.texts import is_name
 
@@ -33,7 +33,7 @@ def cluster_path(obj: Object, suspend: Path, named: Iterable[Path]) -> tuple[str
 
     ``named`` is where its status may name the cluster.
     """
-    if not _grows(obj) or found_at(obj, suspend) is True:
+    if not _is_elastic_job(obj) or value_at(obj, suspend) is True:
         return ()
     return named_path(obj, named)
 
@@ -47,7 +47,7 @@ def named_path(obj: Object, named: Iterable[Path]) -> tuple[str, ...]:
     return (f"{_GROUP_VERSION}/namespaces/{namespace}/rayclusters/{name}",)
 
 
-def as_they_are(obj: Object, places: tuple[Place, ...]) -> tuple[Place, ...]:
+def at_current_size(obj: Object, places: tuple[PodSetLocation, ...]) -> tuple[PodSetLocation, ...]:
     """Return the podsets of a job with as many workers as its cluster asks for now.
 
     Raises:
@@ -58,12 +58,12 @@ def as_they_are(obj: Object, places: tuple[Place, ...]) -> tuple[Place, ...]:
         return places
     counts = {
         cluster_place.name: cluster_place.count
-        for cluster_place in cluster_places(cluster, ("spec",), elastic=True)
+        for cluster_place in cluster_podsets(cluster, ("spec",), elastic=True)
     }
     return tuple(replace(place, count=counts.get(place.name, place.count)) for place in places)
 
 
-def sized(obj: Object) -> int:
+def size_version(obj: Object) -> int:
     """Return the version of the cluster that stands beside an elastic job; 0: none does.
 
     It rises with each change of the cluster, and with each cluster that follows another: one made
@@ -77,18 +77,18 @@ def sized(obj: Object) -> int:
     return (max(age_s, 0) + 1) * _CHANGES_MAX + changes
 
 
-def pods(obj: Object, status: Path, others: int) -> int:
+def pod_count(obj: Object, status: Path, others: int) -> int:
     """Return how many pods an elastic job that runs has, ``others`` besides its workers."""
     return others + number_at(obj, (*status, "availableWorkerReplicas"))
 
 
 def _cluster(obj: Object) -> Object | None:
     """Return the cluster that stands beside an elastic job; None: none does."""
-    return next(iter(listed_at(obj, ("beside",))), None) if _grows(obj) else None
+    return next(iter(list_at(obj, ("beside",))), None) if _is_elastic_job(obj) else None
 
 
-def _grows(obj: Object) -> bool:
-    return is_elastic(found_at(obj, ("metadata", "annotations")) or {})
+def _is_elastic_job(obj: Object) -> bool:
+    return is_elastic(value_at(obj, ("metadata", "annotations")) or {})
 
 
 def _created_us(obj: Object) -> int:

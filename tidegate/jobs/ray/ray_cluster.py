@@ -9,11 +9,11 @@ Source: behaviour.md 16, RayCluster.
 from __future__ import annotations
 
 from tidegate.errors import UndecodableError
-from tidegate.jobs.job_status import JobStatus, Layout, Place
+from tidegate.jobs.job_status import JobStatus, Layout, PodSetLocation
 from tidegate.jobs.kind import Object
-from tidegate.jobs.ray.cluster_pods import cluster_places, grows
+from tidegate.jobs.ray.cluster_pods import cluster_podsets, is_elastic_cluster
 from tidegate.jobs.suspended_kind import suspended_kind
-from tidegate.jobs.templates.paths import found_at, number_at, object_at, text_at
+from tidegate.jobs.templates.paths import number_at, object_at, text_at, value_at
 from tidegate.kinds.kueue_api.workloads.topologies import check_groups
 from tidegate.kinds.policies.frameworks import framework
 from tidegate.model.multikueue import CONTROLLER
@@ -21,7 +21,7 @@ from tidegate.model.multikueue import CONTROLLER
 _AUTOSCALING = "enableInTreeAutoscaling"
 
 
-def places(obj: Object) -> tuple[Place, ...]:
+def podset_locations(obj: Object) -> tuple[PodSetLocation, ...]:
     """Return the podsets of a RayCluster.
 
     Raises:
@@ -29,11 +29,11 @@ def places(obj: Object) -> tuple[Place, ...]:
             what is sent is decided here (multikueue.md 3.2).
     """
     by_multikueue = text_at(obj, ("spec", "managedBy")) == CONTROLLER
-    if by_multikueue and grows(obj) and found_at(obj, ("spec", _AUTOSCALING)) is True:
+    if by_multikueue and is_elastic_cluster(obj) and value_at(obj, ("spec", _AUTOSCALING)) is True:
         raise UndecodableError(
             f"spec.{_AUTOSCALING}: a cluster that MultiKueue sends does not grow by itself."
         )
-    return cluster_places(obj, ("spec",), elastic=grows(obj))
+    return cluster_podsets(obj, ("spec",), elastic=is_elastic_cluster(obj))
 
 
 def status_of(obj: Object) -> JobStatus:
@@ -50,5 +50,7 @@ def status_of(obj: Object) -> JobStatus:
 
 KIND = suspended_kind(
     framework("ray.io/raycluster"),
-    Layout(places=places, status_of=status_of, elastic=True, check=check_groups),
+    Layout(
+        podset_locations=podset_locations, status_of=status_of, elastic=True, check=check_groups
+    ),
 )

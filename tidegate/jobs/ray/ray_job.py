@@ -18,12 +18,18 @@ from msgspec.structs import replace
 
 from tidegate.contracts.observed.jobs import VALIDATION_FAILED
 from tidegate.errors import UndecodableError
-from tidegate.jobs.job_status import JobStatus, Layout, Loose, Place
+from tidegate.jobs.job_status import JobStatus, Layout, PodSetLocation, UntypedObject
 from tidegate.jobs.kind import Object
-from tidegate.jobs.ray.cluster_pods import cluster_places, grows, with_container
-from tidegate.jobs.ray.growing import as_they_are, cluster_path, named_path, pods, sized
+from tidegate.jobs.ray.cluster_pods import cluster_podsets, is_elastic_cluster, with_container
+from tidegate.jobs.ray.growing import (
+    at_current_size,
+    cluster_path,
+    named_path,
+    pod_count,
+    size_version,
+)
 from tidegate.jobs.suspended_kind import suspended_kind
-from tidegate.jobs.templates.paths import found_at, listed_at, text_at
+from tidegate.jobs.templates.paths import list_at, text_at, value_at
 from tidegate.kinds.kueue_api.workloads.topologies import check_groups
 from tidegate.kinds.policies.frameworks import framework
 
@@ -40,22 +46,24 @@ _SUBMITTING: Object = {
 _ENDS = ("Complete", "Failed")
 
 
-def places(obj: Object) -> tuple[Place, ...]:
+def podset_locations(obj: Object) -> tuple[PodSetLocation, ...]:
     """Return the podsets of a RayJob.
 
     Raises:
-        UndecodableError: its cluster would go on after its end, or as ``cluster_places``.
+        UndecodableError: its cluster would go on after its end, or as ``cluster_podsets``.
     """
-    if found_at(obj, ("spec", "shutdownAfterJobFinishes")) is not True:
+    if value_at(obj, ("spec", "shutdownAfterJobFinishes")) is not True:
         raise UndecodableError(
             "spec.shutdownAfterJobFinishes: the cluster of a queued RayJob ends with it: say true."
         )
-    head, *workers = as_they_are(obj, cluster_places(obj, _CLUSTER, elastic=grows(obj)))
+    head, *workers = at_current_size(
+        obj, cluster_podsets(obj, _CLUSTER, elastic=is_elastic_cluster(obj))
+    )
     match text_at(obj, ("spec", "submissionMode")):
         case "K8sJobMode":
             return (head, *workers, _submitter(obj))
         case "SidecarMode":
-            template = head.built or found_at(obj, head.template or ())
+            template = head.built or value_at(obj, head.template or ())
             built = with_container(template, _SUBMITTING) if template else None
             return (replace(head, built=built), *workers)
         case _:
@@ -69,18 +77,18 @@ def status_of(obj: Object) -> JobStatus:
     """
     state, job = text_at(obj, ("status", "jobDeploymentStatus")), ("status", "jobStatus")
     succeeded = text_at(obj, job) == "SUCCEEDED"
-    over = state in _ENDS and not listed_at(obj, ("beside",))
+    over = state in _ENDS and not list_at(obj, ("beside",))
     runs = state not in ("", "Suspended")
     return JobStatus(
         finished=("Succeeded" if succeeded else "Failed") if over else "",
         message=text_at(obj, ("status", "message")) if over else "",
-        active=_pods(obj) if runs else 0,
+        active=_pod_count(obj) if runs else 0,
         ready=text_at(obj, ("status", "rayClusterStatus", "state")) == "ready",
         gates=(VALIDATION_FAILED,) if state == "ValidationFailed" else (),
     )
 
 
-def refers(obj: Object) -> tuple[str, ...]:
+def referred_paths(obj: Object) -> tuple[str, ...]:
     """Return the path of the cluster of a RayJob that has ended, or of an elastic one that runs."""
     named = [("status", "rayClusterName")]
     if text_at(obj, ("status", "jobDeploymentStatus")) in _ENDS:
@@ -88,39 +96,45 @@ def refers(obj: Object) -> tuple[str, ...]:
     return cluster_path(obj, _SUSPEND, named)
 
 
-def runs_elsewhere(ray_job: Loose) -> bool:
+def uses_existing_cluster(ray_job: UntypedObject) -> bool:
     """Return whether a RayJob runs on an existing cluster."""
     return bool(ray_job.spec.get("clusterSelector"))
 
 
-def _pods(obj: Object) -> int:
+def _pod_count(obj: Object) -> int:
     """Return how many pods a RayJob has that runs, one of which may submit."""
-    if not grows(obj):
+    if not is_elastic_cluster(obj):
         return 1
     submits = text_at(obj, ("spec", "submissionMode")) == "K8sJobMode"
-    return pods(obj, ("status", "rayClusterStatus"), others=2 if submits else 1)
+    return pod_count(obj, ("status", "rayClusterStatus"), others=2 if submits else 1)
 
 
-def _submitter(obj: Object) -> Place:
-    return Place(
+def _submitter(obj: Object) -> PodSetLocation:
+    return PodSetLocation(
         name="submitter",
         count=1,
         template=_SUBMITTER,
-        built=None if found_at(obj, _SUBMITTER) else _submitter_template(obj),
+        built=None if value_at(obj, _SUBMITTER) else _submitter_template(obj),
     )
 
 
 def _submitter_template(obj: Object) -> Object:
     """Return the template of a pod that submits, of the head's image."""
-    heads = listed_at(obj, _HEAD_CONTAINERS)
+    heads = list_at(obj, _HEAD_CONTAINERS)
     image = {"image": heads[0]["image"]} if heads and "image" in heads[0] else {}
     return {"spec": {"containers": [{**_SUBMITTING, **image}], "restartPolicy": "Never"}}
 
 
 KIND = suspended_kind(
     framework("ray.io/rayjob"),
-    Layout(places=places, status_of=status_of, elastic=True, sized=sized, check=check_groups),
-    skips=runs_elsewhere,
-    refers=refers,
-    needs_referred=False,
+    Layout(
+        podset_locations=podset_locations,
+        status_of=status_of,
+        elastic=True,
+        size_version=size_version,
+        check=check_groups,
+    ),
+    is_skipped=uses_existing_cluster,
+    referred_paths=referred_paths,
+    waits_for_referred=False,
 )

@@ -14,11 +14,11 @@ Source: behaviour.md 16, LeaderWorkerSet.
 from __future__ import annotations
 
 from tidegate.errors import UndecodableError
-from tidegate.jobs.job_status import Place
+from tidegate.jobs.job_status import PodSetLocation
 from tidegate.jobs.kind import Object
 from tidegate.jobs.serving.kinds import serving_kind
 from tidegate.jobs.serving.members import Membership, SetLayout
-from tidegate.jobs.templates.paths import Path, found_at, number_at
+from tidegate.jobs.templates.paths import Path, number_at, value_at
 from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import SUSPENDING_PARENT
@@ -35,12 +35,12 @@ _SPEC: Path = ("spec", "leaderWorkerTemplate")
 _LEADERS, _WORKERS = (*_SPEC, "leaderTemplate"), (*_SPEC, "workerTemplate")
 
 
-def replicas(obj: Object) -> int:
+def group_count(obj: Object) -> int:
     """Return how many groups are asked for."""
     return number_at(obj, ("spec", "replicas"), 1)
 
 
-def places(obj: Object) -> tuple[Place, ...]:
+def podset_locations(obj: Object) -> tuple[PodSetLocation, ...]:
     """Return the podsets of one group.
 
     Raises:
@@ -49,15 +49,15 @@ def places(obj: Object) -> tuple[Place, ...]:
     size = number_at(obj, (*_SPEC, "size"), 1)
     if size < 1:
         raise UndecodableError("spec.leaderWorkerTemplate.size: a group has at least one pod.")
-    if found_at(obj, _LEADERS) is None:
-        return (Place(name=MAIN, count=size, template=_WORKERS, index=_INDEX),)
+    if value_at(obj, _LEADERS) is None:
+        return (PodSetLocation(name=MAIN, count=size, template=_WORKERS, index=_INDEX),)
     return (
-        Place(name=LEADER, count=1, template=_LEADERS),
-        Place(name=WORKER, count=size - 1, template=_WORKERS, index=_INDEX),
+        PodSetLocation(name=LEADER, count=1, template=_LEADERS),
+        PodSetLocation(name=WORKER, count=size - 1, template=_WORKERS, index=_INDEX),
     )
 
 
-def member(meta: ObjectMeta) -> Membership | None:
+def membership(meta: ObjectMeta) -> Membership | None:
     """Return the owner of a pod, from the labels that its controllers set."""
     owner = meta.controller()
     name, index = meta.labels.get(_OF_SET, ""), whole(meta.labels.get(_OF_GROUP, ""))
@@ -71,6 +71,9 @@ def member(meta: ObjectMeta) -> Membership | None:
 
 
 SET = serving_kind(
-    serving(NAME), SetLayout(places=places, replicas=replicas, member=member, grouped=True)
+    serving(NAME),
+    SetLayout(
+        podset_locations=podset_locations, replicas=group_count, membership=membership, grouped=True
+    ),
 )
 KIND = SET.row

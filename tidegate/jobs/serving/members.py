@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from tidegate.jobs.job_status import Place
+from tidegate.jobs.job_status import PodSetLocation
 from tidegate.jobs.kind import Object
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import (
@@ -35,9 +35,11 @@ class Membership(msgspec.Struct, frozen=True, kw_only=True):
 class SetLayout(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of a kind that is queued through its pods."""
 
-    places: Callable[[Object], tuple[Place, ...]]  # of one of its jobs; raises UndecodableError
+    podset_locations: Callable[
+        [Object], tuple[PodSetLocation, ...]
+    ]  # of one of its jobs; raises UndecodableError
     replicas: Callable[[Object], int]  # of the object; raises UndecodableError
-    member: Callable[[ObjectMeta], Membership | None]  # None: it is no pod of the kind
+    membership: Callable[[ObjectMeta], Membership | None]  # None: it is no pod of the kind
     grouped: bool = False  # each replica is a group of pods, and a job
 
 
@@ -55,7 +57,7 @@ def job_uid(parent: str, index: int | None) -> str:
     return parent if index is None else f"{parent}.{index}"
 
 
-def origin_of(meta: ObjectMeta) -> str:
+def origin_uid(meta: ObjectMeta) -> str:
     """Return the uid that an object has on the manager that sent it; empty: none sent it.
 
     The Workloads of its groups are called by that uid, and came before it.
@@ -80,7 +82,7 @@ def group_index(job: ObjectRef) -> int | None:
     return whole(index) if dot else None
 
 
-def owner_marks(job: ObjectRef, index: int | None, gvk: str) -> dict[str, str]:
+def owner_annotations(job: ObjectRef, index: int | None, gvk: str) -> dict[str, str]:
     """Return the annotations by which a Workload names the object of its job, and its group."""
     marks = {JOB_OWNER_GVK: gvk, JOB_OWNER_NAME: parent_name(job)}
     return marks if index is None else {**marks, COMPONENT_INDEX: str(index)}

@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from tidegate.contracts.decisions import PodSetStart
-from tidegate.jobs.job_status import charged_at
+from tidegate.jobs.job_status import charged_template
 from tidegate.jobs.kind import Done, Object, Patch, Refused, Start, Step, Stop
 from tidegate.jobs.pods import pod as single
 from tidegate.jobs.serving.members import SetLayout, group_index
-from tidegate.jobs.templates.notes import decided_on
-from tidegate.jobs.templates.template import conflicts
+from tidegate.jobs.templates.notes import decision_seq_of
+from tidegate.jobs.templates.template import conflicting_key
 from tidegate.kinds import names
 from tidegate.kinds.decode import FAILURES
 from tidegate.kinds.names import SERVING_POD
@@ -30,7 +30,9 @@ def _key(name: str, index: int | None) -> str:
     return name if index is None else f"{name}-{index}"
 
 
-def given(annotations: Mapping[str, str], index: int | None) -> tuple[PodSetStart, ...] | None:
+def podset_starts(
+    annotations: Mapping[str, str], index: int | None
+) -> tuple[PodSetStart, ...] | None:
     """Return what the pods of a started job are given; None: it was not started."""
     written = annotations.get(_key(names.INJECTED, index))
     if written is None:
@@ -46,14 +48,16 @@ def decision(annotations: Mapping[str, str], index: int | None) -> str:
     return annotations.get(_key(names.DECISION, index), "")
 
 
-def marked(index: int | None, decision: str, start: tuple[PodSetStart, ...] | None) -> Object:
+def decision_patch(
+    index: int | None, decision: str, start: tuple[PodSetStart, ...] | None
+) -> Object:
     """Return the patch that puts a decision on an object, and what a start gives; None: a stop."""
     note = None if start is None else msgspec.json.encode(start).decode()
     marks = {_key(names.DECISION, index): decision, _key(names.INJECTED, index): note}
     return {"metadata": {"annotations": marks}}
 
 
-def of_one(group: Object, index: int | None) -> Object:
+def view_of_job(group: Object, index: int | None) -> Object:
     """Return an object as it looks to one of its jobs: that job's marks under the usual names."""
     if index is None:
         return group
@@ -67,7 +71,7 @@ def of_one(group: Object, index: int | None) -> Object:
     return {**group, "metadata": {**group["metadata"], "annotations": notes_kept}}
 
 
-def start_set(layout: SetLayout, start: Start, objects: Sequence[Object]) -> _Steps:
+def start_serving_job(layout: SetLayout, start: Start, objects: Sequence[Object]) -> _Steps:
     """Return the step that starts a job; ``objects`` are its object and its pods.
 
     Pods from before bear a label from then on, by which they are watched.
@@ -78,37 +82,38 @@ def start_set(layout: SetLayout, start: Start, objects: Sequence[Object]) -> _St
         for pod in pods
         if SERVING_POD not in pod["metadata"].get("labels", {})
     ]
-    if decided_on(parent, start.ledger_id) >= start.seq:
+    if decision_seq_of(parent, start.ledger_id) >= start.seq:
         return unseen
-    problem = _problem(layout, start, parent)
+    problem = _start_problem(layout, start, parent)
     if problem:
         return [(parent, Refused(reason="invalid", message=problem))]
     index = group_index(start.order.job)
-    body = marked(index, start.decision, start.order.podsets)
+    body = decision_patch(index, start.decision, start.order.podsets)
     return [(parent, Patch(body=body)), *unseen]
 
 
-def stop_set(stop: Stop, objects: Sequence[Object]) -> _Steps:
+def stop_serving_job(stop: Stop, objects: Sequence[Object]) -> _Steps:
     """Return what is to be done to stop a job: the object first, then each of its pods.
 
     A gated pod is marked as well: a client that read the object before cannot ungate it any more.
     """
     parent, *pods = objects
-    seq = decided_on(parent, stop.ledger_id)
+    seq = decision_seq_of(parent, stop.ledger_id)
     if seq > stop.seq:
         return [(parent, Done())]
     if seq < stop.seq:
         index = group_index(stop.order.job)
-        return [(parent, Patch(body=marked(index, stop.decision, None)))]
+        return [(parent, Patch(body=decision_patch(index, stop.decision, None)))]
     return [(pod, single.stop(stop, pod, 0.0)) for pod in pods]
 
 
-def _problem(layout: SetLayout, start: Start, parent: Object) -> str:
-    places = {place.name: place for place in layout.places(parent)}
+def _start_problem(layout: SetLayout, start: Start, parent: Object) -> str:
+    places = {place.name: place for place in layout.podset_locations(parent)}
     podsets = {podset.name: podset for podset in start.order.podsets}
     if places.keys() != podsets.keys():
         return f"The start is of podsets {', '.join(podsets)}; there are {', '.join(places)}."
     conflicting = (
-        conflicts(charged_at(parent, place), podsets[name]) for name, place in places.items()
+        conflicting_key(charged_template(parent, place), podsets[name])
+        for name, place in places.items()
     )
     return next((problem for problem in conflicting if problem), "")

@@ -11,7 +11,7 @@ Source: behaviour.md 16, StatefulSet.
 
 from __future__ import annotations
 
-from tidegate.jobs.job_status import Place
+from tidegate.jobs.job_status import PodSetLocation
 from tidegate.jobs.kind import Object
 from tidegate.jobs.serving.kinds import serving_kind
 from tidegate.jobs.serving.members import Membership, SetLayout
@@ -26,17 +26,21 @@ NAME, PODSET = "statefulset", "main"
 _INDEX = PodIndex(label="apps.kubernetes.io/pod-index")
 
 
-def replicas(obj: Object) -> int:
+def pod_count(obj: Object) -> int:
     """Return how many pods are asked for."""
     return number_at(obj, ("spec", "replicas"), 1)
 
 
-def places(obj: Object) -> tuple[Place, ...]:
+def podset_locations(obj: Object) -> tuple[PodSetLocation, ...]:
     """Return the one podset."""
-    return (Place(name=PODSET, count=replicas(obj), template=("spec", "template"), index=_INDEX),)
+    return (
+        PodSetLocation(
+            name=PODSET, count=pod_count(obj), template=("spec", "template"), index=_INDEX
+        ),
+    )
 
 
-def member(meta: ObjectMeta) -> Membership | None:
+def membership(meta: ObjectMeta) -> Membership | None:
     """Return the owner of a pod, from the names its controller gives."""
     owner = meta.controller()
     suspends = meta.annotations.get(SUSPENDING_PARENT) == NAME
@@ -52,5 +56,8 @@ def member(meta: ObjectMeta) -> Membership | None:
     return Membership(parent=owner.name, uid=owner.uid, podset=PODSET)
 
 
-SET = serving_kind(serving(NAME), SetLayout(places=places, replicas=replicas, member=member))
+SET = serving_kind(
+    serving(NAME),
+    SetLayout(podset_locations=podset_locations, replicas=pod_count, membership=membership),
+)
 KIND = SET.row

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from tidegate.errors import UndecodableError
-from tidegate.jobs.kind import Object, decided
-from tidegate.jobs.templates.paths import found_at
+from tidegate.jobs.kind import Object, decision_seq
+from tidegate.jobs.templates.paths import value_at
 from tidegate.kinds import names
 from tidegate.kinds.decode import FAILURES
 
@@ -22,24 +22,24 @@ MAPS = {
 """Where a template holds the maps that a start adds to."""
 
 
-def decided_on(job: Object, ledger_id: str) -> int:
-    """Return the seq of the decision in a job's annotation; see ``decided``."""
-    return decided(job["metadata"].get("annotations", {}).get(names.DECISION, ""), ledger_id)
+def decision_seq_of(job: Object, ledger_id: str) -> int:
+    """Return the seq of the decision in a job's annotation; see ``decision_seq``."""
+    return decision_seq(job["metadata"].get("annotations", {}).get(names.DECISION, ""), ledger_id)
 
 
-def mark(job: Object, ledger_id: str) -> int:
-    """Return the newest decision that an object bears, wherever its kind bears it."""
-    listed = found_at(job, ("status", "conditions"))
+def newest_decision_seq(job: Object, ledger_id: str) -> int:
+    """Return the newest decision's seq in an object's annotation or conditions; 0: none."""
+    listed = value_at(job, ("status", "conditions"))
     conditions = listed if isinstance(listed, list) else []
     ordered = [
-        condition for condition in conditions if found_at(condition, ("type",)) == names.ORDERED
+        condition for condition in conditions if value_at(condition, ("type",)) == names.ORDERED
     ]
-    texts = [found_at(condition, ("message",)) for condition in ordered]
-    seqs = [decided(text, ledger_id) for text in texts if isinstance(text, str)]
-    return max(decided_on(job, ledger_id), *seqs, 0)
+    texts = [value_at(condition, ("message",)) for condition in ordered]
+    seqs = [decision_seq(text, ledger_id) for text in texts if isinstance(text, str)]
+    return max(decision_seq_of(job, ledger_id), *seqs, 0)
 
 
-def unmarked(job: Object) -> Object:
+def without_decision(job: Object) -> Object:
     """Return a copy of an object that bears no decision."""
     meta, status = dict(job["metadata"]), dict(job.get("status") or {})
     notes = meta.get("annotations", {})
@@ -47,13 +47,13 @@ def unmarked(job: Object) -> Object:
     conditions = status.get("conditions")
     if isinstance(conditions, list):
         others = [
-            condition for condition in conditions if found_at(condition, ("type",)) != names.ORDERED
+            condition for condition in conditions if value_at(condition, ("type",)) != names.ORDERED
         ]
         status["conditions"] = others
     return {**job, "metadata": meta, **({"status": status} if "status" in job else {})}
 
 
-def noted(job: Object, decision: str, note: object | None) -> Object:
+def with_decision(job: Object, decision: str, note: object | None) -> Object:
     """Return a job with a decision on it, and with a note unless nothing was changed."""
     annotations = {**job["metadata"].get("annotations", {}), names.DECISION: decision}
     if note is not None:
@@ -84,7 +84,7 @@ def before_start(
     return {**original, "metadata": {**job["metadata"], "annotations": annotations}}
 
 
-class Added(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class InjectedFields(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """The additions of a start to one template."""
 
     node_selector: tuple[str, ...] = ()  # keys
@@ -118,7 +118,7 @@ class _Form(msgspec.Struct):
     spec: _Spec | None = None
 
 
-def copied(value: Object) -> Object:
+def deep_copy(value: Object) -> Object:
     """Return a deep copy of an object; it holds JSON only.
 
     Through bytes, since that is compiled: ``copy.deepcopy`` takes ten times as long.
@@ -126,7 +126,7 @@ def copied(value: Object) -> Object:
     return msgspec.json.decode(msgspec.json.encode(value), type=Object)
 
 
-def formed(template: Object) -> Object:
+def without_nulls(template: Object) -> Object:
     """Return a template without fields that say null, which is nothing, where a start looks.
 
     Raises:
@@ -151,9 +151,9 @@ def toleration_key(toleration: Mapping[str, Any]) -> tuple[Any, ...]:
     return (operator, *(toleration.get(name) or None for name in fields))
 
 
-def restored(template: Object, note: Added) -> Object:
+def without_injected(template: Object, note: InjectedFields) -> Object:
     """Return the template as it was before ``injected`` gave this note; ``template`` stays."""
-    result = copied(formed(template))
+    result = deep_copy(without_nulls(template))
     keys = (note.node_selector, note.labels, note.annotations)
     for (field, (part, name)), added in zip(MAPS.items(), keys, strict=True):
         fields = result.get(part, {}).get(name, {})
@@ -174,7 +174,7 @@ def restored(template: Object, note: Added) -> Object:
     return result
 
 
-def _restore_gates(result: Object, note: Added) -> None:
+def _restore_gates(result: Object, note: InjectedFields) -> None:
     gates = result.get("spec", {}).get("schedulingGates", [])
     remaining = [gate for gate in gates if gate["name"] not in note.gates]
     if note.gates:

@@ -12,17 +12,17 @@ Path: TypeAlias = tuple[str | int, ...]
 CONDITIONS = ("status", "conditions")
 
 
-def parsed(text: str) -> Path:
+def parse_path(text: str) -> Path:
     """Return the path that ``spec.pods.0.template`` names."""
     return tuple(int(part) if part.isdecimal() else part for part in text.split("."))
 
 
-def shown(path: Path) -> str:
+def path_text(path: Path) -> str:
     """Return a path as people write it."""
     return ".".join(str(part) for part in path)
 
 
-def found_at(obj: Any, path: Path) -> Any:  # noqa: ANN401 - any JSON
+def value_at(obj: Any, path: Path) -> Any:  # noqa: ANN401 - any JSON
     """Return the value at a path; None where there is none."""
     for part in path:
         match obj, part:
@@ -41,23 +41,23 @@ def object_at(obj: Any, path: Path) -> dict[str, Any]:  # noqa: ANN401 - any JSO
     Raises:
         UndecodableError: the path has another type of value.
     """
-    value = found_at(obj, path)
+    value = value_at(obj, path)
     if value is None or isinstance(value, dict):
         return value or {}
-    raise UndecodableError(f"{shown(path)}: this is not an object.")
+    raise UndecodableError(f"{path_text(path)}: this is not an object.")
 
 
-def listed_at(obj: Any, path: Path) -> list[dict[str, Any]]:  # noqa: ANN401 - any JSON
+def list_at(obj: Any, path: Path) -> list[dict[str, Any]]:  # noqa: ANN401 - any JSON
     """Return the list of objects at a path, empty where there is none.
 
     Raises:
         UndecodableError: the path has another type of value.
     """
-    value = found_at(obj, path)
+    value = value_at(obj, path)
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise UndecodableError(f"{shown(path)}: this is not a list of objects.")
+        raise UndecodableError(f"{path_text(path)}: this is not a list of objects.")
     return value
 
 
@@ -82,20 +82,20 @@ def with_value(obj: Any, path: Path, value: Any) -> Any:  # noqa: ANN401 - any J
                 result[first] = below
             return result
         case _:
-            raise UndecodableError(f"{shown(path)}: there is nothing that could hold it.")
+            raise UndecodableError(f"{path_text(path)}: there is nothing that could hold it.")
 
 
 def missing_parents(obj: Any, path: Path) -> tuple[str, ...]:  # noqa: ANN401 - any JSON
     """Return the paths on the way to ``path`` at which nothing stands, the topmost first."""
     ways = (path[:depth] for depth in range(1, len(path)))
-    return tuple(shown(way) for way in ways if found_at(obj, way) is None)
+    return tuple(path_text(way) for way in ways if value_at(obj, way) is None)
 
 
 def without_empty(obj: Any, paths: tuple[str, ...]) -> Any:  # noqa: ANN401 - any JSON
     """Return a copy without those of these objects that are empty; the deepest comes last."""
     for text in reversed(paths):
-        path = parsed(text)
-        if found_at(obj, path) == {}:
+        path = parse_path(text)
+        if value_at(obj, path) == {}:
             obj = with_value(obj, path, None)
     return obj
 
@@ -106,11 +106,11 @@ def number_at(obj: Any, path: Path, default: int = 0) -> int:  # noqa: ANN401 - 
     Raises:
         UndecodableError: it is no whole number from 0 to 2,147,483,647.
     """
-    value = found_at(obj, path)
+    value = value_at(obj, path)
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
-        raise UndecodableError(f"{shown(path)}: {repr(value)[:80]} is not a number of pods.")
+        raise UndecodableError(f"{path_text(path)}: {repr(value)[:80]} is not a number of pods.")
     return value
 
 
@@ -131,23 +131,23 @@ def text_at(obj: Any, path: Path) -> str:  # noqa: ANN401 - any JSON
     Raises:
         UndecodableError: the path has another type of value.
     """
-    value = found_at(obj, path)
+    value = value_at(obj, path)
     if value is None or isinstance(value, str):
         return value or ""
-    raise UndecodableError(f"{shown(path)}: {str(value)[:80]!r} is not a text.")
+    raise UndecodableError(f"{path_text(path)}: {str(value)[:80]!r} is not a text.")
 
 
-def holding(obj: Any, kinds: Iterable[str]) -> Mapping[str, Any] | None:  # noqa: ANN401 - any JSON
+def true_condition(obj: Any, kinds: Iterable[str]) -> Mapping[str, Any] | None:  # noqa: ANN401 - any JSON
     """Return the first condition that is true and of one of these types, as the status lists them.
 
     Raises:
         UndecodableError: the conditions are none.
     """
-    conditions = found_at(obj, CONDITIONS) or []
+    conditions = value_at(obj, CONDITIONS) or []
     if not isinstance(conditions, list) or not all(
         isinstance(condition, Mapping) for condition in conditions
     ):
-        raise UndecodableError(f"{shown(CONDITIONS)}: these are not conditions.")
+        raise UndecodableError(f"{path_text(CONDITIONS)}: these are not conditions.")
     types = tuple(kinds)
     true = (condition for condition in conditions if condition.get("status") == "True")
     return next((condition for condition in true if condition.get("type") in types), None)
@@ -156,13 +156,13 @@ def holding(obj: Any, kinds: Iterable[str]) -> Mapping[str, Any] | None:  # noqa
 def outcome(obj: Any, outcomes: Mapping[str, str]) -> tuple[str, str]:  # noqa: ANN401 - any JSON
     """Return the outcome of an object and its condition's message; both empty until it ends.
 
-    ``outcomes`` is by the condition's type; errors as in ``holding``.
+    ``outcomes`` is by the condition's type; errors as in ``true_condition``.
     """
-    ended = holding(obj, outcomes)
+    ended = true_condition(obj, outcomes)
     return ("", "") if ended is None else (outcomes[ended["type"]], str(ended.get("message", "")))
 
 
-def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+def merge_patch(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """Return the merge patch from ``old`` to ``new``; empty if they are equal.
 
     A list that differs is written whole, a field that is gone becomes null. ``new`` must not hold
@@ -174,7 +174,7 @@ def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]
         if before == after:
             continue
         if isinstance(before, Mapping) and isinstance(after, Mapping):
-            patch[field] = difference(before, after)
+            patch[field] = merge_patch(before, after)
         else:
             patch[field] = after
     return patch

@@ -9,7 +9,7 @@ from typing import Any
 
 from tidegate.core.quota.requests import invalid_quantity
 from tidegate.errors import UndecodableError
-from tidegate.jobs.job_status import Place, charged_at
+from tidegate.jobs.job_status import PodSetLocation, charged_template
 from tidegate.jobs.kind import Object
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.workloads.topologies import PodIndex, check_slices, written_request
@@ -41,7 +41,7 @@ def written_podset(
     return podset | ({"topologyRequest": request} if request else {})
 
 
-def with_fewest(podset: Object, min_count: int | None) -> Object:
+def with_min_count(podset: Object, min_count: int | None) -> Object:
     """Return a podset with the fewest pods that partial admission may grant, if it may."""
     return podset if min_count is None else {**podset, "minCount": min_count}
 
@@ -49,14 +49,14 @@ def with_fewest(podset: Object, min_count: int | None) -> Object:
 def _with_distinct_env(template: Object) -> Object:
     spec = template.get("spec") or {}
     changed = {
-        field: [_distinct(container) for container in spec[field]]
+        field: [_with_distinct_variables(container) for container in spec[field]]
         for field in ("containers", "initContainers")
         if any("env" in container for container in spec.get(field) or ())
     }
     return {**template, "spec": {**spec, **changed}} if changed else template
 
 
-def _distinct(container: Object) -> Object:
+def _with_distinct_variables(container: Object) -> Object:
     variables: Any = container.get("env")
     if not variables:
         return container
@@ -70,7 +70,7 @@ def _distinct(container: Object) -> Object:
     }
 
 
-def model_podsets(obj: Object, places: tuple[Place, ...]) -> tuple[PodSet, ...]:
+def model_podsets(obj: Object, places: tuple[PodSetLocation, ...]) -> tuple[PodSet, ...]:
     """Return the podsets as the core computes with them.
 
     Raises:
@@ -89,9 +89,9 @@ def model_podsets(obj: Object, places: tuple[Place, ...]) -> tuple[PodSet, ...]:
     return podsets
 
 
-def _podset(obj: Object, place: Place) -> PodSet:
+def _podset(obj: Object, place: PodSetLocation) -> PodSet:
     try:
-        template = read(charged_at(obj, place), PodTemplateSpec)
+        template = read(charged_template(obj, place), PodTemplateSpec)
     except UndecodableError as error:
         raise UndecodableError(f"podset {place.name}: {error}") from error
     if not template.spec.containers:

@@ -13,19 +13,19 @@ import msgspec
 
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.jobs.kind import Object
-from tidegate.jobs.templates.notes import MAPS, Added, formed, toleration_key
+from tidegate.jobs.templates.notes import MAPS, InjectedFields, toleration_key, without_nulls
 from tidegate.kinds import names
 from tidegate.model.podset import Toleration
 
 
-def conflicts(template: Object, start: PodSetStart) -> str:
+def conflicting_key(template: Object, start: PodSetStart) -> str:
     """Return in a sentence which key the template holds with another value; empty if none.
 
     Raises:
         UndecodableError: the template has not the form of one; so do all that follow.
     """
-    template = formed(template)
-    for field, values in _wanted(start).items():
+    template = without_nulls(template)
+    for field, values in _maps_of_start(start).items():
         current = _map(template, field) or {}
         for key, value in values.items():
             if current.get(key, value) != value and not _is_of_slice(current, key):
@@ -36,30 +36,32 @@ def conflicts(template: Object, start: PodSetStart) -> str:
     return ""
 
 
-def injected(template: Object, start: PodSetStart) -> tuple[Object, Added]:
+def inject_start(template: Object, start: PodSetStart) -> tuple[Object, InjectedFields]:
     """Return the template with what a start adds, and the note of it; ``template`` stays."""
-    template = formed(template)
+    template = without_nulls(template)
     result, noted, absent = template, dict[str, tuple[str, ...]](), list[str]()
-    for field, values in _wanted(start).items():
+    for field, values in _maps_of_start(start).items():
         current = _map(template, field)
         new = {key: value for key, value in values.items() if key not in (current or {})}
         if new:
             part, name = MAPS[field]
             absent += [part] if part not in result else []
             absent += [field] if current is None else []
-            result = _with(result, part, name, {**(current or {}), **new})
+            result = _with_part(result, part, name, {**(current or {}), **new})
         noted[field] = tuple(new)
-    replaced = _replaced(template, start)
+    replaced = _replaced_annotations(template, start)
     if replaced:
         present = _map(result, "annotations") or {}
         new = {key: start.annotations[key] for key in replaced}
-        result = _with(result, "metadata", "annotations", {**present, **new})
+        result = _with_part(result, "metadata", "annotations", {**present, **new})
     held_tolerations = template.get("spec", {}).get("tolerations")
     tolerations = _new_tolerations(held_tolerations or [], start)
     if tolerations:
-        result = _with(result, "spec", "tolerations", [*(held_tolerations or ()), *tolerations])
+        result = _with_part(
+            result, "spec", "tolerations", [*(held_tolerations or ()), *tolerations]
+        )
         absent += ["tolerations"] if held_tolerations is None else []
-    note = Added(
+    note = InjectedFields(
         node_selector=noted["nodeSelector"],
         labels=noted["labels"],
         annotations=noted["annotations"],
@@ -67,21 +69,21 @@ def injected(template: Object, start: PodSetStart) -> tuple[Object, Added]:
         absent=tuple(absent),
         replaced=replaced,
     )
-    return gated(result, note, start.gates)
+    return with_gates(result, note, start.gates)
 
 
-def known(template: Object, start: PodSetStart) -> Added:
+def derived_fields(template: Object, start: PodSetStart) -> InjectedFields:
     """Return the note of a start as far as the template still holds what the start gave.
 
     For want of a better one: what the owner had written himself, with an equal value, is taken
     for added as well.
     """
-    template = formed(template)
+    template = without_nulls(template)
     added = {
         field: tuple(k for k, v in values.items() if (_map(template, field) or {}).get(k) == v)
-        for field, values in _wanted(start).items()
+        for field, values in _maps_of_start(start).items()
     }
-    return Added(
+    return InjectedFields(
         node_selector=added["nodeSelector"],
         labels=added["labels"],
         annotations=added["annotations"],
@@ -91,7 +93,7 @@ def known(template: Object, start: PodSetStart) -> Added:
     )
 
 
-def held_back(start: PodSetStart, job: str = names.OF_CONTROLLER) -> PodSetStart:
+def gated_start(start: PodSetStart, job: str = names.OF_CONTROLLER) -> PodSetStart:
     """Return what a podset of an elastic job is given: its pods wait behind a gate, and a label.
 
     ``job`` is the uid in the label, for pods whose controller is not the job itself.
@@ -101,7 +103,9 @@ def held_back(start: PodSetStart, job: str = names.OF_CONTROLLER) -> PodSetStart
     return msgspec.structs.replace(start, labels=labels, gates=gates)
 
 
-def gated(template: Object, note: Added, gates: Iterable[str]) -> tuple[Object, Added]:
+def with_gates(
+    template: Object, note: InjectedFields, gates: Iterable[str]
+) -> tuple[Object, InjectedFields]:
     """Return a template, and the note of its start, with scheduling gates on its pods as well."""
     present = template.get("spec", {}).get("schedulingGates")
     gate_names = [gate["name"] for gate in present or ()]
@@ -120,7 +124,7 @@ def _is_of_slice(annotations: Mapping[str, str], key: str) -> bool:
     return names.SLICE_NAME in annotations and key in (names.SLICE_NAME, names.WORKLOAD)
 
 
-def _replaced(template: Mapping[str, Any], start: PodSetStart) -> dict[str, str]:
+def _replaced_annotations(template: Mapping[str, Any], start: PodSetStart) -> dict[str, str]:
     current = _map(template, "annotations") or {}
     return {
         key: current[key]
@@ -129,12 +133,12 @@ def _replaced(template: Mapping[str, Any], start: PodSetStart) -> dict[str, str]
     }
 
 
-def _with(template: Object, part: str, name: str, value: object) -> Object:
+def _with_part(template: Object, part: str, name: str, value: object) -> Object:
     """Return a template with another value in it; the rest is shared, not copied."""
     return {**template, part: {**template.get(part, {}), name: value}}
 
 
-def _wanted(start: PodSetStart) -> dict[str, dict[str, str]]:
+def _maps_of_start(start: PodSetStart) -> dict[str, dict[str, str]]:
     return {
         "nodeSelector": start.node_selector,
         "labels": start.labels,

@@ -12,17 +12,17 @@ from collections.abc import Mapping
 import msgspec
 
 from tidegate.errors import UndecodableError
-from tidegate.jobs.job_status import JobStatus, Layout, Loose, Place
+from tidegate.jobs.job_status import JobStatus, Layout, PodSetLocation, UntypedObject
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.suspended_kind import suspended_kind
 from tidegate.jobs.templates.paths import (
     Path,
-    found_at,
-    holding,
     number_at,
     outcome,
-    shown,
+    path_text,
     text_at,
+    true_condition,
+    value_at,
 )
 from tidegate.kinds.kueue_api.workloads.topologies import PodIndex, check_groups
 from tidegate.kinds.policies.frameworks import framework
@@ -40,7 +40,7 @@ class Roles(msgspec.Struct, frozen=True, kw_only=True):
     names: tuple[str, ...]  # in the order of their podsets
     pairs: bool = False  # a topology's groups are of two podsets; where Kueue refuses others
 
-    def places(self, obj: Object) -> tuple[Place, ...]:
+    def podset_locations(self, obj: Object) -> tuple[PodSetLocation, ...]:
         """Return the podsets, one a role that is there.
 
         Raises:
@@ -50,11 +50,15 @@ class Roles(msgspec.Struct, frozen=True, kw_only=True):
         unknown = sorted(roles.keys() - set(self.names))
         if unknown:
             names = " and ".join(self.names)
-            raise UndecodableError(f"{shown(self.path)}: {unknown[0]!r} is no role; {names} are.")
-        return tuple(self._place(obj, name) for name in self.names if roles.get(name) is not None)
+            raise UndecodableError(
+                f"{path_text(self.path)}: {unknown[0]!r} is no role; {names} are."
+            )
+        return tuple(
+            self._podset_location(obj, name) for name in self.names if roles.get(name) is not None
+        )
 
-    def _place(self, obj: Object, role: str) -> Place:
-        return Place(
+    def _podset_location(self, obj: Object, role: str) -> PodSetLocation:
+        return PodSetLocation(
             name=role.lower(),
             count=number_at(obj, (*self.path, role, "replicas"), 1),
             template=(*self.path, role, "template"),
@@ -63,12 +67,12 @@ class Roles(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def by_role(obj: Object, path: Path) -> Mapping[str, object]:
-    """Return the value at a path for each role; errors as in ``Roles.places``."""
-    value = found_at(obj, path)
+    """Return the value at a path for each role; errors as in ``Roles.podset_locations``."""
+    value = value_at(obj, path)
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise UndecodableError(f"{shown(path)}: this is not an object.")
+        raise UndecodableError(f"{path_text(path)}: this is not an object.")
     return value
 
 
@@ -80,7 +84,7 @@ def status_of(obj: Object) -> JobStatus:
         finished=finished,
         message=message,
         active=sum(number_at(obj, (*_STATUSES, role, "active")) for role in statuses),
-        ready=holding(obj, ("Running",)) is not None,
+        ready=true_condition(obj, ("Running",)) is not None,
     )
 
 
@@ -89,12 +93,12 @@ def priority_class(obj: Object) -> str:
     return text_at(obj, (*_POLICY, "schedulingPolicy", "priorityClass"))
 
 
-def kubeflow_kind(name: str, roles: Roles) -> JobKind[Loose]:
+def kubeflow_kind(name: str, roles: Roles) -> JobKind[UntypedObject]:
     """Return one of Kubeflow's kinds, by Kueue's name for it."""
     return suspended_kind(
         framework(name),
         Layout(
-            places=roles.places,
+            podset_locations=roles.podset_locations,
             status_of=status_of,
             priority_class=priority_class,
             check=check_groups if roles.pairs else lambda _: None,

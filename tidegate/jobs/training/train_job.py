@@ -24,12 +24,12 @@ from msgspec.structs import replace
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.errors import UndecodableError
 from tidegate.jobs.batch import jobset
-from tidegate.jobs.job_status import JobStatus, Layout, Place
+from tidegate.jobs.job_status import JobStatus, Layout, PodSetLocation
 from tidegate.jobs.kind import Object
 from tidegate.jobs.suspended_kind import suspended_kind
-from tidegate.jobs.templates.paths import Path, found_at, listed_at, outcome, text_at, with_value
+from tidegate.jobs.templates.paths import Path, list_at, outcome, text_at, value_at, with_value
 from tidegate.jobs.templates.template import as_template
-from tidegate.jobs.training.training_runtime import rendered
+from tidegate.jobs.training.training_runtime import rendered_jobset
 from tidegate.kinds.policies.frameworks import framework
 
 GROUP, VERSION = "trainer.kubeflow.org", "v1alpha1"
@@ -44,7 +44,7 @@ _RUNTIMES = {
 """Kind to where its objects are, of the TrainJob's namespace if they have one."""
 
 
-def refers(obj: Object) -> tuple[str, ...]:
+def referred_paths(obj: Object) -> tuple[str, ...]:
     """Return the path of the runtime that a TrainJob names.
 
     Raises:
@@ -58,29 +58,29 @@ def refers(obj: Object) -> tuple[str, ...]:
     return (f"{_RUNTIMES[kind].format(text_at(obj, ('metadata', 'namespace')))}/{name}",)
 
 
-def places(obj: Object) -> tuple[Place, ...]:
+def podset_locations(obj: Object) -> tuple[PodSetLocation, ...]:
     """Return the podsets, those of the JobSet that its runtime makes of a TrainJob."""
-    refers(obj)
-    beside = listed_at(obj, ("beside",))
+    referred_paths(obj)
+    beside = list_at(obj, ("beside",))
     if not beside:
         name = text_at(obj, ("spec", "runtimeRef", "name"))
         raise UndecodableError(f"spec.runtimeRef: there is no training runtime {name[:80]!r}.")
-    jobset_made = rendered(obj, beside[0], _patches_of_others(obj))
+    jobset_made = rendered_jobset(obj, beside[0], _patches_of_others(obj))
     return tuple(
-        replace(place, template=None, built=found_at(jobset_made, place.template or ()))
-        for place in jobset.places(jobset_made)
+        replace(place, template=None, built=value_at(jobset_made, place.template or ()))
+        for place in jobset.podset_locations(jobset_made)
     )
 
 
 def status_of(obj: Object) -> JobStatus:
     """Return how a TrainJob stands; its status counts Jobs, one a podset."""
     finished, message = outcome(obj, _OUTCOMES)
-    statuses = listed_at(obj, ("status", "jobsStatus"))
+    statuses = list_at(obj, ("status", "jobsStatus"))
     try:
-        pods = {place.name: place.count for place in places(obj)}
+        pods = {place.name: place.count for place in podset_locations(obj)}
     except UndecodableError:  # reported where its podsets are read
         pods = {}
-    status = jobset.counted(statuses, dict.fromkeys(pods, 1), pods)
+    status = jobset.status_of_jobs(statuses, dict.fromkeys(pods, 1), pods)
     return replace(status, finished=finished, message=message)
 
 
@@ -90,7 +90,7 @@ def inject(obj: Object, podsets: Mapping[str, PodSetStart]) -> Object:
         {"name": name, "template": {"spec": {"template": as_template(podset)}}}
         for name, podset in podsets.items()
     ]
-    patches = listed_at(obj, _PATCHES)
+    patches = list_at(obj, _PATCHES)
     ours_at = [at for at, patch in enumerate(patches) if patch.get("manager") == MANAGER]
     own = patches[ours_at[0]] if ours_at else {"manager": MANAGER}
     patch = with_value(own, _JOBS, jobs)
@@ -99,25 +99,25 @@ def inject(obj: Object, podsets: Mapping[str, PodSetStart]) -> Object:
     return result
 
 
-def written_over(obj: Object) -> tuple[Path, ...]:
+def overwritten_paths(obj: Object) -> tuple[Path, ...]:
     """Return where ``inject`` writes."""
     del obj
     return (_PATCHES,)
 
 
 def _patches_of_others(obj: Object) -> list[Object]:
-    return [patch for patch in listed_at(obj, _PATCHES) if patch.get("manager") != MANAGER]
+    return [patch for patch in list_at(obj, _PATCHES) if patch.get("manager") != MANAGER]
 
 
 KIND = suspended_kind(
     framework("trainer.kubeflow.org/trainjob"),
     Layout(
-        places=places,
+        podset_locations=podset_locations,
         status_of=status_of,
         inject=inject,
-        written_over=written_over,
-        unnoted=lambda obj: ((_PATCHES, _patches_of_others(obj) or None),),
+        overwritten_paths=overwritten_paths,
+        former_values=lambda obj: ((_PATCHES, _patches_of_others(obj) or None),),
         writes_suspended=True,
     ),
-    refers=refers,
+    referred_paths=referred_paths,
 )

@@ -11,11 +11,11 @@ from typing import Any
 from tidegate.jobs.kind import Object
 from tidegate.jobs.templates.paths import (
     Path,
-    found_at,
-    listed_at,
+    list_at,
     number_at,
     object_at,
     text_at,
+    value_at,
     with_value,
 )
 
@@ -31,16 +31,19 @@ _BY_NAME = ("containers", "initContainers", "volumes")
 _ADDED = ("tolerations", "schedulingGates")
 
 
-def rendered(job: Object, runtime: Object, patches: Iterable[Object]) -> Object:
+def rendered_jobset(job: Object, runtime: Object, patches: Iterable[Object]) -> Object:
     """Return the JobSet of a TrainJob; ``patches`` are those of its runtime that count.
 
     Raises:
         UndecodableError: the runtime or a patch is not what it should be.
     """
-    jobs = [_rendered(job, runtime, replicated) for replicated in listed_at(runtime, _RUNTIME_JOBS)]
+    jobs = [
+        _rendered_replicated_job(job, runtime, replicated)
+        for replicated in list_at(runtime, _RUNTIME_JOBS)
+    ]
     for patch in patches:
         changed = {
-            text_at(patched, ("name",)): patched for patched in listed_at(patch, _PATCHED_JOBS)
+            text_at(patched, ("name",)): patched for patched in list_at(patch, _PATCHED_JOBS)
         }
         jobs = [
             _patched(replicated, changed.get(replicated.get("name", ""))) for replicated in jobs
@@ -49,19 +52,19 @@ def rendered(job: Object, runtime: Object, patches: Iterable[Object]) -> Object:
     return jobset
 
 
-def _rendered(job: Object, runtime: Object, replicated: Object) -> Object:
+def _rendered_replicated_job(job: Object, runtime: Object, replicated: Object) -> Object:
     replicated_job: Object = {**replicated, "replicas": 1}
     step = text_at(replicated_job, _STEP)
     if step == _TRAINER:
         return _with_trainer(job, runtime, replicated_job)
-    initializer = found_at(job, ("spec", "initializer", step.removesuffix("-initializer")))
+    initializer = value_at(job, ("spec", "initializer", step.removesuffix("-initializer")))
     if step.endswith("-initializer") and isinstance(initializer, dict):
         uri = (
             [{"name": "STORAGE_URI", "value": initializer["storageUri"]}]
             if "storageUri" in initializer
             else []
         )
-        return _with_env(replicated_job, step, [*uri, *listed_at(initializer, ("env",))])
+        return _with_env(replicated_job, step, [*uri, *list_at(initializer, ("env",))])
     return replicated_job
 
 
@@ -75,21 +78,21 @@ def _with_trainer(job: Object, runtime: Object, replicated: Object) -> Object:
         replicated = with_value(replicated, ("template", "spec"), spec)
     fields = {_COPIED[name]: trainer[name] for name in _COPIED if name in trainer}
     replicated = _with_container(replicated, _NODE, fields)
-    return _with_env(replicated, _NODE, listed_at(trainer, ("env",)))
+    return _with_env(replicated, _NODE, list_at(trainer, ("env",)))
 
 
 def _nodes(trainer: Object, runtime: Object) -> int | None:
-    policy = found_at(runtime, ("spec", "mlPolicy")) or {}
+    policy = value_at(runtime, ("spec", "mlPolicy")) or {}
     replicas, own = number_at(trainer, ("numNodes",), -1), number_at(policy, ("numNodes",), -1)
     nodes = replicas if replicas >= 0 else own
     if nodes < 0:
         return None
-    launches = found_at(policy, ("mpi", "runLauncherAsNode")) is True
+    launches = value_at(policy, ("mpi", "runLauncherAsNode")) is True
     return max(nodes - 1, 0) if launches else nodes
 
 
 def _with_env(replicated: Object, container: str, env: list[Object]) -> Object:
-    containers = listed_at(replicated, (*_POD, "spec", "containers"))
+    containers = list_at(replicated, (*_POD, "spec", "containers"))
     env_before = next(
         (each.get("env") for each in containers if each.get("name") == container), None
     )
@@ -101,7 +104,7 @@ def _with_container(replicated: Object, name: str, fields: Object) -> Object:
     path = (*_POD, "spec", "containers")
     changed = [
         {**each, **fields} if each.get("name") == name else each
-        for each in listed_at(replicated, path)
+        for each in list_at(replicated, path)
     ]
     result: Object = with_value(replicated, path, changed)
     return result
@@ -109,10 +112,10 @@ def _with_container(replicated: Object, name: str, fields: Object) -> Object:
 
 def _patched(replicated: Object, patch: Object | None) -> Object:
     """Return a replicatedJob with a patch merged into its pods."""
-    pod_patch = None if patch is None else found_at(patch, _POD)
+    pod_patch = None if patch is None else value_at(patch, _POD)
     if not isinstance(pod_patch, dict):
         return replicated
-    pod = found_at(replicated, _POD) or {}
+    pod = value_at(replicated, _POD) or {}
     result: Object = with_value(replicated, _POD, _merged(pod, pod_patch))
     return result
 

@@ -20,21 +20,21 @@ from msgspec.structs import replace
 
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.errors import UndecodableError
-from tidegate.jobs.job_status import JobStatus, Layout, Place
+from tidegate.jobs.job_status import JobStatus, Layout, PodSetLocation
 from tidegate.jobs.kind import Object
 from tidegate.jobs.suspended_kind import suspended_kind
 from tidegate.jobs.templates.paths import (
     Path,
-    found_at,
-    holding,
-    listed_at,
+    list_at,
     number_at,
-    parsed,
+    parse_path,
     text_at,
+    true_condition,
+    value_at,
     with_value,
 )
 from tidegate.jobs.templates.template import as_fields
-from tidegate.jobs.wrappers.wrapped import as_template, inferred, sizes
+from tidegate.jobs.wrappers.wrapped import as_template, inferred_podsets, template_sizes
 from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
 from tidegate.kinds.policies.frameworks import framework
 from tidegate.model.texts import INT32_MAX, whole
@@ -45,7 +45,7 @@ _GROUP_INDEX = "workload.codeflare.dev.appwrapper/tas-sub-group-index-label"
 _GROUPS = "workload.codeflare.dev.appwrapper/tas-sub-group-count"
 
 
-def places(obj: Object) -> tuple[Place, ...]:
+def podset_locations(obj: Object) -> tuple[PodSetLocation, ...]:
     """Return the podsets of all components, numbered in their order."""
     name = text_at(obj, ("metadata", "name"))
     components = [place for places in _by_component(obj) for place in places]
@@ -55,7 +55,7 @@ def places(obj: Object) -> tuple[Place, ...]:
 def status_of(obj: Object) -> JobStatus:
     """Return how an AppWrapper stands; one that failed is over once its components are gone."""
     phase = text_at(obj, ("status", "phase"))
-    deployed = holding(obj, ("ResourcesDeployed",)) is not None
+    deployed = true_condition(obj, ("ResourcesDeployed",)) is not None
     finished, message = "", ""
     if phase == "Succeeded":
         finished, message = "Succeeded", "AppWrapper finished successfully"
@@ -64,8 +64,8 @@ def status_of(obj: Object) -> JobStatus:
     return JobStatus(
         finished=finished,
         message=message,
-        active=int(holding(obj, ("QuotaReserved",)) is not None),
-        ready=holding(obj, ("PodsReady",)) is not None,
+        active=int(true_condition(obj, ("QuotaReserved",)) is not None),
+        ready=true_condition(obj, ("PodsReady",)) is not None,
     )
 
 
@@ -80,35 +80,35 @@ def inject(obj: Object, podsets: Mapping[str, PodSetStart]) -> Object:
     return obj
 
 
-def written_over(obj: Object) -> tuple[Path, ...]:
+def overwritten_paths(obj: Object) -> tuple[Path, ...]:
     """Return where ``inject`` writes."""
-    count = len(listed_at(obj, _COMPONENTS))
+    count = len(list_at(obj, _COMPONENTS))
     return tuple((*_COMPONENTS, at, "podSetInfos") for at in range(count))
 
 
-def _by_component(obj: Object) -> list[tuple[Place, ...]]:
-    return [_places(component) for component in listed_at(obj, _COMPONENTS)]
+def _by_component(obj: Object) -> list[tuple[PodSetLocation, ...]]:
+    return [_component_podsets(component) for component in list_at(obj, _COMPONENTS)]
 
 
-def _places(component: Object) -> tuple[Place, ...]:
+def _component_podsets(component: Object) -> tuple[PodSetLocation, ...]:
     """Return what a component declares, else what its kind is known to have.
 
     Raises:
         UndecodableError: its kind is known to have other templates than it declares.
     """
-    declared = listed_at(component, ("podSets",))
-    wrapped = found_at(component, ("template",))
+    declared = list_at(component, ("podSets",))
+    wrapped = value_at(component, ("template",))
     if not isinstance(wrapped, dict):
         wrapped = {}
     if not declared:
-        return inferred(wrapped)
-    templates = [found_at(component, parsed(text_at(podset, ("path",)))) for podset in declared]
-    pods = sizes(wrapped)
+        return inferred_podsets(wrapped)
+    templates = [value_at(component, parse_path(text_at(podset, ("path",)))) for podset in declared]
+    pods = template_sizes(wrapped)
     if pods and pods.keys() != set(map(id, templates)):
         kind = text_at(wrapped, ("kind",))
         raise UndecodableError(f"podSets: they are not the pod templates of this {kind[:80]}.")
     return tuple(
-        Place(
+        PodSetLocation(
             name="",
             count=max(number_at(podset, ("replicas",), 1), pods.get(id(template), 0)),
             built=as_template(template),
@@ -119,7 +119,7 @@ def _places(component: Object) -> tuple[Place, ...]:
 
 
 def _index(declared: Object) -> PodIndex | None:
-    declared_annotations = found_at(declared, ("annotations",)) or {}
+    declared_annotations = value_at(declared, ("annotations",)) or {}
     label, group = declared_annotations.get(_INDEX, ""), declared_annotations.get(_GROUP_INDEX, "")
     groups = whole(declared_annotations.get(_GROUPS, "0"), INT32_MAX) or 0
     return PodIndex(label=label, group_label=group, groups=groups) if label else None
@@ -128,10 +128,10 @@ def _index(declared: Object) -> PodIndex | None:
 KIND = suspended_kind(
     framework("workload.codeflare.dev/appwrapper"),
     Layout(
-        places=places,
+        podset_locations=podset_locations,
         status_of=status_of,
         inject=inject,
-        written_over=written_over,
-        unnoted=lambda obj: tuple((path, None) for path in written_over(obj)),
+        overwritten_paths=overwritten_paths,
+        former_values=lambda obj: tuple((path, None) for path in overwritten_paths(obj)),
     ),
 )

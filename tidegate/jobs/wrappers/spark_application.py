@@ -20,20 +20,20 @@ from collections.abc import Mapping
 
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.errors import UndecodableError
-from tidegate.jobs.job_status import JobStatus, Layout, Place
+from tidegate.jobs.job_status import JobStatus, Layout, PodSetLocation
 from tidegate.jobs.kind import Object
 from tidegate.jobs.suspended_kind import suspended_kind
 from tidegate.jobs.templates.paths import (
     Path,
-    found_at,
-    listed_at,
+    list_at,
     number_at,
     object_at,
-    shown,
+    path_text,
     text_at,
+    value_at,
     with_value,
 )
-from tidegate.jobs.templates.template import conflicts, injected
+from tidegate.jobs.templates.template import conflicting_key, inject_start
 from tidegate.jobs.wrappers.spark_pods import ROLES, built_template, container_name
 from tidegate.kinds.policies.frameworks import framework
 
@@ -54,7 +54,7 @@ _IDLE = ("", "NEW", "SUSPENDED", "PENDING_RERUN", *_ENDS)
 """States without pods; in all others there may be some."""
 
 
-def places(obj: Object) -> tuple[Place, ...]:
+def podset_locations(obj: Object) -> tuple[PodSetLocation, ...]:
     """Return the podsets of a SparkApplication.
 
     Raises:
@@ -66,18 +66,18 @@ def places(obj: Object) -> tuple[Place, ...]:
         raise UndecodableError(f"spec.mode: {mode[:80]!r} runs no driver in the cluster.")
     conf = object_at(obj, _CONF)
     by_conf = str(conf.get(_GROWS, "")).strip().lower() == "true"
-    if by_conf or found_at(obj, ("spec", "dynamicAllocation", "enabled")) is True:
+    if by_conf or value_at(obj, ("spec", "dynamicAllocation", "enabled")) is True:
         raise UndecodableError(
             "spec.dynamicAllocation.enabled: executors that come and go by themselves are not "
             "supported."
         )
     for name, field in _SIZES.items():
-        if name in conf and found_at(obj, field) is None:
-            raise UndecodableError(f"spec.sparkConf[{name}]: say it in {shown(field)}.")
+        if name in conf and value_at(obj, field) is None:
+            raise UndecodableError(f"spec.sparkConf[{name}]: say it in {path_text(field)}.")
     executors = number_at(obj, ("spec", "executor", "instances"), 0)
     counts = dict(zip(ROLES, (1, executors), strict=True))
     return tuple(
-        Place(name=role, count=count, built=built_template(obj, role))
+        PodSetLocation(name=role, count=count, built=built_template(obj, role))
         for role, count in counts.items()
     )
 
@@ -104,38 +104,38 @@ def inject(obj: Object, podsets: Mapping[str, PodSetStart]) -> Object:
     Raises:
         UndecodableError: both roles' node selector asks for other nodes.
     """
-    both = found_at(obj, _GLOBAL)
+    both = value_at(obj, _GLOBAL)
     for role in ROLES:
-        obj = _placed(obj, role, podsets[role], both)
+        obj = _inject_role(obj, role, podsets[role], both)
     return obj if both is None else with_value(obj, _GLOBAL, None)
 
 
-def written_over(obj: Object) -> tuple[Path, ...]:
+def overwritten_paths(obj: Object) -> tuple[Path, ...]:
     """Return where ``inject`` writes."""
     del obj
     return (_GLOBAL, *(("spec", role, field) for role in ROLES for field in _FIELDS))
 
 
-def _placed(obj: Object, role: str, podset: PodSetStart, both: Object | None) -> Object:
+def _inject_role(obj: Object, role: str, podset: PodSetStart, both: Object | None) -> Object:
     fields = object_at(obj, ("spec", role))
     meta = {name: fields[name] for name in ("labels", "annotations") if name in fields}
     spec = {name: fields[name] for name in ("nodeSelector", "tolerations") if name in fields}
     template = {"metadata": meta, "spec": spec | ({} if both is None else {"nodeSelector": both})}
-    problem = conflicts(template, podset)
+    problem = conflicting_key(template, podset)
     if problem:
         raise UndecodableError(problem)
-    after, _ = injected(template, podset)
+    after, _ = inject_start(template, podset)
     changed = {**after.get("metadata", {}), **after["spec"]}
     gates = changed.pop("schedulingGates", [])
-    changed["template"] = _gated(fields.get("template"), role, gates)
+    changed["template"] = _with_gates(fields.get("template"), role, gates)
     result: Object = with_value(obj, ("spec", role), {**fields, **changed})
     return result
 
 
-def _gated(template: Object | None, role: str, gates: list[Object]) -> Object:
+def _with_gates(template: Object | None, role: str, gates: list[Object]) -> Object:
     """Return a role's own template, or an empty one, with gates."""
     own = template or {"spec": {"containers": [{"name": container_name(role)}]}}
-    present = listed_at(own, ("spec", "schedulingGates"))
+    present = list_at(own, ("spec", "schedulingGates"))
     merged = [*present, *(gate for gate in gates if gate not in present)]
     result: Object = with_value(own, ("spec", "schedulingGates"), merged or None)
     return result
@@ -143,5 +143,10 @@ def _gated(template: Object | None, role: str, gates: list[Object]) -> Object:
 
 KIND = suspended_kind(
     framework("sparkoperator.k8s.io/sparkapplication"),
-    Layout(places=places, status_of=status_of, inject=inject, written_over=written_over),
+    Layout(
+        podset_locations=podset_locations,
+        status_of=status_of,
+        inject=inject,
+        overwritten_paths=overwritten_paths,
+    ),
 )

@@ -11,7 +11,7 @@ from math import ceil
 
 from tidegate.errors import UndecodableError
 from tidegate.jobs.kind import Object
-from tidegate.jobs.templates.paths import listed_at, number_at, object_at, text_at
+from tidegate.jobs.templates.paths import list_at, number_at, object_at, text_at
 
 ROLES = ("driver", "executor")
 _COPIED = ("affinity", "nodeSelector", "priorityClassName", "tolerations")
@@ -36,22 +36,22 @@ def built_template(obj: Object, role: str) -> Object:
     """
     fields = object_at(obj, ("spec", role))
     volumes_by_name = {
-        text_at(volume, ("name",)): volume for volume in listed_at(obj, ("spec", "volumes"))
+        text_at(volume, ("name",)): volume for volume in list_at(obj, ("spec", "volumes"))
     }
     mounts = [
         mount
-        for mount in listed_at(fields, ("volumeMounts",))
+        for mount in list_at(fields, ("volumeMounts",))
         if not (name := text_at(mount, ("name",))).startswith(_LOCAL_DIRECTORY)
         and name in volumes_by_name
     ]
     main = {"name": container_name(role), "resources": _resources(fields)}
     containers = [
         {**main, "volumeMounts": mounts} if mounts else main,
-        *_distinct(listed_at(fields, ("sidecars",))),
+        *_distinct(list_at(fields, ("sidecars",))),
     ]
     volumes = [volumes_by_name[name] for name in dict.fromkeys(mount["name"] for mount in mounts)]
     spec: Object = {name: fields[name] for name in _COPIED if fields.get(name)}
-    if first := _distinct(listed_at(fields, ("initContainers",))):
+    if first := _distinct(list_at(fields, ("initContainers",))):
         spec["initContainers"] = first
     spec |= {"containers": containers} | ({"volumes": volumes} if volumes else {})
     return {"metadata": _metadata(fields), "spec": spec}
@@ -104,7 +104,7 @@ def _resources(fields: Object) -> Object:
         "memory": _size(fields, "memoryLimit"),
         text_at(fields, ("gpu", "name")): devices,
     }
-    resources = {"requests": _said(requests), "limits": _said(limits)}
+    resources = {"requests": _without_empty(requests), "limits": _without_empty(limits)}
     return {name: value for name, value in resources.items() if value}
 
 
@@ -113,5 +113,5 @@ def _size(fields: Object, name: str) -> str:
     return quantity(written) if written else ""
 
 
-def _said(quantities: Object) -> Object:
+def _without_empty(quantities: Object) -> Object:
     return {name: value for name, value in quantities.items() if name and value}

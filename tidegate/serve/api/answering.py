@@ -9,7 +9,7 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any
 
-from store.reading.entries import EVERY, PAGE_ROWS, Narrow
+from store.reading.entries import EVERY, PAGE_ROWS, EntryFilter
 from store.views.texts import TEXTS
 from tidegate.cli.commands.decisions.why import Surroundings, left_out_text, story_lines
 from tidegate.cli.commands.decisions.why_records import record
@@ -31,14 +31,14 @@ from tidegate.replay.story.why import Story
 from tidegate.replay.story.why import why as story_of
 from tidegate.serve.api.asking import Question
 from tidegate.serve.ledger.noted.index import RARE
-from tidegate.serve.ledger.partitions.positions import Ends, behind, read
+from tidegate.serve.ledger.partitions.positions import Ends, advance, parse_position
 from tidegate.serve.ledger.queueing import (
-    holding_counts,
     queue_rows,
     queues_of,
-    waited_for,
+    queues_waited_for,
+    reserving_counts,
 )
-from tidegate.serve.ledger.usage import setters, usage_rows
+from tidegate.serve.ledger.usage import quota_setters, usage_rows
 from tidegate.serve.refusals import RefusalError
 from tidegate.subscribe import Wish
 
@@ -83,14 +83,17 @@ def answer_why(question: Question) -> dict[str, Any] | str:
     """
     key = key_of(question)
     stories = [
-        _story_of(question.of(each.partition), key) for each in readers_of(question.reader, key)
+        _story_of(question.for_partition(each.partition), key)
+        for each in readers_of(question.reader, key)
     ]
     if question.values["format"] == "json":
-        return _record_of_all(stories, several=question.several)
+        return _merge_records(stories, several=question.has_several_partitions)
     lines = [left_out_text(around) for _, around in stories if around.left_out]
     wide = question.values["format"] == "wide"
     for story, around in stories:
-        lines += story_lines(story, around.notes, wide=wide, several=question.several)
+        lines += story_lines(
+            story, around.notes, wide=wide, several=question.has_several_partitions
+        )
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -99,10 +102,10 @@ def _story_of(question: Question, key: str) -> tuple[Story, Surroundings]:
     story = story_of(naming(question.reader, key), key)
     if question.values["detail"] == "brief":
         return story, Surroundings({})
-    return story, question.around(story, whole=question.values["detail"] == "whole")
+    return story, question.surroundings_of(story, whole=question.values["detail"] == "whole")
 
 
-def _record_of_all(stories: list[tuple[Story, Surroundings]], *, several: bool) -> dict[str, Any]:
+def _merge_records(stories: list[tuple[Story, Surroundings]], *, several: bool) -> dict[str, Any]:
     *earlier, newest = (
         {
             **record(story, around.notes),
@@ -116,22 +119,22 @@ def _record_of_all(stories: list[tuple[Story, Surroundings]], *, several: bool) 
 
 def answer_queues(question: Question) -> list[dict[str, Any]]:
     """List ClusterQueues: see ``tidegate show queues``."""
-    lags_s = [lag_us(each.reader) // SECOND_US for each in question.each()]
+    lags_s = [lag_us(each.reader) // SECOND_US for each in question.by_partition()]
     with question.states() as states:
         parts = [_queues(each, state) for each, state in states]
     rows = list[dict[str, Any]]()
     for later_s, (queues, waiting, holding) in zip(lags_s, parts, strict=True):
         later = [{**row, "waited_s": row["waited_s"] + later_s} for row in waiting]
         rows += counted_queues(queues, later, holding)
-    return _joined(question, rows, itemgetter("name"))
+    return _merge_rows(question, rows, itemgetter("name"))
 
 
 def _queues(question: Question, state: State) -> tuple[Any, Any, Any]:
     """Return a partition's ClusterQueues, their pending workloads, and how many have quota."""
     namespace = question.values["namespace"]
     visible = queues_of(state, namespace) if namespace else None
-    waiting = question.waiting(state, visible)
-    queues, holding = queue_rows(state), holding_counts(state)
+    waiting = question.pending_rows(state, visible)
+    queues, holding = queue_rows(state), reserving_counts(state)
     if visible is not None:
         queues = [row for row in queues if row["cluster_queue"] in visible]
     return queues, waiting, holding
@@ -139,7 +142,7 @@ def _queues(question: Question, state: State) -> tuple[Any, Any, Any]:
 
 def answer_positions(question: Question) -> list[dict[str, Any]]:
     """List the pending workloads: see ``tidegate show positions``."""
-    lags_us = [lag_us(each.reader) for each in question.each()]
+    lags_us = [lag_us(each.reader) for each in question.by_partition()]
     with question.states() as states:
         parts = [
             _positions(each, state, behind_us)
@@ -149,17 +152,17 @@ def answer_positions(question: Question) -> list[dict[str, Any]]:
     for rows, play in parts:
         starts = play()
         listed += [with_start(row, starts) for row in rows]
-    return _joined(question, listed, itemgetter("clusterQueue"))
+    return _merge_rows(question, listed, itemgetter("clusterQueue"))
 
 
 def _positions(question: Question, state: State, behind_us: int) -> tuple[Any, Any]:
     """Return the pending workloads of a partition, and a function that estimates their starts."""
     namespace, queue = question.values["namespace"], question.values["queue"]
-    queues = {queue} if queue else waited_for(state, namespace) if namespace else None
-    rows = placed_rows(question.waiting(state, queues), behind_us, AHEAD_MAX)
+    queues = {queue} if queue else queues_waited_for(state, namespace) if namespace else None
+    rows = placed_rows(question.pending_rows(state, queues), behind_us, AHEAD_MAX)
     rows = [row for row in rows if namespace in {"", row["namespace"]}]
-    starts = question.followed[0].starts
-    return rows, starts.prepared(question.reader, state, startable(rows))
+    starts = question.partitions[0].starts
+    return rows, starts.prepare(question.reader, state, startable(rows))
 
 
 def answer_tree(question: Question) -> list[dict[str, Any]]:
@@ -177,7 +180,7 @@ def answer_shares(question: Question) -> list[dict[str, Any]]:
 def answer_usage(question: Question) -> list[dict[str, Any]]:
     """List the usage of quota: see ``tidegate show usage``; users only for callers who see all."""
     queue, everything = question.values["queue"], question.sight.everything
-    all_set_by = [_setters(each.reader) for each in question.each()]
+    all_set_by = [_quota_setters(each.reader) for each in question.by_partition()]
     records = list[dict[str, Any]]()
     with question.states() as states:
         for set_by, (_, state) in zip(all_set_by, states, strict=True):
@@ -186,19 +189,19 @@ def answer_usage(question: Question) -> list[dict[str, Any]]:
                 for row in usage_rows(state)
                 if queue in {"", row["cluster_queue"]}
             ]
-    return _joined(question, records, itemgetter("clusterQueue", "flavor", "resource"))
+    return _merge_rows(question, records, itemgetter("clusterQueue", "flavor", "resource"))
 
 
-def _setters(reader: Reader) -> dict[tuple[str, str, str], str]:
+def _quota_setters(reader: Reader) -> dict[tuple[str, str, str], str]:
     assert reader.database is not None, "an archive is not served"
-    return setters(reader.database, reader.end, reader.partition)
+    return quota_setters(reader.database, reader.end, reader.partition)
 
 
-def _joined(
+def _merge_rows(
     question: Question, rows: list[dict[str, Any]], place: Callable[[dict[str, Any]], Any]
 ) -> list[dict[str, Any]]:
     """Return the rows of all partitions by their place; of one alone as they come."""
-    return sorted(rows, key=place) if question.several else rows
+    return sorted(rows, key=place) if question.has_several_partitions else rows
 
 
 def answer_reports(_asked: Question) -> list[dict[str, Any]]:
@@ -229,15 +232,15 @@ def answer_events(question: Question) -> list[dict[str, Any]]:
         RefusalError: ``after`` is no position.
     """
     limit = min(whole(question.values["limit"]) or PAGE_ROWS // 10, PAGE_ROWS)
-    wish, reader, after = wish_of(question.values), question.reader, question.values["after"]
+    wish, reader, after = event_filter(question.values), question.reader, question.values["after"]
     if not after:
-        narrow = Narrow(frozenset(wish.types)) if {*wish.types} <= RARE else EVERY
+        narrow = EntryFilter(frozenset(wish.types)) if {*wish.types} <= RARE else EVERY
         histories = (each.ledger.back(each.end, narrow=narrow) for each in reader.each())
         looked = islice(merge(*histories, key=place_in_time, reverse=True), EVENTS_LOOKED_MAX)
         newest = list(islice(filter(wish.takes, looked), limit))
         return [event_record(entry) for entry in reversed(newest)]
     ends = {each.partition: each.end for each in reader.each()}
-    begun = read(after, ends)
+    begun = parse_position(after, ends)
     if begun is None:
         raise RefusalError(HTTPStatus.BAD_REQUEST, f"after {after[:32]!r} is no number.")
     events = islice(events_since(reader, begun, ends), EVENTS_LOOKED_MAX)
@@ -255,7 +258,7 @@ def events_since(reader: Reader, begun: dict[int, int], ends: Ends) -> Iterator[
         for each in reader.each()
     )
     for entry in in_time(*histories):
-        yield entry, behind(begun, entry)
+        yield entry, advance(begun, entry)
 
 
 def event_at(entry: Entry, position: str) -> dict[str, Any]:
@@ -264,7 +267,7 @@ def event_at(entry: Entry, position: str) -> dict[str, Any]:
     return fields if position == str(entry.seq) else {**fields, "position": position}
 
 
-def wish_of(values: Any) -> Wish:  # noqa: ANN401 - a mapping of texts
+def event_filter(values: Any) -> Wish:  # noqa: ANN401 - a mapping of texts
     """Return which events are wanted.
 
     Raises:

@@ -17,10 +17,10 @@ from tidegate.model.texts import whole
 from tidegate.replay.simulator.trees import trees_of
 from tidegate.replay.story.why import Story
 from tidegate.serve.api.shapes import Listed
-from tidegate.serve.auth.rights import Sight
-from tidegate.serve.ledger.partitions.following import Followed
-from tidegate.serve.ledger.queueing import waiting_rows
-from tidegate.serve.ledger.sums import Sums
+from tidegate.serve.auth.rights import Visibility
+from tidegate.serve.ledger.partitions.following import FollowedPartition
+from tidegate.serve.ledger.queueing import pending_rows
+from tidegate.serve.ledger.sums import RowCache
 from tidegate.serve.refusals import RefusalError
 
 Scope: TypeAlias = Literal[
@@ -67,37 +67,37 @@ class Question(NamedTuple):
     """A request that may be answered: of one partition, or of the first with others beside it."""
 
     reader: Reader  # with those of the other partitions, if any
-    followed: tuple[Followed, ...]  # the reader's partitions, in this order
-    sums: Sums
+    partitions: tuple[FollowedPartition, ...]  # the reader's partitions, in this order
+    sums: RowCache
     values: Mapping[str, str]  # parameters of path and query; those not given are empty
-    sight: Sight
+    sight: Visibility
     past: bool  # it is asked of a moment of the past
     body: bytes = b""  # what was sent, where something is taken
 
     @property
-    def several(self) -> bool:
+    def has_several_partitions(self) -> bool:
         """Return whether the answer is of more than one partition."""
         return bool(self.reader.others)
 
-    def each(self) -> tuple[Question, ...]:
+    def by_partition(self) -> tuple[Question, ...]:
         """Return the question for each partition alone, in order."""
-        if not self.several:
+        if not self.has_several_partitions:
             return (self,)
         readers = {each.partition: each for each in self.reader.each()}
         return tuple(
-            self._replace(reader=readers[followed.partition], followed=(followed,))
-            for followed in self.followed
+            self._replace(reader=readers[followed.partition], partitions=(followed,))
+            for followed in self.partitions
         )
 
-    def of(self, partition: int) -> Question:
+    def for_partition(self, partition: int) -> Question:
         """Return the question for a partition alone."""
-        return next(each for each in self.each() if each.reader.partition == partition)
+        return next(each for each in self.by_partition() if each.reader.partition == partition)
 
     @contextmanager
     def state(self) -> Generator[State]:
         """Lend the state that is asked about; it is not to be changed."""
-        followed = self.followed[0]
-        lent = followed.then.state(self.reader) if self.past else followed.live.state()
+        followed = self.partitions[0]
+        lent = followed.past.state(self.reader) if self.past else followed.live.state()
         with lent as state:
             yield state
 
@@ -105,9 +105,9 @@ class Question(NamedTuple):
     def states(self) -> Generator[list[tuple[Question, State]]]:
         """Lend the states of all partitions, as of one moment, each with its question."""
         with ExitStack() as lent:
-            yield [(each, lent.enter_context(each.state())) for each in self.each()]
+            yield [(each, lent.enter_context(each.state())) for each in self.by_partition()]
 
-    def deciding(self, decides: Callable[[State], bool]) -> Question:
+    def for_deciding_partition(self, decides: Callable[[State], bool]) -> Question:
         """Return the question for the partition that decides about something; of none, the first.
 
         ``decides`` tells whether a state's partition does.
@@ -116,7 +116,7 @@ class Question(NamedTuple):
             deciders = (each for each, state in states if decides(state))
             return next(deciders, states[0][0])
 
-    def part(self, queues: Callable[[State], Collection[str]]) -> State:
+    def subtree_copy(self, queues: Callable[[State], Collection[str]]) -> State:
         """Return a private copy of the state, with the workloads of some queues' trees alone.
 
         To decide on a state changes it; a copy of all workloads takes longer than to decide.
@@ -125,22 +125,27 @@ class Question(NamedTuple):
             encoded = write(trees_of(state, queues(state)))
         return decode(encoded)
 
-    def around(self, story: Story, *, whole: bool) -> Surroundings:
+    def surroundings_of(self, story: Story, *, whole: bool) -> Surroundings:
         """Return the context of a story's events: noted, or folded while notes are not ready."""
-        live = self.followed[0].live
+        live = self.partitions[0].live
         if live.index.seq < story.lines[-1].seq:
             return surroundings(self.reader, story, whole=whole)
         own = (line.seq for line in story.lines if line.of == story.workload)
         noted = ((seq, live.notes.get(seq)) for seq in own)
         return Surroundings({seq: note for seq, note in noted if note is not None})
 
-    def waiting(self, state: State, queues: Collection[str] | None = None) -> list[dict[str, Any]]:
+    def pending_rows(
+        self, state: State, queues: Collection[str] | None = None
+    ) -> list[dict[str, Any]]:
         """Return the pending workloads of some or all queues: see ``queueing.waiting_rows``."""
 
-        def since(workload: Workload) -> int:
-            return self.followed[0].live.index.since(workload.key, state.seq) or workload.created_us
+        def waiting_since(workload: Workload) -> int:
+            return (
+                self.partitions[0].live.index.waiting_since(workload.key, state.seq)
+                or workload.created_us
+            )
 
-        return waiting_rows(state, since, queues)
+        return pending_rows(state, waiting_since, queues)
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,12 +161,12 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     moves: Literal["", "clock", "index"] = ""  # with what its answer changes, no event written
     decides: bool = False  # the scheduler's core decides for it: such wait for each other
     reports: bool = False  # it reads SQL reports
-    takes: str = ""  # what is sent to it; empty: nothing, it is only read
+    body_type: str = ""  # what is sent to it; empty: nothing, it is only read
 
     @property
     def method(self) -> Literal["GET", "POST"]:
         """Return how it is asked."""
-        return "POST" if self.takes else "GET"
+        return "POST" if self.body_type else "GET"
 
     def values(self, path: Mapping[str, str], query: Mapping[str, str]) -> dict[str, str]:
         """Return the parameters that a request has, each bounded and known.
@@ -169,45 +174,47 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             RefusalError: one is not known, too long, no number, or none of the choices.
         """
-        parameters = {parameter.name: parameter for parameter in self.allowed()}
+        parameters = {parameter.name: parameter for parameter in self.allowed_parameters()}
         if unknown := sorted(query.keys() - parameters.keys()):
             listed = ", ".join(parameters) or "none"
-            raise _bad(f"There is no parameter {unknown[0][:80]!r} here. There are: {listed}.")
+            raise _bad_request(
+                f"There is no parameter {unknown[0][:80]!r} here. There are: {listed}."
+            )
         values = {
             name: parameter.choices[0] if parameter.choices else ""
             for name, parameter in parameters.items()
         }
         for name, value in {**query, **path}.items():
-            _check(parameters.get(name), name, value)
+            _check_value(parameters.get(name), name, value)
             values[name] = value
         return values
 
-    def form(self) -> Any:  # noqa: ANN401 - a type
+    def answer_type(self) -> Any:  # noqa: ANN401 - a type
         """Return the type of what is answered."""
         generic: Any = Listed
         return generic[self.answer] if self.listed else self.answer
 
-    def allowed(self) -> tuple[Parameter, ...]:
+    def allowed_parameters(self) -> tuple[Parameter, ...]:
         """Return the parameters that may stand in the query."""
         return (*self.parameters, *(PAGED if self.listed else ()))
 
 
-def part_of(values: Mapping[str, str]) -> tuple[int, int]:
+def offset_and_limit(values: Mapping[str, str]) -> tuple[int, int]:
     """Return offset and limit."""
     limit = whole(values["limit"]) or LIMIT  # 0 is no limit of its own, as in Kubernetes
     return whole(values["offset"]) or 0, min(limit, LIMIT_MAX)
 
 
-def _check(parameter: Parameter | None, name: str, value: str) -> None:
+def _check_value(parameter: Parameter | None, name: str, value: str) -> None:
     if len(value) > VALUE_CHARS_MAX or not value.isprintable():
-        raise _bad(f"{name} is too long, or no text.")
+        raise _bad_request(f"{name} is too long, or no text.")
     if parameter is None or not value:
         return
     if parameter.number and whole(value) is None:
-        raise _bad(f"{name} {value[:32]!r} is no number.")
+        raise _bad_request(f"{name} {value[:32]!r} is no number.")
     if parameter.choices and value not in parameter.choices:
-        raise _bad(f"{name} {value[:32]!r} is none of {', '.join(parameter.choices)}.")
+        raise _bad_request(f"{name} {value[:32]!r} is none of {', '.join(parameter.choices)}.")
 
 
-def _bad(message: str) -> RefusalError:
+def _bad_request(message: str) -> RefusalError:
     return RefusalError(HTTPStatus.BAD_REQUEST, message)

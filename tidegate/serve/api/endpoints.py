@@ -60,7 +60,7 @@ ENDPOINTS = (
         run=trials.answer_dry_run,
         decides=True,
         scope="namespace",
-        takes="The manifest of one job, as JSON. Nothing is submitted.",
+        body_type="The manifest of one job, as JSON. Nothing is submitted.",
     ),
     Endpoint(
         path="/v1/what-if",

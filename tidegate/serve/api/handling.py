@@ -16,18 +16,23 @@ from tidegate.cli.commands.show.positions import SECOND_US
 from tidegate.cli.ledger.lag import lag_us
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import JOB_KINDS
-from tidegate.serve.api.asking import Endpoint, Question, part_of
+from tidegate.serve.api.asking import Endpoint, Question, offset_and_limit
 from tidegate.serve.api.shapes import Me
-from tidegate.serve.auth.callers import Callers
-from tidegate.serve.auth.crowd import Crowd
-from tidegate.serve.auth.hiding import hide
-from tidegate.serve.auth.reviews import Person
-from tidegate.serve.auth.rights import LIST_QUEUES, LIST_WORKLOADS, Rights, Sight
-from tidegate.serve.ledger.partitions.following import Following
-from tidegate.serve.ledger.partitions.positions import Ends, as_of, total, written
-from tidegate.serve.ledger.readers import Readers
-from tidegate.serve.ledger.replies import Replies, Reply
-from tidegate.serve.ledger.sums import Sums
+from tidegate.serve.auth.callers import Authenticator
+from tidegate.serve.auth.crowd import ConcurrencyLimiter
+from tidegate.serve.auth.hiding import redact
+from tidegate.serve.auth.reviews import User
+from tidegate.serve.auth.rights import LIST_QUEUES, LIST_WORKLOADS, Rights, Visibility
+from tidegate.serve.ledger.partitions.following import LedgerFollower
+from tidegate.serve.ledger.partitions.positions import (
+    Ends,
+    event_count,
+    position_text,
+    reader_as_of,
+)
+from tidegate.serve.ledger.readers import ReaderPool
+from tidegate.serve.ledger.replies import Reply, ReplyCache
+from tidegate.serve.ledger.sums import RowCache
 from tidegate.serve.refusals import RefusalError
 
 BODY_MAX = 256 * 1_024
@@ -42,27 +47,27 @@ Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
 JSON, TEXT = "application/json", "text/plain; charset=utf-8"
 
 
-class Threads(NamedTuple):
+class ThreadPool(NamedTuple):
     """The threads that answers are worked out by, and the requests that wait for one."""
 
     limiter: CapacityLimiter
-    crowd: Crowd
+    admission: ConcurrencyLimiter
 
 
-class Parts(NamedTuple):
+class Services(NamedTuple):
     """The parts that answer requests."""
 
-    callers: Callers
+    callers: Authenticator
     rights: Rights
-    live: Following
-    readers: Readers
-    sums: Sums
-    replies: Replies
-    threads: Threads
-    deciding: Threads
+    followed_ledger: LedgerFollower
+    readers: ReaderPool
+    sums: RowCache
+    replies: ReplyCache
+    threads: ThreadPool
+    deciding: ThreadPool
 
 
-class Moment(NamedTuple):
+class AnswerBasis(NamedTuple):
     """The inputs of an answer."""
 
     ends: Ends
@@ -73,40 +78,40 @@ class Moment(NamedTuple):
     @property
     def seq(self) -> int:
         """Return the number of events: of one partition the newest one's seq."""
-        return total(self.ends)
+        return event_count(self.ends)
 
     @property
     def position(self) -> str:
         """Return how far each of several partitions is; of one the seq says it."""
-        return written(self.ends) if len(self.ends) > 1 else ""
+        return position_text(self.ends) if len(self.ends) > 1 else ""
 
 
-class Query(NamedTuple):
+class AuthorizedQuery(NamedTuple):
     """A request that was let in."""
 
     endpoint: Endpoint
     values: Mapping[str, str]
-    person: Person
-    sight: Sight
+    person: User
+    sight: Visibility
     body: bytes = b""
 
 
-async def authorized(parts: Parts, endpoint: Endpoint, request: Request) -> Query:
+async def authorize(parts: Services, endpoint: Endpoint, request: Request) -> AuthorizedQuery:
     """Return the query of a request, once its caller is authorized.
 
     Raises:
         RefusalError: they may not, or it is asked wrongly.
     """
-    person = await parts.callers.person(request)
+    person = await parts.callers.authenticate(request)
     values = endpoint.values(request.path_params, dict(request.query_params))
     sight = await sight_of(parts.rights, endpoint, values, person)
-    body = await _body(request) if endpoint.takes else b""
-    return Query(endpoint, values, person, sight, body)
+    body = await _read_body(request) if endpoint.body_type else b""
+    return AuthorizedQuery(endpoint, values, person, sight, body)
 
 
 async def sight_of(
-    rights: Rights, endpoint: Endpoint, values: Mapping[str, str], person: Person
-) -> Sight:
+    rights: Rights, endpoint: Endpoint, values: Mapping[str, str], person: User
+) -> Visibility:
     """Return what a user may see.
 
     Raises:
@@ -115,21 +120,27 @@ async def sight_of(
     namespace = values.get("namespace", "")
     match endpoint.scope:
         case "anyone":
-            return Sight()
+            return Visibility()
         case "workload":
-            return await rights.workload(person, namespace, _jobs(values["kind"]))
+            return await rights.visibility_of_workload(
+                person, namespace, _job_kinds(values["kind"])
+            )
         case "everything":
-            return await rights.everything(person)
+            return await rights.visibility_of_all(person)
         case "queues" | "queues or namespace" if not namespace:
-            return await rights.queues(person)
+            return await rights.visibility_of_queues(person)
         case "pending in cluster queue" | "pending in local queue":
-            return await rights.pending(person, namespace, values["name"])
+            return await rights.visibility_of_pending(person, namespace, values["name"])
         case _:
-            access = rights.namespace(person, namespace) if namespace else rights.everything(person)
+            access = (
+                rights.visibility_of_namespace(person, namespace)
+                if namespace
+                else rights.visibility_of_all(person)
+            )
             return await access
 
 
-async def answer(parts: Parts, query: Query, request: Request) -> Response:
+async def answer(parts: Services, query: AuthorizedQuery, request: Request) -> Response:
     """Answer a request that was let in: from what is remembered, or worked out in a thread.
 
     Raises:
@@ -139,18 +150,18 @@ async def answer(parts: Parts, query: Query, request: Request) -> Response:
     if threads.limiter.statistics().tasks_waiting >= WAITING_MAX:
         message = "Too many requests wait: try again."
         raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=2)
-    if parts.live.fault:
+    if parts.followed_ledger.fault:
         message = "The ledger is being read: try again."
         raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=2)
-    with threads.crowd.entered(query.person.name):
+    with threads.admission.acquire(query.person.name):
         return await _answer(parts, query, request, threads.limiter)
 
 
 async def _answer(
-    parts: Parts, query: Query, request: Request, limiter: CapacityLimiter
+    parts: Services, query: AuthorizedQuery, request: Request, limiter: CapacityLimiter
 ) -> Response:
-    moment = await to_thread.run_sync(_moment, parts, query, limiter=parts.threads.limiter)
-    tag = _tag(parts.live.ledger_id, moment, query.sight)
+    moment = await to_thread.run_sync(_basis_of, parts, query, limiter=parts.threads.limiter)
+    tag = _entity_tag(parts.followed_ledger.ledger_id, moment, query.sight)
     headers = {
         "ETag": tag,
         "Tidegate-Seq": str(moment.seq),
@@ -161,45 +172,45 @@ async def _answer(
     etag = "" if query.body else request.headers.get("if-none-match", "")
     if tag in etag.split(", "):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-    key = (query.endpoint.path, *sorted(query.values.items()), tag, _digest(query.body))
+    key = (query.endpoint.path, *sorted(query.values.items()), tag, _body_digest(query.body))
     reply = parts.replies.get(key)
     if reply is None:
-        reply = await to_thread.run_sync(_worked_out, parts, query, moment, limiter=limiter)
+        reply = await to_thread.run_sync(_compute_reply, parts, query, moment, limiter=limiter)
         parts.replies.put(key, reply)
     return Response(reply.body, media_type=reply.kind, headers=headers)
 
 
-def answered(parts: Parts, endpoint: Endpoint) -> Handler:
+def answer_handler(parts: Services, endpoint: Endpoint) -> Handler:
     """Return what handles requests of an endpoint."""
 
     async def handle(request: Request) -> Response:
-        return await answer(parts, await authorized(parts, endpoint, request), request)
+        return await answer(parts, await authorize(parts, endpoint, request), request)
 
     return handle
 
 
-def me(parts: Parts, endpoint: Endpoint) -> Handler:
+def identity_handler(parts: Services, endpoint: Endpoint) -> Handler:
     """Return the handler that tells callers their own user and rights."""
 
     async def handle(request: Request) -> Response:
-        person = (await authorized(parts, endpoint, request)).person
+        person = (await authorize(parts, endpoint, request)).person
         identity = Me(
             name=person.name,
-            everything=await parts.rights.may(person, LIST_WORKLOADS),
-            queues=await parts.rights.may(person, LIST_QUEUES),
+            everything=await parts.rights.is_allowed(person, LIST_WORKLOADS),
+            queues=await parts.rights.is_allowed(person, LIST_QUEUES),
         )
         return Response(msgspec.json.encode(identity), media_type=JSON)
 
     return handle
 
 
-def _jobs(kind: str) -> list[JobKind[Any]]:
+def _job_kinds(kind: str) -> list[JobKind[Any]]:
     """Return the kinds of job that a word means; empty: batch/v1's Job."""
     framework = kind or "batch/job"
     return [row for name, row in JOB_KINDS.items() if framework in {name, name.rpartition("/")[2]}]
 
 
-async def _body(request: Request) -> bytes:
+async def _read_body(request: Request) -> bytes:
     """Return what was sent.
 
     Raises:
@@ -214,28 +225,30 @@ async def _body(request: Request) -> bytes:
     return bytes(body)
 
 
-def _digest(body: bytes) -> bytes:
+def _body_digest(body: bytes) -> bytes:
     return hashlib.sha256(body).digest() if body else b""
 
 
-def _moment(parts: Parts, query: Query) -> Moment:
-    text, ends = query.values.get("asOf", ""), parts.live.ends
+def _basis_of(parts: Services, query: AuthorizedQuery) -> AnswerBasis:
+    text, ends = query.values.get("asOf", ""), parts.followed_ledger.ends
     moves = query.endpoint.moves
     if text or moves == "clock":
         with parts.readers.lend() as reader:
-            then = as_of(reader, text, "asOf") if text else reader
+            then = reader_as_of(reader, text, "asOf") if text else reader
             behind_us = sum(map(lag_us, then.each())) if moves == "clock" else 0
             at = {each.partition: each.end for each in then.each()}
-            return Moment(at, then.past, then.past_us, behind_us // SECOND_US)
-    return Moment(ends, past=False, moved=parts.live.verified if moves == "index" else 0)
+            return AnswerBasis(at, then.past, then.past_us, behind_us // SECOND_US)
+    return AnswerBasis(
+        ends, past=False, moved=parts.followed_ledger.verified_count if moves == "index" else 0
+    )
 
 
-def _tag(ledger_id: str, moment: Moment, sight: Sight) -> str:
+def _entity_tag(ledger_id: str, moment: AnswerBasis, sight: Visibility) -> str:
     version = f"{ledger_id} {moment.moved} {sight.key()}{moment.position}"
     return f'"{moment.seq}-{hashlib.sha256(version.encode()).hexdigest()[:12]}"'
 
 
-def _worked_out(parts: Parts, query: Query, moment: Moment) -> Reply:
+def _compute_reply(parts: Services, query: AuthorizedQuery, moment: AnswerBasis) -> Reply:
     row = query.endpoint
     assert row.run is not None, "it is answered from the ledger"
     then = moment.ends if moment.past else None
@@ -243,7 +256,9 @@ def _worked_out(parts: Parts, query: Query, moment: Moment) -> Reply:
         partitions = {each.partition for each in reader.each()}
         question = Question(
             reader,
-            tuple(each for each in parts.live.each() if each.partition in partitions),
+            tuple(
+                each for each in parts.followed_ledger.partitions() if each.partition in partitions
+            ),
             parts.sums,
             query.values,
             query.sight,
@@ -252,15 +267,15 @@ def _worked_out(parts: Parts, query: Query, moment: Moment) -> Reply:
         )
         result = row.run(question)
     if row.listed:
-        result = _listed(result, query, moment)
-    visible = hide(msgspec.to_builtins(result), query.sight)
+        result = _page_of(result, query, moment)
+    visible = redact(msgspec.to_builtins(result), query.sight)
     if isinstance(visible, str):
         return Reply(TEXT, visible.encode())
-    return Reply(JSON, msgspec.json.encode(_converted(visible, row.form())))
+    return Reply(JSON, msgspec.json.encode(_validate_answer(visible, row.answer_type())))
 
 
-def _listed(items: list[Any], query: Query, moment: Moment) -> dict[str, Any]:
-    offset, limit = part_of(query.values)
+def _page_of(items: list[Any], query: AuthorizedQuery, moment: AnswerBasis) -> dict[str, Any]:
+    offset, limit = offset_and_limit(query.values)
     end = offset + limit
     return {
         "seq": moment.seq,
@@ -271,7 +286,7 @@ def _listed(items: list[Any], query: Query, moment: Moment) -> dict[str, Any]:
     }
 
 
-def _converted(answer: Any, kind: Any) -> Any:  # noqa: ANN401 - any answer, and its type
+def _validate_answer(answer: Any, kind: Any) -> Any:  # noqa: ANN401 - any answer, and its type
     """Return an answer in the form that is documented for it."""
     try:
         return msgspec.convert(answer, kind)

@@ -26,7 +26,7 @@ _REFUSALS = {
 def document(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
     """Return the document, as OpenAPI 3.1 has it."""
     rows = list(endpoints)
-    types = [row.form() for row in rows]
+    types = [row.answer_type() for row in rows]
     schemas, components = msgspec.json.schema_components(
         types, ref_template="#/components/schemas/{name}"
     )
@@ -49,11 +49,11 @@ def document(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
     }
 
 
-def _taken(row: Endpoint) -> dict[str, Any]:
-    if not row.takes:
+def _request_body(row: Endpoint) -> dict[str, Any]:
+    if not row.body_type:
         return {}
     content = {"application/json": {"schema": {"type": "object"}}}
-    return {"requestBody": {"required": True, "description": row.takes, "content": content}}
+    return {"requestBody": {"required": True, "description": row.body_type, "content": content}}
 
 
 def _operation(row: Endpoint, schema: dict[str, Any]) -> dict[str, Any]:
@@ -62,8 +62,11 @@ def _operation(row: Endpoint, schema: dict[str, Any]) -> dict[str, Any]:
     return {
         "summary": row.about,
         "description": f"Required right: {row.scope}.",
-        "parameters": [*map(_in_path, _PLACE.findall(row.path)), *map(_in_query, row.allowed())],
-        **_taken(row),
+        "parameters": [
+            *map(_path_parameter, _PLACE.findall(row.path)),
+            *map(_query_parameter, row.allowed_parameters()),
+        ],
+        **_request_body(row),
         "responses": {
             "200": {
                 "description": "the answer",
@@ -79,11 +82,11 @@ def _operation(row: Endpoint, schema: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _in_path(name: str) -> dict[str, Any]:
+def _path_parameter(name: str) -> dict[str, Any]:
     return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
 
 
-def _in_query(parameter: Parameter) -> dict[str, Any]:
+def _query_parameter(parameter: Parameter) -> dict[str, Any]:
     schema: dict[str, Any] = (
         {"type": "integer", "minimum": 0} if parameter.number else {"type": "string"}
     )

@@ -28,9 +28,9 @@ from tidegate.replay.whynot_search.dryrun import dry_run
 from tidegate.replay.whynot_search.whynot import why_not
 from tidegate.serve.api.answering import key_of
 from tidegate.serve.api.asking import Question
-from tidegate.serve.ledger.queueing import leads_into, queues_of
+from tidegate.serve.ledger.queueing import is_local_queue_served, queues_of
 from tidegate.serve.ledger.readers import PAST_MAX
-from tidegate.serve.refusals import RefusalError, refusing
+from tidegate.serve.refusals import RefusalError, refuse_invalid
 
 MOMENTS_MAX = 100_000
 """A history that is played in virtual time may have so many moments."""
@@ -53,26 +53,26 @@ def answer_why_not(question: Question) -> dict[str, Any]:
         workload = state.workloads.get(key)
         return set() if workload is None else {cluster_queue_of(state, workload)}
 
-    state = question.of(reader_of(question.reader, key).partition).part(queue)
-    with refusing():  # the workload does not wait
-        return why_not_record(why_not(state, key, TRIALS_MAX, patience("why-not")))
+    state = question.for_partition(reader_of(question.reader, key).partition).subtree_copy(queue)
+    with refuse_invalid():  # the workload does not wait
+        return why_not_record(why_not(state, key, TRIALS_MAX, trial_deadline("why-not")))
 
 
-def patience(command: str, now_s: Callable[[], float] = time.monotonic) -> Callable[[], None]:
+def trial_deadline(command: str, now_s: Callable[[], float] = time.monotonic) -> Callable[[], None]:
     """Return what a search calls at each trial; ``command`` does the same without a limit.
 
     What is returned raises NotSupportedError once the search has taken too long.
     """
     until_s = now_s() + SEARCH_S
 
-    def tick() -> None:
+    def check_deadline() -> None:
         if now_s() > until_s:
             raise NotSupportedError(
                 f"The server searches for {SEARCH_S:.0f} s at most: run `tidegate {command}` on "
                 "your own machine."
             )
 
-    return tick
+    return check_deadline
 
 
 def answer_dry_run(question: Question) -> dict[str, Any]:
@@ -82,12 +82,14 @@ def answer_dry_run(question: Question) -> dict[str, Any]:
         RefusalError: the body is no manifest of a job in this namespace, or it would not be queued.
     """
     namespace = question.values["namespace"]
-    with refusing():
-        kind, job = job_of(_object(question.body), "The body", namespace)
+    with refuse_invalid():
+        kind, job = job_of(_decode_object(question.body), "The body", namespace)
         if job.namespace == namespace:
-            decider = question.deciding(lambda state: leads_into(state, f"{namespace}/{job.queue}"))
-            state = decider.part(lambda state: queues_of(state, namespace))
-            tick = patience("what-if submit")
+            decider = question.for_deciding_partition(
+                lambda state: is_local_queue_served(state, f"{namespace}/{job.queue}")
+            )
+            state = decider.subtree_copy(lambda state: queues_of(state, namespace))
+            tick = trial_deadline("what-if submit")
             return dry_run_record(dry_run(state, job, kind.resource, TRIALS_MAX, tick))
     raise RefusalError(HTTPStatus.BAD_REQUEST, f"The job is not of {namespace!r}.")
 
@@ -102,8 +104,8 @@ def answer_what_if(question: Question) -> dict[str, Any]:
     settings = [setting.strip() for setting in question.values["set"].split(";") if setting.strip()]
     if not settings:
         raise RefusalError(HTTPStatus.BAD_REQUEST, "Say what is to be otherwise: set=.")
-    decider = question.deciding(lambda state: _has(state, settings))
-    if question.several:
+    decider = question.for_deciding_partition(lambda state: _has_object(state, settings))
+    if question.has_several_partitions:
         _refuse_seqs(question)
     until = recorded_until(decider.reader, question.values["to"])
     if until.end > PAST_MAX:
@@ -115,14 +117,14 @@ def answer_what_if(question: Question) -> dict[str, Any]:
         message = "Another history is being played: try again."
         raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=5)
     try:
-        with refusing():
-            comparison = compared(until, question.values["from"], settings, [], _bounded)
+        with refuse_invalid():
+            comparison = compared(until, question.values["from"], settings, [], _bounded_progress)
     finally:
         PLAYING.release()
     return {**comparison_record(comparison), "title": "What if"}  # without the ledger's URL
 
 
-def _has(state: State, settings: list[str]) -> bool:
+def _has_object(state: State, settings: list[str]) -> bool:
     """Return whether a state has a ClusterQueue or Cohort that settings name."""
     names = {text.partition(".")[0].rpartition("/")[2] for text in settings}
     queues = state.objects.cluster_queues
@@ -142,7 +144,7 @@ def _refuse_seqs(question: Question) -> None:
             raise RefusalError(HTTPStatus.BAD_REQUEST, message)
 
 
-def _bounded(_side: str) -> Any:  # noqa: ANN401 - as ``whatif.Progress``
+def _bounded_progress(_side: str) -> Any:  # noqa: ANN401 - as ``whatif.Progress``
     def passing(moments: Iterator[int]) -> Iterator[int]:
         for count, moment in enumerate(moments):
             if count >= MOMENTS_MAX:
@@ -154,7 +156,7 @@ def _bounded(_side: str) -> Any:  # noqa: ANN401 - as ``whatif.Progress``
     return passing
 
 
-def _object(body: bytes) -> dict[str, Any]:
+def _decode_object(body: bytes) -> dict[str, Any]:
     try:
         return msgspec.json.decode(body, type=dict[str, Any])
     except FAILURES as error:

@@ -31,7 +31,7 @@ def answer_running(question: Question) -> list[dict[str, Any]]:
         for _, state in states:
             forest(state)  # charges are derived
         rows = [
-            _running(workload)
+            _running_row(workload)
             for _, state in states
             for workload in state.workloads.values()
             if workload.phase in HOLDING
@@ -43,28 +43,28 @@ def answer_running(question: Question) -> list[dict[str, Any]]:
 
 def answer_costs(question: Question) -> list[dict[str, Any]]:
     """List what each namespace's workloads used in a month, and what that cost."""
-    span, namespace = _span(question), question.values["namespace"]
+    span, namespace = _span_of(question), question.values["namespace"]
     key = "costs", span, namespace
-    rows = question.sums.of(key, lambda: cost_rows(question.reader, span, namespace))
+    rows = question.sums.get_or_make(key, lambda: cost_rows(question.reader, span, namespace))
     return [_camel(row, span) for row in rows]
 
 
 def answer_quota_use(question: Question) -> list[dict[str, Any]]:
     """List what each ClusterQueue had in a month, used, borrowed and left unused."""
-    span = _span(question)
-    rows = question.sums.of(("quota", span), lambda: quota_rows(question.reader, span))
+    span = _span_of(question)
+    rows = question.sums.get_or_make(("quota", span), lambda: quota_rows(question.reader, span))
     return [_camel(row, span) for row in rows]
 
 
 def answer_budgets(question: Question) -> list[dict[str, Any]]:
     """List the budgets: see ``tidegate show budgets``."""
-    lags_us = [lag_us(each.reader) for each in question.each()]
+    lags_us = [lag_us(each.reader) for each in question.by_partition()]
     rows = list[dict[str, Any]]()
     with question.states() as states:
         for behind_us, (_, state) in zip(lags_us, states, strict=True):
             now_us = state.now_us + behind_us
             rows += (budget_record(owner, meter, now_us) for owner, meter in meters(state, now_us))
-    return sorted(rows, key=itemgetter("owner")) if question.several else rows
+    return sorted(rows, key=itemgetter("owner")) if question.has_several_partitions else rows
 
 
 def answer_topology(question: Question) -> list[dict[str, Any]]:
@@ -72,9 +72,11 @@ def answer_topology(question: Question) -> list[dict[str, Any]]:
 
     Of several partitions the first one's: partition 0 alone places pods.
     """
-    with question.each()[0].state() as state:
+    with question.by_partition()[0].state() as state:
         return [
-            row for topology in drawn(state, question.values["of"]) for row in _places(topology)
+            row
+            for topology in drawn(state, question.values["of"])
+            for row in _topology_rows(topology)
         ]
 
 
@@ -90,8 +92,8 @@ def answer_search(question: Question) -> list[dict[str, Any]]:
         raise RefusalError(HTTPStatus.BAD_REQUEST, message)
     with question.states() as states:
         hits = chain(
-            *(_queues(state, namespace) for _, state in states),
-            *(_workloads(state, namespace) for _, state in states),
+            *(_matching_queues(state, namespace) for _, state in states),
+            *(_matching_workloads(state, namespace) for _, state in states),
         )
         named = [hit for hit in hits if text in hit["name"].lower()]
     # All partitions know all LocalQueues, and a job that changes the partition is in both.
@@ -100,7 +102,7 @@ def answer_search(question: Question) -> list[dict[str, Any]]:
     )[::-1]
 
 
-def _running(workload: Workload) -> dict[str, Any]:
+def _running_row(workload: Workload) -> dict[str, Any]:
     amounts = dict[str, dict[str, str]]()
     for (flavor, resource), units in sorted(workload.charges):
         amounts.setdefault(flavor, {})[resource] = render(resource, units)
@@ -117,7 +119,7 @@ def _running(workload: Workload) -> dict[str, Any]:
     }
 
 
-def _span(question: Question) -> Span:
+def _span_of(question: Question) -> Span:
     newest = (next(iter(each.ledger.back(each.end, 1)), None) for each in question.reader.each())
     newest_us = max((entry.at_us for entry in newest if entry is not None), default=0)
     try:
@@ -128,23 +130,25 @@ def _span(question: Question) -> Span:
 
 
 def _camel(row: dict[str, Any], span: Span) -> dict[str, Any]:
-    camel = {"".join(_words(name)): value for name, value in row.items()}
+    camel = {"".join(_name_parts(name)): value for name, value in row.items()}
     return {**camel, "until": utc(span.until_us)}
 
 
-def _words(name: str) -> Iterator[str]:
+def _name_parts(name: str) -> Iterator[str]:
     first, *more = name.split("_")
     yield first
     yield from (word.title() for word in more)
 
 
-def _places(topology: Drawn) -> Iterator[dict[str, Any]]:
+def _topology_rows(topology: Drawn) -> Iterator[dict[str, Any]]:
     resource = topology.resource  # it is derived from all of them
     for domain in topology.domains:
-        yield from _domain(topology, resource, domain, 0)
+        yield from _domain_rows(topology, resource, domain, 0)
 
 
-def _domain(topology: Drawn, resource: str, domain: Domain, depth: int) -> Iterator[dict[str, Any]]:
+def _domain_rows(
+    topology: Drawn, resource: str, domain: Domain, depth: int
+) -> Iterator[dict[str, Any]]:
     total, used = domain.allocatable.get(resource, 0), domain.used(resource)
     yield {
         "topology": topology.topology,
@@ -162,27 +166,27 @@ def _domain(topology: Drawn, resource: str, domain: Domain, depth: int) -> Itera
         "workloads": domain.workloads,
     }
     for child in domain.children:
-        yield from _domain(topology, resource, child, depth + 1)
+        yield from _domain_rows(topology, resource, child, depth + 1)
 
 
-def _queues(state: State, namespace: str) -> Iterator[dict[str, Any]]:
+def _matching_queues(state: State, namespace: str) -> Iterator[dict[str, Any]]:
     visible = queues_of(state, namespace)
     for name, queue in sorted(state.objects.cluster_queues.items()):
         if not namespace or name in visible:
-            yield _hit("ClusterQueue", name, "", queue.spec.cohort)
+            yield _search_hit("ClusterQueue", name, "", queue.spec.cohort)
     if not namespace:
-        yield from (_hit("Cohort", name, "", "") for name in sorted(forest(state).cohorts))
+        yield from (_search_hit("Cohort", name, "", "") for name in sorted(forest(state).cohorts))
     for local in state.objects.local_queues.values():
         if namespace in {"", local.namespace}:
-            yield _hit("LocalQueue", local.name, local.namespace, local.spec.cluster_queue)
+            yield _search_hit("LocalQueue", local.name, local.namespace, local.spec.cluster_queue)
 
 
-def _workloads(state: State, namespace: str) -> Iterator[dict[str, Any]]:
+def _matching_workloads(state: State, namespace: str) -> Iterator[dict[str, Any]]:
     for key, workload in state.workloads.items():
         place, _, name = key.partition("/")
         if namespace in {"", place}:
-            yield _hit("Workload", name, place, workload.phase)
+            yield _search_hit("Workload", name, place, workload.phase)
 
 
-def _hit(kind: str, name: str, namespace: str, about: str) -> dict[str, Any]:
+def _search_hit(kind: str, name: str, namespace: str, about: str) -> dict[str, Any]:
     return {"kind": kind, "name": name, "namespace": namespace, "about": about}

@@ -18,7 +18,7 @@ import msgspec
 from tidegate.errors import NotSupportedError
 from tidegate.kube.answers import checked_body
 from tidegate.kube.ports import KubernetesApi
-from tidegate.serve.auth.reviews import Person
+from tidegate.serve.auth.reviews import User
 
 CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 
@@ -32,7 +32,7 @@ class FrontProxy(msgspec.Struct, frozen=True, kw_only=True):
     group_headers: tuple[str, ...] = ("x-remote-group",)
     extra_prefixes: tuple[str, ...] = ("x-remote-extra-",)
 
-    def person(self, peer: str | None, headers: Sequence[tuple[str, str]]) -> Person | None:
+    def user_of(self, peer: str | None, headers: Sequence[tuple[str, str]]) -> User | None:
         """Return the user that the API server passes on; None: the peer is not the API server.
 
         ``peer`` is the common name of the connection's certificate, which TLS has verified; None:
@@ -44,9 +44,9 @@ class FrontProxy(msgspec.Struct, frozen=True, kw_only=True):
         if len(names) != 1:
             return None
         groups = tuple(value for name, value in headers if name in self.group_headers)
-        return Person(name=names[0], groups=groups, extra=self._extra(headers))
+        return User(name=names[0], groups=groups, extra=self._extra_fields(headers))
 
-    def _extra(self, headers: Sequence[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    def _extra_fields(self, headers: Sequence[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
         values = dict[str, tuple[str, ...]]()
         for name, value in headers:
             for prefix in self.extra_prefixes:
@@ -77,13 +77,13 @@ async def read_front_proxy(api: KubernetesApi) -> FrontProxy:
         )
     return FrontProxy(
         authority=data["requestheader-client-ca-file"],
-        names=_listed(data, "requestheader-allowed-names", lower=False),
-        user_headers=_listed(data, "requestheader-username-headers"),
-        group_headers=_listed(data, "requestheader-group-headers"),
-        extra_prefixes=_listed(data, "requestheader-extra-headers-prefix"),
+        names=_list_in(data, "requestheader-allowed-names", lower=False),
+        user_headers=_list_in(data, "requestheader-username-headers"),
+        group_headers=_list_in(data, "requestheader-group-headers"),
+        extra_prefixes=_list_in(data, "requestheader-extra-headers-prefix"),
     )
 
 
-def _listed(data: Mapping[str, str], name: str, *, lower: bool = True) -> tuple[str, ...]:
+def _list_in(data: Mapping[str, str], name: str, *, lower: bool = True) -> tuple[str, ...]:
     names = msgspec.json.decode(data.get(name) or "[]", type=tuple[str, ...])
     return tuple(value.lower() for value in names) if lower else names

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tidegate.serve.auth.rights import Sight
+from tidegate.serve.auth.rights import Visibility
 
 HIDDEN = "(another namespace's)"
 _KEY = re.compile(r"(?<![\w.\-/])([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)/[a-z0-9][-a-z0-9.]*(?![\w/])")
@@ -20,29 +20,31 @@ _PERSONS = frozenset({"author", "usedBy", "quotaBy"})
 _OWN_PLACE = "namespace"
 
 
-def hide(value: Any, sight: Sight) -> Any:  # noqa: ANN401 - whatever JSON can say
+def redact(value: Any, sight: Visibility) -> Any:  # noqa: ANN401 - whatever JSON can say
     """Return what JSON says, without the names of workloads that are out of sight.
 
     Everything is built anew; nothing of what was given is changed.
     """
-    return value if sight.everything else _hidden(value, sight, "")
+    return value if sight.everything else _redact_value(value, sight, "")
 
 
-def _hidden(value: Any, sight: Sight, field: str) -> Any:  # noqa: ANN401 - whatever JSON can say
+def _redact_value(value: Any, sight: Visibility, field: str) -> Any:  # noqa: ANN401 - whatever JSON can say
     match value:
         case str():
-            return value if field in _PLAIN else _text(value, sight)
+            return value if field in _PLAIN else _redact_text(value, sight)
         case Mapping():
-            return _mapping(value, sight)
+            return _redact_mapping(value, sight)
         case list() | tuple():
-            return [_hidden(item, sight, field) for item in value]
+            return [_redact_value(item, sight, field) for item in value]
         case _:
             return value
 
 
-def _mapping(value: Mapping[Any, Any], sight: Sight) -> dict[Any, Any]:
+def _redact_mapping(value: Mapping[Any, Any], sight: Visibility) -> dict[Any, Any]:
     visible = {
-        (_text(name, sight) if isinstance(name, str) else name): _hidden(item, sight, str(name))
+        (_redact_text(name, sight) if isinstance(name, str) else name): _redact_value(
+            item, sight, str(name)
+        )
         for name, item in value.items()
     }
     place = value.get(_OWN_PLACE)
@@ -55,9 +57,9 @@ def _mapping(value: Mapping[Any, Any], sight: Sight) -> dict[Any, Any]:
     return visible
 
 
-def _text(text: str, sight: Sight) -> str:
-    return _KEY.sub(lambda match: _kept(match, sight), text)
+def _redact_text(text: str, sight: Visibility) -> str:
+    return _KEY.sub(lambda match: _visible_name(match, sight), text)
 
 
-def _kept(match: re.Match[str], sight: Sight) -> str:
+def _visible_name(match: re.Match[str], sight: Visibility) -> str:
     return match[0] if match[1] in sight.namespaces else HIDDEN

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tidegate.serve.auth.reviews import Person
+from tidegate.serve.auth.reviews import User
 
 USER, GROUPS = "x-forwarded-user", "x-forwarded-groups"
 GROUPS_MAX = 1_000
@@ -28,7 +28,7 @@ class OidcProxy(msgspec.Struct, frozen=True, kw_only=True):
     groups_header: str = GROUPS
     prefix: str = ""  # before users and groups, as the API server's --oidc-username-prefix
 
-    def person(self, peer: str | None, headers: Sequence[tuple[str, str]]) -> Person | None:
+    def user_of(self, peer: str | None, headers: Sequence[tuple[str, str]]) -> User | None:
         """Return the user that the proxy passes on; None: the peer is not the proxy, or no user.
 
         ``peer`` is the common name of the connection's certificate, which TLS has verified; None:
@@ -41,7 +41,7 @@ class OidcProxy(msgspec.Struct, frozen=True, kw_only=True):
             return None
         listed = [value for name, value in headers if name == self.groups_header]
         groups = [group.strip() for value in listed for group in value.split(",")][:GROUPS_MAX]
-        return Person(
+        return User(
             name=self.prefix + users[0],
             groups=(
                 *(self.prefix + group for group in groups if self._is_foreign(group)),

@@ -14,14 +14,14 @@ BURST_S = 3
 """So many seconds' requests may come at once."""
 
 
-class Pace:
+class RateLimiter:
     """A bucket of requests for each person, which fills again as time passes."""
 
     def __init__(self, per_s: float, now_s: Callable[[], float] = time.monotonic) -> None:
         self._per_s, self._now_s = per_s, now_s
-        self._left = OrderedDict[str, tuple[float, float]]()
+        self._buckets = OrderedDict[str, tuple[float, float]]()
 
-    def take(self, person: str) -> None:
+    def acquire(self, person: str) -> None:
         """Count one request.
 
         Raises:
@@ -29,11 +29,11 @@ class Pace:
         """
         now_s = self._now_s()
         tokens = self._tokens(person, now_s)
-        self._left[person] = (max(0.0, tokens - 1), now_s)
-        self._left.move_to_end(person)
-        if len(self._left) > PEOPLE_MAX:
-            self._left.popitem(last=False)
-        self._refuse(tokens)
+        self._buckets[person] = (max(0.0, tokens - 1), now_s)
+        self._buckets.move_to_end(person)
+        if len(self._buckets) > PEOPLE_MAX:
+            self._buckets.popitem(last=False)
+        self._refuse_if_empty(tokens)
 
     def check(self, person: str) -> None:
         """Count nothing.
@@ -41,14 +41,14 @@ class Pace:
         Raises:
             RefusalError: the next request would be one too many.
         """
-        self._refuse(self._tokens(person, self._now_s()))
+        self._refuse_if_empty(self._tokens(person, self._now_s()))
 
     def _tokens(self, person: str, now_s: float) -> float:
         burst = self._per_s * BURST_S
-        tokens, at_s = self._left.get(person, (burst, now_s))
+        tokens, at_s = self._buckets.get(person, (burst, now_s))
         return min(burst, tokens + (now_s - at_s) * self._per_s)
 
-    def _refuse(self, tokens: float) -> None:
+    def _refuse_if_empty(self, tokens: float) -> None:
         if tokens < 1:
             message = f"At most {self._per_s:g} requests a second: wait."
             raise RefusalError(HTTPStatus.TOO_MANY_REQUESTS, message, retry_after_s=1)

@@ -10,7 +10,7 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-class Remembered(Generic[Key, Value]):
+class TtlCache(Generic[Key, Value]):
     """Values that count for a while after they were put; the oldest leaves when it is full."""
 
     def __init__(self, seconds: float, entries_max: int, now_s: Callable[[], float]) -> None:

@@ -16,7 +16,7 @@ import msgspec
 
 from tidegate.kube.answers import checked_body
 from tidegate.kube.ports import KubernetesApi
-from tidegate.serve.auth.remembered import Remembered
+from tidegate.serve.auth.remembered import TtlCache
 
 REMEMBERED_S, REMEMBERED_MAX = 10.0, 10_000
 TOKEN_BYTES_MAX = 16_384
@@ -24,7 +24,7 @@ _AUTHENTICATION = "/apis/authentication.k8s.io/v1/tokenreviews"
 _AUTHORIZATION = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 
-class Person(msgspec.Struct, frozen=True, kw_only=True):
+class User(msgspec.Struct, frozen=True, kw_only=True):
     """A caller as Kubernetes knows them: a user, or a service account."""
 
     name: str = msgspec.field(name="username", default="")
@@ -51,7 +51,7 @@ class Right(msgspec.Struct, frozen=True, kw_only=True):
 
 class _TokenStatus(msgspec.Struct, frozen=True):
     authenticated: bool = False
-    user: Person = Person()
+    user: User = User()
 
 
 class _TokenReview(msgspec.Struct, frozen=True):
@@ -67,21 +67,21 @@ class _AccessReview(msgspec.Struct, frozen=True):
     status: _AccessStatus = _AccessStatus()
 
 
-class Reviews:
+class AccessReviewer:
     """Asks an API server for a token's user, and for users' rights."""
 
     def __init__(
         self, api: KubernetesApi, audience: str = "", now_s: Callable[[], float] = time.monotonic
     ) -> None:
         self._api, self._audience = api, audience
-        self._people = Remembered[bytes, Person | bool](REMEMBERED_S, REMEMBERED_MAX, now_s)
-        self._rights = Remembered[tuple[bytes, Right], bool](REMEMBERED_S, REMEMBERED_MAX, now_s)
+        self._users = TtlCache[bytes, User | bool](REMEMBERED_S, REMEMBERED_MAX, now_s)
+        self._rights = TtlCache[tuple[bytes, Right], bool](REMEMBERED_S, REMEMBERED_MAX, now_s)
 
-    def remembers(self, token: str) -> bool:
+    def is_cached(self, token: str) -> bool:
         """Return whether the TokenReview of a token is cached."""
-        return self._people.get(sha256(token.encode()).digest()) is not None
+        return self._users.get(sha256(token.encode()).digest()) is not None
 
-    async def person(self, token: str) -> Person | None:
+    async def authenticate_token(self, token: str) -> User | None:
         """Return the user of a token; None: the token is unknown.
 
         Raises:
@@ -91,13 +91,13 @@ class Reviews:
         if not token or len(token) > TOKEN_BYTES_MAX:
             return None
         key = sha256(token.encode()).digest()  # no token stays in memory
-        cached = self._people.get(key)
+        cached = self._users.get(key)
         if cached is None:
-            cached = await self._asked(token) or False
-            self._people.put(key, cached)
-        return cached if isinstance(cached, Person) else None
+            cached = await self._review_token(token) or False
+            self._users.put(key, cached)
+        return cached if isinstance(cached, User) else None
 
-    async def may(self, person: Person, right: Right) -> bool:
+    async def is_allowed(self, person: User, right: Right) -> bool:
         """Return whether a user has a right.
 
         Raises:
@@ -120,7 +120,7 @@ class Reviews:
             self._rights.put(key, is_found)
         return is_found
 
-    async def _asked(self, token: str) -> Person | None:
+    async def _review_token(self, token: str) -> User | None:
         spec: dict[str, Any] = {"token": token}
         if self._audience:
             spec["audiences"] = [self._audience]

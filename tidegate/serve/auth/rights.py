@@ -8,14 +8,14 @@ from typing import Any, Protocol
 import msgspec
 
 from tidegate.jobs.kind import JobKind
-from tidegate.serve.auth.reviews import Person, Right
-from tidegate.serve.refusals import forbidden
+from tidegate.serve.auth.reviews import Right, User
+from tidegate.serve.refusals import forbidden_error
 
 LIST_WORKLOADS = Right(verb="list", resource="workloads")
 LIST_QUEUES = Right(verb="list", resource="clusterqueues")
 
 
-class Sight(msgspec.Struct, frozen=True, kw_only=True):
+class Visibility(msgspec.Struct, frozen=True, kw_only=True):
     """The namespaces whose workloads a user may see by name."""
 
     everything: bool = False
@@ -29,10 +29,10 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
         return ",".join(sorted(self.namespaces)) + " " + self.job_kind
 
 
-class Judge(Protocol):
-    """Authorizes users: ``tidegate.serve.auth.reviews.Reviews``."""
+class Authorizer(Protocol):
+    """Authorizes users: ``tidegate.serve.auth.reviews.AccessReviewer``."""
 
-    async def may(self, person: Person, right: Right) -> bool:
+    async def is_allowed(self, person: User, right: Right) -> bool:
         """Return whether a user has a right."""
         ...
 
@@ -40,57 +40,63 @@ class Judge(Protocol):
 class Rights:
     """The rights that the API server's answers give a user here."""
 
-    def __init__(self, judge: Judge | None) -> None:
+    def __init__(self, judge: Authorizer | None) -> None:
         """``judge`` None: only people of this machine are served, and they may see everything."""
-        self._judge = judge
+        self._authorizer = judge
 
-    async def may(self, person: Person, right: Right) -> bool:
+    async def is_allowed(self, person: User, right: Right) -> bool:
         """Return whether a user has a right in Kubernetes."""
-        return person.local or (self._judge is not None and await self._judge.may(person, right))
+        return person.local or (
+            self._authorizer is not None and await self._authorizer.is_allowed(person, right)
+        )
 
-    async def everything(self, person: Person) -> Sight:
+    async def visibility_of_all(self, person: User) -> Visibility:
         """Return the sight of a user who may list all Workloads.
 
         Raises:
             RefusalError: they may not.
         """
-        if not await self.may(person, LIST_WORKLOADS):
-            raise forbidden(
+        if not await self.is_allowed(person, LIST_WORKLOADS):
+            raise forbidden_error(
                 person.name, "list workloads.kueue.x-k8s.io in all namespaces: ask of one namespace"
             )
-        return Sight(everything=True)
+        return Visibility(everything=True)
 
-    async def namespace(self, person: Person, namespace: str) -> Sight:
+    async def visibility_of_namespace(self, person: User, namespace: str) -> Visibility:
         """Return the sight of a user who may list the Workloads of a namespace.
 
         Raises:
             RefusalError: they may not.
         """
-        if await self.may(person, LIST_WORKLOADS):
-            return Sight(everything=True)
+        if await self.is_allowed(person, LIST_WORKLOADS):
+            return Visibility(everything=True)
         right = msgspec.structs.replace(LIST_WORKLOADS, namespace=namespace)
-        if not await self.may(person, right):
-            raise forbidden(person.name, f"list workloads.kueue.x-k8s.io in {namespace!r}")
-        return Sight(namespaces=frozenset((namespace,)))
+        if not await self.is_allowed(person, right):
+            raise forbidden_error(person.name, f"list workloads.kueue.x-k8s.io in {namespace!r}")
+        return Visibility(namespaces=frozenset((namespace,)))
 
-    async def workload(self, person: Person, namespace: str, jobs: Iterable[JobKind[Any]]) -> Sight:
+    async def visibility_of_workload(
+        self, person: User, namespace: str, jobs: Iterable[JobKind[Any]]
+    ) -> Visibility:
         """Return the sight of a user who may get Workloads or jobs of a kind in a namespace.
 
         Raises:
             RefusalError: they may neither; it is the same whether there is such a workload or not.
         """
-        if await self.may(person, LIST_WORKLOADS):
-            return Sight(everything=True)
-        sight = Sight(namespaces=frozenset((namespace,)))
-        if await self.may(person, Right(verb="get", resource="workloads", namespace=namespace)):
+        if await self.is_allowed(person, LIST_WORKLOADS):
+            return Visibility(everything=True)
+        sight = Visibility(namespaces=frozenset((namespace,)))
+        if await self.is_allowed(
+            person, Right(verb="get", resource="workloads", namespace=namespace)
+        ):
             return sight
         for job in jobs:
             place = {"group": job.group, "resource": job.plural, "namespace": namespace}
-            if await self.may(person, Right(verb="get", **place)):
+            if await self.is_allowed(person, Right(verb="get", **place)):
                 return msgspec.structs.replace(sight, job_kind=job.name)
-        raise forbidden(person.name, f"get workloads or jobs in {namespace!r}")
+        raise forbidden_error(person.name, f"get workloads or jobs in {namespace!r}")
 
-    async def pending(self, person: Person, namespace: str, queue: str) -> Sight:
+    async def visibility_of_pending(self, person: User, namespace: str, queue: str) -> Visibility:
         """Return the sight of a user who may get a queue's ``pendingworkloads``: all of them.
 
         ``namespace`` is a LocalQueue's; empty: it is a ClusterQueue's.
@@ -107,18 +113,18 @@ class Rights:
             namespace=namespace,
             name=queue,
         )
-        if not await self.may(person, right):
-            raise forbidden(person.name, f"get pendingworkloads of {resource} {queue!r}")
-        return Sight(everything=True)
+        if not await self.is_allowed(person, right):
+            raise forbidden_error(person.name, f"get pendingworkloads of {resource} {queue!r}")
+        return Visibility(everything=True)
 
-    async def queues(self, person: Person) -> Sight:
+    async def visibility_of_queues(self, person: User) -> Visibility:
         """Return the sight of a user who may list ClusterQueues: no workloads, or all if allowed.
 
         Raises:
             RefusalError: they may not.
         """
-        if await self.may(person, LIST_WORKLOADS):
-            return Sight(everything=True)
-        if not await self.may(person, LIST_QUEUES):
-            raise forbidden(person.name, "list clusterqueues.kueue.x-k8s.io")
-        return Sight()
+        if await self.is_allowed(person, LIST_WORKLOADS):
+            return Visibility(everything=True)
+        if not await self.is_allowed(person, LIST_QUEUES):
+            raise forbidden_error(person.name, "list clusterqueues.kueue.x-k8s.io")
+        return Visibility()

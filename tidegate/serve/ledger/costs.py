@@ -33,7 +33,9 @@ def span_of(month: str, at_us: int) -> Span:
     Raises:
         ValueError: it is none.
     """
-    within_us = _us(datetime.strptime(month, "%Y-%m").replace(tzinfo=UTC)) if month else at_us
+    within_us = (
+        _microseconds(datetime.strptime(month, "%Y-%m").replace(tzinfo=UTC)) if month else at_us
+    )
     begin_us, end_us = calendar.span("month", within_us)
     until_us = min(end_us, at_us // HOUR_US * HOUR_US)
     return Span(calendar.utc_text(begin_us)[:7], begin_us, max(begin_us, until_us))
@@ -81,8 +83,8 @@ def _sums(
     database, bounds = reader.database, (span.begin_us, span.until_us)
     assert database is not None, "an archive is not served"
     of = reader.partition if reader.alone else None
-    return reports.sums(database.records, database.dialect, name, bounds, by, only, of)
+    return reports.report_sums(database.records, database.dialect, name, bounds, by, only, of)
 
 
-def _us(at: datetime) -> int:
+def _microseconds(at: datetime) -> int:
     return int(at.timestamp()) * _SECOND_US

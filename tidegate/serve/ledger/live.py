@@ -22,28 +22,28 @@ from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.state.state import State
 from tidegate.errors import ChainError
 from tidegate.replay.story.context import Looking
-from tidegate.serve.ledger.moments import Moments
-from tidegate.serve.ledger.noted.index import Index
-from tidegate.serve.ledger.noted.notes import Notes
-from tidegate.serve.ledger.sparing import forget_passed, spared, take_apart
+from tidegate.serve.ledger.moments import StateCheckpoints
+from tidegate.serve.ledger.noted.index import WorkloadIndex
+from tidegate.serve.ledger.noted.notes import ContextNotes
+from tidegate.serve.ledger.sparing import drop_decided, free_state, with_small_cache
 from tidegate.service.logs import get_log
 
 FORGOTTEN_EACH = 10_000
 """What a state passed and need not keep is dropped each so many events."""
 
 
-class Live:
+class LiveState:
     """Folds what a ledger holds, page by page; used by several threads."""
 
     def __init__(self, url: str, partition: int | None = None, lock: RLock | None = None) -> None:
         """``partition``: whose ledger; None: the first's. ``lock`` of states, if it is others'."""
         self._url, self._partition = url, partition
-        self._opened = ExitStack()
+        self._resources = ExitStack()
         self._reader: Reader | None = None
         self._lock = RLock() if lock is None else lock
-        self._looking = Looking(State())
+        self._indexer = Looking(State())
         self._state = State()  # of now; the one that is looked at, once that has come to now
-        self.index, self.notes, self.moments = Index(), Notes(), Moments()
+        self.index, self.notes, self.moments = WorkloadIndex(), ContextNotes(), StateCheckpoints()
         self._head, self._forgotten_seq, self._is_behind = GENESIS, 0, True
         self.broken_seq = 0  # the first event whose hash does not fit; 0: none so far
         self.identity: dict[str, Any] = {}  # what the ledger says of itself that changes no more
@@ -83,46 +83,46 @@ class Live:
         Raises:
             LedgerUnreachableError: the database does not answer; the next call opens it again.
         """
-        with self._closing():
+        with self._close_on_error():
             reader = self._reader or self._open()
             end = self.seq + PAGE_ROWS
             return list(reader.ledger.read(self.seq, end if until is None else min(end, until)))
 
     def fold(self, page: Sequence[Entry]) -> int:
         """Fold what ``read`` returned, and return how many events that are."""
-        with self._closing():
-            if self._state is self._looking.state:
-                self._look(page)
+        with self._close_on_error():
+            if self._state is self._indexer.state:
+                self._index_entries(page)
             else:
-                self._fold(page)
+                self._fold_page(page)
         if len(page) < PAGE_ROWS:
             self.fault = ""
         self._is_behind = len(page) == PAGE_ROWS
         return len(page)
 
-    def note(self) -> int:
+    def index_page(self) -> int:
         """Look at a page from the first event on, if all was folded. Errors as ``read``."""
-        if self._is_behind or self._state is self._looking.state:
+        if self._is_behind or self._state is self._indexer.state:
             return 0
-        with self._closing():
+        with self._close_on_error():
             reader = self._reader or self._open()
             end = min(self.index.seq + PAGE_ROWS, self.seq)
-            looked = self._look(reader.ledger.read(self.index.seq, end))
+            looked = self._index_entries(reader.ledger.read(self.index.seq, end))
             if self.index.seq == self.seq:
                 with self._lock:
-                    take_apart(self._state)
-                    self._state = self._looking.state
+                    free_state(self._state)
+                    self._state = self._indexer.state
             return looked
 
     def database(self) -> Database:
         """Return the database that it is read from, open. Errors as ``read``."""
-        with self._closing():
+        with self._close_on_error():
             database = (self._reader or self._open()).database
         assert database is not None, "an archive is not served"
         return database
 
     @contextmanager
-    def _closing(self) -> Generator[None]:
+    def _close_on_error(self) -> Generator[None]:
         """Close what is open if the body fails."""
         try:
             yield
@@ -133,10 +133,10 @@ class Live:
     def close(self) -> None:
         """Close what is open; what was folded stays."""
         self._reader = None
-        self._opened.close()
+        self._resources.close()
 
     def _open(self) -> Reader:
-        reader = self._opened.enter_context(
+        reader = self._resources.enter_context(
             open_reader(self._url, partition=self._partition, reports=False)
         )
         self._partition = reader.partition
@@ -144,27 +144,27 @@ class Live:
             state, _ = reader.start()
             with self._lock:
                 self._state = state
-        info = spared(reader).info()
+        info = with_small_cache(reader).info()
         self.identity = {name: info[name] for name in ("ledgerId", "cluster", "software")}
         self._reader = reader
         return reader
 
-    def _fold(self, page: Iterable[Entry]) -> None:
+    def _fold_page(self, page: Iterable[Entry]) -> None:
         """Fold a page onto what was kept."""
         with self._lock:
             for entry in page:
                 apply_recorded(self._state, decode(entry.payload))
 
-    def _look(self, entries: Iterable[Entry]) -> int:
+    def _index_entries(self, entries: Iterable[Entry]) -> int:
         """Fold what comes next from the first event on, and note all that there is to it."""
         looked = 0
         for entry in entries:
             self._verify(entry)
             with self._lock:
-                around = self._looking.look(entry, decode(entry.payload))
+                around = self._indexer.look(entry, decode(entry.payload))
                 self.notes.add(entry.seq, entry.turn, around)
                 self.index.add(entry)
-                self.moments.keep(self._looking.state)
+                self.moments.add(self._indexer.state)
             looked += 1
         self._forget_passed()
         return looked
@@ -174,7 +174,7 @@ class Live:
         if self.index.seq - self._forgotten_seq >= FORGOTTEN_EACH:
             self._forgotten_seq = self.index.seq
             with self._lock:
-                forget_passed(self._looking.state)
+                drop_decided(self._indexer.state)
 
     def _verify(self, entry: Entry) -> None:
         """Follow the chain as far as it holds; entries that do not fit are reported."""

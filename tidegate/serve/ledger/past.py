@@ -11,8 +11,8 @@ from tidegate.contracts.codec import decode
 from tidegate.core.folding import snapshot
 from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.state.state import State
-from tidegate.serve.ledger.moments import Moments
-from tidegate.serve.ledger.sparing import forget_passed, take_apart
+from tidegate.serve.ledger.moments import StateCheckpoints
+from tidegate.serve.ledger.sparing import drop_decided, free_state
 
 _KEPT = (
     "SELECT COALESCE(MAX(seq), 0) FROM ledger_snapshot"
@@ -20,10 +20,10 @@ _KEPT = (
 )
 
 
-class Past:
+class PastState:
     """Holds one state of the past. Used by several threads in turn."""
 
-    def __init__(self, moments: Moments) -> None:
+    def __init__(self, moments: StateCheckpoints) -> None:
         self._moments = moments
         self._lock = Lock()
         self._state: State | None = None
@@ -37,28 +37,28 @@ class Past:
         """
         with self._lock:
             last, self._state = self._state, None  # what fails halfway is thrown away
-            state = self._nearest(reader, last)
+            state = self._nearest_state(reader, last)
             del last
             for entry in reader.ledger.read(state.seq, reader.end):
                 apply_recorded(state, decode(entry.payload))
-                self._moments.keep(state)
-            forget_passed(state)
+                self._moments.add(state)
+            drop_decided(state)
             self._state = state
             yield state
 
-    def _nearest(self, reader: Reader, last: State | None) -> State:
+    def _nearest_state(self, reader: Reader, last: State | None) -> State:
         """Return the newest state not behind a reader's end: the last one, a passed or a kept."""
-        end, in_ledger = reader.end, _kept_seq(reader)
-        in_memory = self._moments.nearest(end)
+        end, in_ledger = reader.end, _checkpoint_seq(reader)
+        in_memory = self._moments.nearest_seq(end)
         if last is not None and max(in_ledger, in_memory) <= last.seq <= end:
             return last
         if last is not None:
-            take_apart(last)  # two states at once are more memory than one
+            free_state(last)  # two states at once are more memory than one
         snapshot = self._moments.state(in_memory) if in_memory >= in_ledger else None
         return reader.start()[0] if snapshot is None else snapshot
 
 
-def _kept_seq(reader: Reader) -> int:
+def _checkpoint_seq(reader: Reader) -> int:
     """Return the seq of the newest state that is kept up to a reader's end; 0: there is none."""
     assert reader.database is not None, "an archive is not served"
     values = {"partition": reader.partition, "version": snapshot.VERSION, "until": reader.end}

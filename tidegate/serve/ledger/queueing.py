@@ -24,7 +24,7 @@ _SECOND_US = 1_000_000.0
 _WAITING = ("pending", "reserved")
 
 
-def waiting_rows(state: State, since: Since, queues: Collection[str] | None = None) -> list[Row]:
+def pending_rows(state: State, since: Since, queues: Collection[str] | None = None) -> list[Row]:
     """Return pending workloads, with the columns of the report ``queue_now`` that positions need.
 
     ``queues`` limits them to these ClusterQueues; None: all.
@@ -35,15 +35,17 @@ def waiting_rows(state: State, since: Since, queues: Collection[str] | None = No
             name = cluster_queue_of(state, workload)
             if queues is None or name in queues:
                 by_queue[name].append(workload)
-    return [row for name, each in by_queue.items() for row in _rows(state, since, name, each)]
+    return [
+        row for name, each in by_queue.items() for row in _rows_of_queue(state, since, name, each)
+    ]
 
 
 def queue_rows(state: State) -> list[Row]:
     """Return the ClusterQueues, with the columns of the report ``queues`` that lists need."""
-    return [_queue(state, name) for name in sorted(state.objects.cluster_queues)]
+    return [_queue_row(state, name) for name in sorted(state.objects.cluster_queues)]
 
 
-def holding_counts(state: State) -> Counter[tuple[str, str]]:
+def reserving_counts(state: State) -> Counter[tuple[str, str]]:
     """Return how many workloads of a ClusterQueue and a phase have quota."""
     return Counter(
         (workload.cluster_queue, workload.phase)
@@ -61,13 +63,13 @@ def queues_of(state: State, namespace: str) -> set[str]:
     }
 
 
-def leads_into(state: State, local_queue: str) -> bool:
+def is_local_queue_served(state: State, local_queue: str) -> bool:
     """Return whether a LocalQueue leads to a ClusterQueue of a state's partition."""
     defined = state.objects.local_queues.get(local_queue)
     return defined is not None and defined.spec.cluster_queue in state.objects.cluster_queues
 
 
-def waited_for(state: State, namespace: str) -> set[str]:
+def queues_waited_for(state: State, namespace: str) -> set[str]:
     """Return the ClusterQueues in which a namespace's workloads wait."""
     return {
         cluster_queue_of(state, workload)
@@ -76,9 +78,11 @@ def waited_for(state: State, namespace: str) -> set[str]:
     }
 
 
-def _rows(state: State, since: Since, queue: str, workloads: list[Workload]) -> Iterator[Row]:
+def _rows_of_queue(
+    state: State, since: Since, queue: str, workloads: list[Workload]
+) -> Iterator[Row]:
     position = 0
-    for workload in sorted(workloads, key=_place):
+    for workload in sorted(workloads, key=_queue_order):
         pending = workload.phase == "pending"
         position += pending
         yield {
@@ -89,22 +93,22 @@ def _rows(state: State, since: Since, queue: str, workloads: list[Workload]) -> 
             "local_queue": workload.queue,
             "priority": workload.priority,
             "waited_s": (state.now_us - since(workload)) / _SECOND_US,
-            "reason": _reason(workload),
+            "reason": _pending_reason(workload),
         }
 
 
-def _place(workload: Workload) -> tuple[int, int, str]:
+def _queue_order(workload: Workload) -> tuple[int, int, str]:
     return -workload.priority, workload.created_us, workload.uid
 
 
-def _reason(workload: Workload) -> str:
+def _pending_reason(workload: Workload) -> str:
     if workload.phase == "reserved":
         return UNSATISFIED_CHECKS if workload.checks else ""
     pending = "" if workload.pending_status is None else workload.pending_status.reason
     return pending or workload.requeue_reason or workload.evicted_reason
 
 
-def _queue(state: State, name: str) -> Row:
+def _queue_row(state: State, name: str) -> Row:
     spec = state.objects.cluster_queues[name].spec
     stop = state.objects.stops.get(name)
     return {

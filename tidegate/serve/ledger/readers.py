@@ -11,9 +11,9 @@ from store.reading.about import partitions
 from tidegate.cli.ledger.reading import Reader, open_reader, reports_of
 from tidegate.errors import NotSupportedError
 from tidegate.serve.ledger.noted.index import IndexedLedger, IndexedReader
-from tidegate.serve.ledger.partitions.following import Followed, Following
-from tidegate.serve.ledger.partitions.positions import Ends, at, total
-from tidegate.serve.ledger.sparing import spared
+from tidegate.serve.ledger.partitions.following import FollowedPartition, LedgerFollower
+from tidegate.serve.ledger.partitions.positions import Ends, event_count, reader_at
+from tidegate.serve.ledger.sparing import with_small_cache
 
 ROWS_MAX = 10_000
 """A report of more rows is refused: their memory would be all requests'."""
@@ -21,31 +21,31 @@ PAST_MAX = 50_000
 """Reports of the past are made from all events up to it: of more they are refused."""
 
 
-class _Opened(NamedTuple):
+class _PooledReaders(NamedTuple):
     closing: ExitStack
     readers: dict[int, Reader]  # by partition; they share a connection
 
 
-class Readers:
+class ReaderPool:
     """Lends readers of one ledger; each is used by one thread at a time."""
 
     def __init__(
         self,
         url: str,
-        following: Following,
+        following: LedgerFollower,
         partition: int | None = None,
         past_max: int = PAST_MAX,
     ) -> None:
         """``partition`` alone, its reports too; None: all that are followed."""
         self._url, self._following, self._only = url, following, partition
         self._past_max = past_max
-        self._idle = LifoQueue[_Opened]()
+        self._idle = LifoQueue[_PooledReaders]()
 
     @contextmanager
     def lend(
-        self, then: Ends | None = None, past_us: int = 0, *, reports: bool = False
+        self, ends: Ends | None = None, past_us: int = 0, *, reports: bool = False
     ) -> Generator[Reader]:
-        """Lend a reader of the ledger as it was ``then``, up to ``past_us``; None: as it is.
+        """Lend a reader of the ledger as it was ``ends``, up to ``past_us``; None: as it is.
 
         The partitions that are followed are beside the first.
 
@@ -53,16 +53,18 @@ class Readers:
             LedgerUnreachableError: the database does not answer.
             NotSupportedError: ``reports`` are asked of a past that is too long.
         """
-        if then is not None and reports:
-            with self._past(then, past_us) as reader:
+        if ends is not None and reports:
+            with self._past_reader(ends, past_us) as reader:
                 yield reader
             return
-        followed = self._following.each()
-        opened = self._take({each.partition for each in followed})
+        followed = self._following.partitions()
+        opened = self._take_idle({each.partition for each in followed})
         try:
-            first, *others = (_lent(opened.readers[each.partition], each) for each in followed)
+            first, *others = (
+                _indexed_reader(opened.readers[each.partition], each) for each in followed
+            )
             now = first._replace(others=tuple(others), alone=self._is_one_of_several(first))
-            yield now if then is None else at(now, then, past_us)
+            yield now if ends is None else reader_at(now, ends, past_us)
         except BaseException:
             opened.closing.close()  # it may be what failed
             raise
@@ -74,7 +76,7 @@ class Readers:
             while True:
                 self._idle.get_nowait().closing.close()
 
-    def _take(self, partitions: set[int]) -> _Opened:
+    def _take_idle(self, partitions: set[int]) -> _PooledReaders:
         """Return what is open, and has the partitions: one may have begun since it was opened."""
         with suppress(Empty):
             while True:
@@ -84,8 +86,8 @@ class Readers:
                 opened.closing.close()
         with ExitStack() as closing:
             reader = closing.enter_context(open_reader(self._url, partition=self._only))
-            readers = {each.partition: each for each in spared(reader).each()}
-            return _Opened(closing.pop_all(), readers)
+            readers = {each.partition: each for each in with_small_cache(reader).each()}
+            return _PooledReaders(closing.pop_all(), readers)
 
     def _is_one_of_several(self, reader: Reader) -> bool:
         """Return whether one partition is served of a ledger that has others by now."""
@@ -93,20 +95,20 @@ class Readers:
         return self._only is not None and len(partitions(reader.database.select)) > 1
 
     @contextmanager
-    def _past(self, then: Ends, past_us: int) -> Generator[Reader]:
-        if total(then) > self._past_max:
+    def _past_reader(self, then: Ends, past_us: int) -> Generator[Reader]:
+        if event_count(then) > self._past_max:
             raise NotSupportedError(
-                f"This was {total(then)} events into the ledger, and a server makes reports of the "
-                f"past for at most {self._past_max}: ask for the tree, shares, why or events of "
+                f"This was {event_count(then)} events into the ledger, and a server makes reports of "
+                f"the past for at most {self._past_max}: ask for the tree, shares, why or events of "
                 "that moment, or use --as-of on the command line."
             )
         with open_reader(self._url, partition=self._only, reports=False) as now:
-            reader = at(now, then, past_us)
+            reader = reader_at(now, then, past_us)
             with reports_of(reader) as reports:
                 yield reader._replace(rows_max=ROWS_MAX, reports=reports, alone=False)
 
 
-def _lent(reader: Reader, followed: Followed) -> IndexedReader:
+def _indexed_reader(reader: Reader, followed: FollowedPartition) -> IndexedReader:
     ledger = IndexedLedger(reader.ledger, followed.live.index)
     end = followed.live.seq
     return IndexedReader(

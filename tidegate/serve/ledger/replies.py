@@ -20,20 +20,20 @@ class Reply(NamedTuple):
     body: bytes
 
 
-class Replies:
+class ReplyCache:
     """The answers that were asked for last, up to so many bytes."""
 
     def __init__(self, bytes_max: int = BYTES_MAX) -> None:
         self._bytes_max, self._bytes = bytes_max, 0
-        self._found = OrderedDict[_Key, Reply]()
+        self._replies = OrderedDict[_Key, Reply]()
         self._lock = Lock()
 
     def get(self, key: _Key) -> Reply | None:
         """Return the answer to a question; None: it is not remembered."""
         with self._lock:
-            reply = self._found.get(key)
+            reply = self._replies.get(key)
             if reply is not None:
-                self._found.move_to_end(key)
+                self._replies.move_to_end(key)
             return reply
 
     def put(self, key: _Key, reply: Reply) -> None:
@@ -41,12 +41,12 @@ class Replies:
         if len(reply.body) > self._bytes_max // 8:
             return
         with self._lock:
-            if (before := self._found.pop(key, None)) is not None:
+            if (before := self._replies.pop(key, None)) is not None:
                 self._bytes -= _size(before)
             self._bytes += _size(reply)
-            self._found[key] = reply
+            self._replies[key] = reply
             while self._bytes > self._bytes_max:
-                self._bytes -= _size(self._found.popitem(last=False)[1])
+                self._bytes -= _size(self._replies.popitem(last=False)[1])
 
 
 def _size(reply: Reply) -> int:

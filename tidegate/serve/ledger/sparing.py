@@ -7,7 +7,7 @@ import gc
 import tempfile
 from contextlib import suppress
 
-from store.reading.database import cache_of
+from store.reading.database import cache_pragma
 from tidegate.cli.ledger.reading import Reader
 from tidegate.core.state.cluster_queues import Tree
 from tidegate.core.state.offering import first_of
@@ -21,7 +21,7 @@ _MALLOC = {-8: 1, -3: 1 << 17, -1: 1 << 20}
 """glibc's M_ARENA_MAX, M_MMAP_THRESHOLD and M_TRIM_THRESHOLD: see mallopt(3)."""
 
 
-def spared(reader: Reader) -> Reader:
+def with_small_cache(reader: Reader) -> Reader:
     """Return a reader whose connection keeps few pages in memory; PostgreSQL keeps none.
 
     What a statement sorts beyond that goes into a file, if any folder for such files can be
@@ -29,14 +29,14 @@ def spared(reader: Reader) -> Reader:
     """
     assert reader.database is not None, "an archive is not served"
     if reader.database.dialect == "sqlite":
-        reader.database.select(cache_of(CACHE_KIB))
+        reader.database.select(cache_pragma(CACHE_KIB))
         with suppress(FileNotFoundError):
             tempfile.gettempdir()
             reader.database.select("PRAGMA temp_store = FILE")
     return reader
 
 
-def forget_passed(state: State) -> None:
+def drop_decided(state: State) -> None:
     """Drop from a state what only deciding takes away: else it grows without end."""
     trees = state.forest
     trees.to_reconcile.clear()
@@ -48,20 +48,20 @@ def forget_passed(state: State) -> None:
             del queue.shapes[key]
 
 
-def take_apart(state: State) -> None:
+def free_state(state: State) -> None:
     """Free the memory of a state that is used no more: its trees are circles of references.
 
     To collect these takes a walk over all that the server holds.
     """
     trees = state.forest
     for tree in trees.trees:
-        _take_apart(tree)
+        _free_tree(tree)
     for node in trees.cohorts.values():
         node.children.clear()
         node.parent = None
 
 
-def _take_apart(tree: Tree) -> None:
+def _free_tree(tree: Tree) -> None:
     for queue in tree.cluster_queues:
         queue.node.parent = None
         for shape in queue.shapes.values():
@@ -76,7 +76,7 @@ def _take_apart(tree: Tree) -> None:
     tree.node_sums.clear()
 
 
-def collect_rarely() -> None:
+def raise_gc_thresholds() -> None:
     """Let the collector of circles look at far more objects at once: for a process of its own.
 
     Half of what folding and reading a state took was its walks over what the server holds for good.

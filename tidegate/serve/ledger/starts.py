@@ -11,7 +11,7 @@ from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.reading import Reader
 from tidegate.core.state.state import State
 from tidegate.replay.simulator.forecast import Play, Ran, Start, forecast
-from tidegate.serve.auth.remembered import Remembered
+from tidegate.serve.auth.remembered import TtlCache
 
 REMEMBERED_S, REMEMBERED_MAX = 5.0, 16
 By: TypeAlias = Mapping[str, Start]
@@ -20,14 +20,14 @@ _NOTHING: By = {}
 _Key: TypeAlias = tuple[int, int, frozenset[str]]
 
 
-class Starts:
+class StartEstimates:
     """Estimates starts of pending workloads in some ClusterQueues, once for all callers."""
 
     def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
-        self._starts = Remembered[_Key, By](REMEMBERED_S, REMEMBERED_MAX, now_s)
-        self._ran = Remembered[int, Ran](REMEMBERED_S, 1, now_s)
+        self._starts = TtlCache[_Key, By](REMEMBERED_S, REMEMBERED_MAX, now_s)
+        self._ran = TtlCache[int, Ran](REMEMBERED_S, 1, now_s)
 
-    def prepared(self, reader: Reader, state: State, queues: frozenset[str]) -> Callable[[], By]:
+    def prepare(self, reader: Reader, state: State, queues: frozenset[str]) -> Callable[[], By]:
         """Return what plays a state out; to be called when the state is not lent any more.
 
         Raises:
@@ -37,15 +37,17 @@ class Starts:
         starts = self._starts.get(key) if queues else _NOTHING
         if starts is not None:
             return lambda: starts
-        play = forecast(state, self._runs(reader), state.now_us + lag_us(reader), queues)
-        return lambda: self._played(key, play)
+        play = forecast(
+            state, self._recorded_runtimes(reader), state.now_us + lag_us(reader), queues
+        )
+        return lambda: self._simulate(key, play)
 
-    def _played(self, key: _Key, play: Play) -> By:
+    def _simulate(self, key: _Key, play: Play) -> By:
         starts = play.starts()
         self._starts.put(key, starts)
         return starts
 
-    def _runs(self, reader: Reader) -> Ran:
+    def _recorded_runtimes(self, reader: Reader) -> Ran:
         ran = self._ran.get(reader.end)
         if ran is None:
             ran = known_runs(reader)

@@ -47,18 +47,20 @@ class _Line(NamedTuple):
 
 def usage_rows(state: State) -> list[Row]:
     """Return the rows of ``quota_now``, each with the users of its quota, the largest first."""
-    reserved = _given(state)
-    rows = (row for tree in forest(state).trees for row in _of_tree(state, tree, reserved))
+    reserved = _cohort_quotas(state)
+    rows = (row for tree in forest(state).trees for row in _rows_of_tree(state, tree, reserved))
     return sorted(rows, key=lambda row: (row["cluster_queue"], row["flavor"], row["resource"]))
 
 
-def setters(database: Database, until: int, partition: int = 0) -> dict[tuple[str, str, str], str]:
+def quota_setters(
+    database: Database, until: int, partition: int = 0
+) -> dict[tuple[str, str, str], str]:
     """Return the user who set each ClusterQueue's quota in force at an event."""
     rows = database.select(_SETTERS, until=until, partition=partition)
     return {(owner, flavor, resource): author for owner, flavor, resource, author in rows}
 
 
-def _given(state: State) -> dict[str, Counter[FlavorResource]]:
+def _cohort_quotas(state: State) -> dict[str, Counter[FlavorResource]]:
     """Return what the Cohort objects of each tree add to its quota, by the root's name."""
     reserved = defaultdict[str, Counter[FlavorResource]](Counter)
     for name, defined in state.objects.cohorts.items():
@@ -68,14 +70,14 @@ def _given(state: State) -> dict[str, Counter[FlavorResource]]:
     return reserved
 
 
-def _of_tree(
+def _rows_of_tree(
     state: State, tree: Tree, reserved: Mapping[str, Counter[FlavorResource]]
 ) -> Iterator[Row]:
     definitions, root = state.objects.cluster_queues, tree.root
-    lines = {queue.name: list(_lines(state, queue)) for queue in tree.cluster_queues}
+    lines = {queue.name: list(_lines_of_queue(state, queue)) for queue in tree.cluster_queues}
     standing = [line for name, each in lines.items() if name in definitions for line in each]
     own = reserved.get(root.name, Counter[FlavorResource]())
-    pools = _pools(standing, own) if root.is_cohort else {}
+    pools = _lent_fractions(standing, own) if root.is_cohort else {}
     for name, each in lines.items():
         cohort = definitions[name].spec.cohort if name in definitions else ""
         for line in each:
@@ -83,7 +85,7 @@ def _of_tree(
             yield _row(name, cohort, line, min(lent, line.lendable))
 
 
-def _lines(state: State, queue: ClusterQueueState) -> Iterator[_Line]:
+def _lines_of_queue(state: State, queue: ClusterQueueState) -> Iterator[_Line]:
     defined = state.objects.cluster_queues.get(queue.name)
     quotas = {} if defined is None else _quotas(defined.spec.groups)
     used, workloads = Counter[FlavorResource](), Counter[FlavorResource]()
@@ -107,7 +109,7 @@ def _quotas(groups: Iterable[ResourceGroup]) -> dict[FlavorResource, Quota]:
     }
 
 
-def _pools(
+def _lent_fractions(
     lines: Iterable[_Line], reserved: Counter[FlavorResource]
 ) -> dict[FlavorResource, float]:
     """Return what part of what its queues may lend a tree has lent: Cohorts' own is lent first."""

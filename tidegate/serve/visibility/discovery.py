@@ -25,16 +25,16 @@ _RESOURCES = {
 """Name, kind, whether it is in a namespace, verbs: nothing can be listed, and nothing deleted."""
 
 
-def groups() -> dict[str, Any]:
+def api_group_list() -> dict[str, Any]:
     """Return the document of /apis."""
     return {
         "kind": "APIGroupList",
         "apiVersion": "v1",
-        "groups": [group(version) for version in VERSIONS],
+        "groups": [api_group(version) for version in VERSIONS],
     }
 
 
-def group(name: str) -> dict[str, Any]:
+def api_group(name: str) -> dict[str, Any]:
     """Return the document of /apis/GROUP; the newest version is preferred."""
     versions = [
         {"groupVersion": f"{name}/{version}", "version": version} for version in VERSIONS[name]
@@ -48,7 +48,7 @@ def group(name: str) -> dict[str, Any]:
     }
 
 
-def resources(name: str, version: str) -> dict[str, Any]:
+def api_resource_list(name: str, version: str) -> dict[str, Any]:
     """Return the document of /apis/GROUP/VERSION."""
     return {
         "kind": "APIResourceList",

@@ -30,7 +30,7 @@ AGAIN_S = 60.0
 Service: TypeAlias = dict[str, Any]
 
 
-class Guard:
+class ApiServiceRegistrar:
     """Keeps APIServices registered as long as their server is reached."""
 
     def __init__(
@@ -44,14 +44,14 @@ class Guard:
         self._api, self._services, self._answers, self._now_s = api, services, answers, now_s
         self._misses, self._off_s = 0, -AGAIN_S
 
-    async def look(self) -> None:
+    async def reconcile(self) -> None:
         """Ask the server once, and register or take off accordingly.
 
         Raises:
             ApiStatusError: the API server refuses.
             ApiUnreachableError: the API server does not answer.
         """
-        missing = await self._missing() if await self._answers() else None
+        missing = await self._missing_services() if await self._answers() else None
         self._misses = 0 if missing is not None else self._misses + 1
         if missing is not None and self._now_s() - self._off_s >= AGAIN_S:
             for service in missing:
@@ -65,12 +65,12 @@ class Guard:
                 gone = await self._api.request("DELETE", path)
                 checked_body(gone, HTTPStatus.OK, HTTPStatus.NOT_FOUND)
 
-    async def _missing(self) -> list[Service] | None:
+    async def _missing_services(self) -> list[Service] | None:
         """Return what is not registered; None: the API server cannot reach what is."""
         missing = list[Service]()
         for service in self._services:
             answer = await self._api.request("GET", f"{SERVICES}/{service['metadata']['name']}")
-            if answer.status == HTTPStatus.OK and _unavailable(answer.body):
+            if answer.status == HTTPStatus.OK and _is_unavailable(answer.body):
                 return None
             if answer.status != HTTPStatus.OK:
                 missing.append(service)
@@ -80,11 +80,11 @@ class Guard:
         return await self._api.request("POST", SERVICES, body=msgspec.json.encode(service))
 
 
-async def guard(it: Guard) -> None:
+async def run_registrar(it: ApiServiceRegistrar) -> None:
     """Look again and again, for ever; an API server that does not answer is asked again."""
     while True:
         try:
-            await it.look()
+            await it.reconcile()
         except (ApiStatusError, ApiUnreachableError) as error:
             get_log("guard").warning("the API server does not do it", error=str(error))
         await asyncio.sleep(POLL_S)
@@ -104,13 +104,13 @@ async def is_answering(url: str, authority: str) -> bool:
         return False
 
 
-def trusted(services: Sequence[Service], authority: str) -> list[Service]:
+def with_ca_bundle(services: Sequence[Service], authority: str) -> list[Service]:
     """Return APIServices that believe a server's authority, given in PEM."""
     bundle = b64encode(authority.encode()).decode()
     return [{**service, "spec": {**service["spec"], "caBundle": bundle}} for service in services]
 
 
-def _unavailable(body: bytes) -> bool:
+def _is_unavailable(body: bytes) -> bool:
     conditions = msgspec.json.decode(body).get("status", {}).get("conditions", ())
     return any(
         condition["type"] == "Available" and condition["status"] == "False"

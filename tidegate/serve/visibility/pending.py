@@ -15,7 +15,7 @@ from tidegate.core.state.state import State, Workload
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.model.texts import whole
 from tidegate.serve.api.asking import Question
-from tidegate.serve.ledger.queueing import leads_into
+from tidegate.serve.ledger.queueing import is_local_queue_served
 from tidegate.serve.refusals import RefusalError
 from tidegate.serve.visibility.discovery import SUMMARY, VISIBILITY
 
@@ -23,21 +23,21 @@ LIMIT, LIMIT_MAX = 1_000, 100_000
 AHEAD_MAX = 0
 
 
-def of_cluster_queue(question: Question) -> dict[str, Any]:
+def cluster_queue_pending(question: Question) -> dict[str, Any]:
     """Return the pending workloads of a ClusterQueue.
 
     Raises:
         RefusalError: there is no such ClusterQueue, or a number is none.
     """
     queue = question.values["name"]
-    decider = question.deciding(lambda state: queue in state.objects.cluster_queues)
+    decider = question.for_deciding_partition(lambda state: queue in state.objects.cluster_queues)
     with decider.state() as state:
         if queue not in state.objects.cluster_queues:
-            raise _unknown("clusterqueues", queue)
+            raise _not_found("clusterqueues", queue)
     return _summary(decider, queue, "")
 
 
-def of_local_queue(question: Question) -> dict[str, Any]:
+def local_queue_pending(question: Question) -> dict[str, Any]:
     """Return the pending workloads of a LocalQueue.
 
     Raises:
@@ -45,26 +45,26 @@ def of_local_queue(question: Question) -> dict[str, Any]:
     """
     namespace, name = question.values["namespace"], question.values["name"]
     door = f"{namespace}/{name}"
-    decider = question.deciding(lambda state: leads_into(state, door))
+    decider = question.for_deciding_partition(lambda state: is_local_queue_served(state, door))
     with decider.state() as state:
         local = state.objects.local_queues.get(door)
     if local is None:
-        raise _unknown("localqueues", name)
+        raise _not_found("localqueues", name)
     return _summary(decider, local.spec.cluster_queue, door)
 
 
 def _summary(question: Question, queue: str, door: str) -> dict[str, Any]:
-    offset = _number(question, "offset", 0)
-    limit = _number(question, "limit", LIMIT) or LIMIT  # Kueue's default of 0, too
+    offset = _query_number(question, "offset", 0)
+    limit = _query_number(question, "limit", LIMIT) or LIMIT  # Kueue's default of 0, too
     with question.state() as state:
-        rows = placed_rows(question.waiting(state, {queue}), 0, AHEAD_MAX)
+        rows = placed_rows(question.pending_rows(state, {queue}), 0, AHEAD_MAX)
         waiting = [
             row
             for row in rows
             if row["position"] is not None
             and door in {"", f"{row['namespace']}/{row['localQueue']}"}
         ]
-        items = list(_items(state, waiting[offset : offset + min(limit, LIMIT_MAX)]))
+        items = list(_pending_items(state, waiting[offset : offset + min(limit, LIMIT_MAX)]))
     return {
         "kind": SUMMARY,
         "apiVersion": f"{VISIBILITY}/{question.values['version']}",
@@ -73,14 +73,14 @@ def _summary(question: Question, queue: str, door: str) -> dict[str, Any]:
     }
 
 
-def _items(state: State, rows: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+def _pending_items(state: State, rows: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
     for row in rows:
         namespace, _, name = row["workload"].partition("/")
         yield {
             "metadata": {
                 "name": name,
                 "namespace": namespace,
-                **_known(state.workloads[row["workload"]]),
+                **_pending_workload(state.workloads[row["workload"]]),
             },
             "priority": row["priority"],
             "localQueueName": row["localQueue"],
@@ -89,11 +89,14 @@ def _items(state: State, rows: Iterable[dict[str, Any]]) -> Iterable[dict[str, A
         }
 
 
-def _known(workload: Workload) -> dict[str, Any]:
-    return {"creationTimestamp": utc(workload.created_us), "ownerReferences": _owners(workload)}
+def _pending_workload(workload: Workload) -> dict[str, Any]:
+    return {
+        "creationTimestamp": utc(workload.created_us),
+        "ownerReferences": _owner_references(workload),
+    }
 
 
-def _owners(workload: Workload) -> list[dict[str, Any]]:
+def _owner_references(workload: Workload) -> list[dict[str, Any]]:
     kind = JOB_KINDS.get(workload.job.kind)
     if kind is None:
         return []
@@ -108,7 +111,7 @@ def _owners(workload: Workload) -> list[dict[str, Any]]:
     ]
 
 
-def _number(question: Question, name: str, default: int) -> int:
+def _query_number(question: Question, name: str, default: int) -> int:
     text = question.values[name]
     number = whole(text) if text else default
     if number is None:
@@ -116,6 +119,6 @@ def _number(question: Question, name: str, default: int) -> int:
     return number
 
 
-def _unknown(resource: str, name: str) -> RefusalError:
+def _not_found(resource: str, name: str) -> RefusalError:
     message = f'{resource}.{VISIBILITY} "{name}" not found'
     return RefusalError(HTTPStatus.NOT_FOUND, message)

@@ -13,38 +13,42 @@ from starlette.routing import Route
 from tidegate.serve.api.answering import answer_why
 from tidegate.serve.api.asking import LIMITED, OFFSET, Endpoint, Question
 from tidegate.serve.api.endpoints import WHY
-from tidegate.serve.api.handling import JSON, Handler, Parts, answered
+from tidegate.serve.api.handling import JSON, Handler, Services, answer_handler
 from tidegate.serve.visibility import discovery, pending
 from tidegate.serve.visibility.discovery import READ, VERSIONS, VISIBILITY
 
 _ANY = dict[str, Any]
 
 
-def visibility_routes(parts: Parts) -> list[Route]:
+def visibility_routes(parts: Services) -> list[Route]:
     """Return the routes of both groups, in all their versions."""
-    routes = [Route("/apis", _document(discovery.groups()))]
+    routes = [Route("/apis", _document_handler(discovery.api_group_list()))]
     for group, versions in VERSIONS.items():
-        routes.append(Route(f"/apis/{group}", _document(discovery.group(group))))
+        routes.append(Route(f"/apis/{group}", _document_handler(discovery.api_group(group))))
         for version in versions:
             place = f"/apis/{group}/{version}"
-            routes.append(Route(place, _document(discovery.resources(group, version))))
+            routes.append(
+                Route(place, _document_handler(discovery.api_resource_list(group, version)))
+            )
     for version in VERSIONS[VISIBILITY]:
         root = f"/apis/{VISIBILITY}/{version}"
-        routes += [Route(row.path, answered(parts, row)) for row in _pending(root, version)]
+        routes += [
+            Route(row.path, answer_handler(parts, row)) for row in _pending_endpoints(root, version)
+        ]
     why = msgspec.structs.replace(
         WHY, path=f"/apis/{READ}/v1/namespaces/{{namespace}}/workloads/{{name}}/why"
     )
     assert why.run is answer_why
-    return [*routes, Route(why.path, answered(parts, why))]
+    return [*routes, Route(why.path, answer_handler(parts, why))]
 
 
-def _pending(root: str, version: str) -> list[Endpoint]:
+def _pending_endpoints(root: str, version: str) -> list[Endpoint]:
     return [
         Endpoint(
             path=f"{root}/clusterqueues/{{name}}/pendingworkloads",
             about="Pending workloads of a ClusterQueue.",
             answer=_ANY,
-            run=_of(version, pending.of_cluster_queue),
+            run=_with_version(version, pending.cluster_queue_pending),
             scope="pending in cluster queue",
             parameters=(LIMITED, OFFSET),
         ),
@@ -52,21 +56,21 @@ def _pending(root: str, version: str) -> list[Endpoint]:
             path=f"{root}/namespaces/{{namespace}}/localqueues/{{name}}/pendingworkloads",
             about="Pending workloads of a LocalQueue.",
             answer=_ANY,
-            run=_of(version, pending.of_local_queue),
+            run=_with_version(version, pending.local_queue_pending),
             scope="pending in local queue",
             parameters=(LIMITED, OFFSET),
         ),
     ]
 
 
-def _of(version: str, run: Callable[[Question], Any]) -> Callable[[Question], Any]:
+def _with_version(version: str, run: Callable[[Question], Any]) -> Callable[[Question], Any]:
     def handler(question: Question) -> Any:  # noqa: ANN401 - whatever JSON can say
         return run(question._replace(values={**question.values, "version": version}))
 
     return handler
 
 
-def _document(record: dict[str, Any]) -> Handler:
+def _document_handler(record: dict[str, Any]) -> Handler:
     body = msgspec.json.encode(record)
 
     async def handle(_request: Request) -> Response:

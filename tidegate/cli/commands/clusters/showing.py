@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from store.reading.about import heard_us
-from store.reading.entries import Narrow
+from store.reading.about import last_received_us
+from store.reading.entries import EntryFilter
 from tidegate.cli.commands.clusters.members import member_sentences, members
 from tidegate.cli.commands.clusters.workers import Worker, change_text, sentences, workers
 from tidegate.cli.ledger.name_lookup import draft_of
@@ -103,7 +103,7 @@ def _heard_us(reader: Reader) -> dict[str, int]:
     """Return when each member cluster last reported, UTC microseconds; empty: not known."""
     if reader.database is None or reader.past:
         return {}
-    return heard_us(reader.database.select)
+    return last_received_us(reader.database.select)
 
 
 def _clusters(state: State) -> list[Worker]:
@@ -172,7 +172,7 @@ def _time(at_us: int) -> str:
 def _changes(reader: Reader, standing: Worker) -> list[tuple[str, str]]:
     """Return the newest facts about a cluster, the oldest of them first."""
     name = key_of(standing.name) if standing.kind == "member" else standing.name
-    entries = reader.ledger.back(reader.end, narrow=Narrow(frozenset(_TYPES)))
+    entries = reader.ledger.back(reader.end, narrow=EntryFilter(frozenset(_TYPES)))
     changes = (
         (utc(entry.at_us), _sentence(entry, name)) for entry in entries if entry.type in _TYPES
     )

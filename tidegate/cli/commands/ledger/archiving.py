@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from store.archive import parquet
-from store.archive.archive_format import SUFFIXES, name_of, sync, write
+from store.archive.archive_format import SUFFIXES, archive_name, fsync_file, write
 from tidegate.cli.archiving.archived_parts import anchor_of, read_back
 from tidegate.cli.commands.ledger.copying import Format, refuse_existing
 from tidegate.cli.ledger.moments import seq_in, time_of
@@ -148,14 +148,14 @@ def _archive(engine: Any, file: Path, until: str, suffix: str, partition: int) -
 
     ledger = SqlLedger(engine, partition)
     anchor = anchor_of(engine, partition)
-    last = archiving.last_turn(engine, partition, _seq(engine, until, partition))
+    last = archiving.last_turn_end(engine, partition, _seq(engine, until, partition))
     if last <= anchor.seq:
         raise NotSupportedError(f"There is no whole turn to archive behind seq {anchor.seq}.")
     if file.is_dir():
-        file /= name_of(anchor.seq + 1, last, suffix, partition)
+        file /= archive_name(anchor.seq + 1, last, suffix, partition)
         refuse_existing(file)
     entries = watched(ledger.read(anchor.seq, last), "archiving", last - anchor.seq)
     count = write(verify(entries, anchor), file)
-    sync(file)
-    archiving.forget(engine, read_back(file, anchor, file))
+    fsync_file(file)
+    archiving.archive_range(engine, read_back(file, anchor, file))
     say(f"{count} events up to seq {last} were moved to {file}.")

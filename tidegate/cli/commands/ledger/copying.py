@@ -121,11 +121,11 @@ def _copy_file(source: str, file: Path) -> None:
 
 def _copy_rows(source: str, target: str) -> None:
     from store.access.engine import open_engine  # noqa: PLC0415
-    from store.reading.copying import copy  # noqa: PLC0415 - SQL may be absent
+    from store.reading.copying import copy_ledger  # noqa: PLC0415 - SQL may be absent
 
     engine, target_engine = open_engine(source, read_only=True), open_engine(target)
     try:
-        copy(engine, target_engine)
+        copy_ledger(engine, target_engine)
     finally:
         target_engine.dispose()
         engine.dispose()

@@ -103,7 +103,7 @@ def recover(  # noqa: PLR0913 - each is an option
 
 async def _bring_back(engine: Any, url: str, how: Joining, partition: int) -> str:  # noqa: ANN401 - SQL's
     from store.ledger import SqlLedger  # noqa: PLC0415 - SQL may be absent
-    from store.recovery import resign  # noqa: PLC0415
+    from store.recovery import end_term  # noqa: PLC0415
     from tidegate.bus.jetstream.connection import open_bus  # noqa: PLC0415 - only here a command writes to a bus
     from tidegate.cli.ledger.restoring import restore  # noqa: PLC0415
 
@@ -120,7 +120,7 @@ async def _bring_back(engine: Any, url: str, how: Joining, partition: int) -> st
             )
         finally:
             newest = ledger.newest() or genesis
-            resign(engine, partition, term.epoch, newest.epoch)
+            end_term(engine, partition, term.epoch, newest.epoch)
     return f"{head.seq - begun.seq} events are back, up to seq {head.seq}: start the scheduler."
 
 

@@ -49,13 +49,13 @@ def downgrade(
       tidegate ledger downgrade --to 0001 --ledger postgresql://tidegate@db/tidegate
     """
     from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
-    from store.schema.migrate import steps_down  # noqa: PLC0415
+    from store.schema.migrate import downgrade_steps  # noqa: PLC0415
 
     if not ledger:
         raise typer.BadParameter("Name the ledger to downgrade with --ledger.")
     engine = open_engine(ledger)
     try:
-        steps = steps_down(engine, to)
+        steps = downgrade_steps(engine, to)
         if not dry_run:
             _undo(engine, to)
     finally:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from store.reading.reports import Within
+from store.reading.reports import TimeRange
 from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.partitions import PartitionOption, joined
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
@@ -189,7 +189,7 @@ def _burned(reader: Reader, state: State, owner: str, meter: Meter) -> Iterator[
         }
 
 
-def _from(begin_us: int, end_us: int) -> Within | None:
+def _from(begin_us: int, end_us: int) -> TimeRange | None:
     return within(Span(begin_us, end_us))
 
 

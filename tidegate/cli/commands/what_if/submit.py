@@ -124,5 +124,5 @@ def job_of(raw: dict[str, Any], where: str, namespace: str) -> tuple[JobKind[Any
     if isinstance(meta, dict):  # else reading it says what is wrong
         generated = f"{meta.get('generateName', '')}{UID}"
         raw = {**raw, "metadata": {"namespace": namespace, "name": generated, **meta, "uid": UID}}
-    job = kinds[0].observe(read(raw, kinds[0].seen))
+    job = kinds[0].observe(read(raw, kinds[0].object_type))
     return kinds[0], replace(job, finished="")

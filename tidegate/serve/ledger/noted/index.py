@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from store.reading.entries import EVERY, PAGE_ROWS, Narrow
+from store.reading.entries import EVERY, PAGE_ROWS, EntryFilter
 from tidegate.cli.ledger.reading import Entries, Reader
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import VariantCreated
@@ -45,7 +45,7 @@ _INACTIVE = "WorkloadDeactivated"
 _Seqs: TypeAlias = "array[int]"
 
 
-class _Marks:
+class _EventTimes:
     """Events in order: the seq and the time of each."""
 
     __slots__ = ("seqs", "times")
@@ -67,24 +67,24 @@ def _seqs() -> _Seqs:
     return array("Q")
 
 
-class Index:
+class WorkloadIndex:
     """The events that submit and name each workload, and with which its wait began."""
 
     def __init__(self) -> None:
         self.seq = 0  # of the newest event that was looked at
         self._named, self._submitted = Mentions(), Mentions()  # by key, by name
         self._rare = defaultdict[str, _Seqs](_seqs)
-        self._waits = _Marks()
+        self._waits = _EventTimes()
         self._inactive = set[str]()
 
     def add(self, entry: Entry) -> None:
         """Note the workloads that the next event names."""
         assert entry.seq > self.seq, "events come in order"
         self.seq = entry.seq
-        begun = self._begins(entry) if entry.type in _BEGINNINGS else ""
+        begun = self._record_submission(entry) if entry.type in _BEGINNINGS else ""
         if entry.type in RARE:
             self._rare[entry.type].append(entry.seq)
-        if entry.type in _WAITS or self._activates(entry):
+        if entry.type in _WAITS or self._is_reactivation(entry):
             self._waits.add(entry)
         # Nothing before its submission names a workload, so what looks like a key but was never
         # submitted is none.
@@ -92,23 +92,23 @@ class Index:
             if key == begun or self._named.of(key):
                 self._named.add(key, entry.seq)
 
-    def naming(self, keys: Sequence[str], after: int, until: int) -> list[int]:
+    def seqs_naming(self, keys: Sequence[str], after: int, until: int) -> list[int]:
         """Return where workloads are named, in order, with ``after`` < seq <= ``until``."""
         seqs = {seq for key in keys for seq in self._named.of(key) if after < seq <= until}
         return sorted(seqs)
 
-    def submissions(self, name: str, until: int) -> list[int]:
+    def submission_seqs(self, name: str, until: int) -> list[int]:
         """Return where workloads of a name, or of a job of that name, were submitted, in order."""
         return sorted({seq for seq in self._submitted.of(name) if seq <= until})
 
-    def since(self, key: str, until: int) -> int | None:
+    def waiting_since(self, key: str, until: int) -> int | None:
         """Return when the newest wait of a workload began, in UTC µs; None: it never waited."""
         for seq in reversed(self._named.of(key)):
             if seq <= until and (at_us := self._waits.time_of(seq)) is not None:
                 return at_us
         return None
 
-    def rare(self, types: Iterable[str], until: int) -> list[int] | None:
+    def rare_event_seqs(self, types: Iterable[str], until: int) -> list[int] | None:
         """Return where events of types are, the newest first; None: they are not all noted."""
         names = frozenset(types)
         if not names or not names <= RARE:
@@ -118,7 +118,7 @@ class Index:
             reverse=True,
         )
 
-    def _activates(self, entry: Entry) -> bool:
+    def _is_reactivation(self, entry: Entry) -> bool:
         """Tell whether a workload that was inactive waits again from this event on."""
         if entry.type == _INACTIVE:
             self._inactive.update(_KEY.findall(entry.payload))
@@ -133,7 +133,7 @@ class Index:
         self._inactive.discard(event.workload)
         return activates
 
-    def _begins(self, entry: Entry) -> str:
+    def _record_submission(self, entry: Entry) -> str:
         """Note where a workload is submitted; return its key."""
         event = decode(entry.payload)
         assert isinstance(event, WorkloadSubmitted | VariantCreated), "it is of these types"
@@ -148,16 +148,20 @@ class Index:
 class IndexedLedger:
     """A ledger whose mentions are looked up: see ``tidegate.cli.ledger.reading.Entries``."""
 
-    def __init__(self, ledger: Entries, index: Index) -> None:
+    def __init__(self, ledger: Entries, index: WorkloadIndex) -> None:
         self._ledger, self._index = ledger, index
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
         """See ``Entries.read``."""
         return self._ledger.read(after, until)
 
-    def back(self, until: int, rows: int = PAGE_ROWS, narrow: Narrow = EVERY) -> Iterator[Entry]:
+    def back(
+        self, until: int, rows: int = PAGE_ROWS, narrow: EntryFilter = EVERY
+    ) -> Iterator[Entry]:
         """See ``Entries.back``; rare types are looked up, however long ago they came."""
-        seqs = self._index.rare(narrow.types, until) if self._index.seq >= until else None
+        seqs = (
+            self._index.rare_event_seqs(narrow.types, until) if self._index.seq >= until else None
+        )
         if seqs is None:
             return self._ledger.back(until, rows, narrow)
         return (entry for seq in seqs for entry in self._ledger.read(seq - 1, seq))
@@ -167,7 +171,7 @@ class IndexedLedger:
         if self._index.seq < until:
             yield from self._ledger.naming(texts, after, until)
             return
-        for seq in self._index.naming([text.strip('"') for text in texts], after, until):
+        for seq in self._index.seqs_naming([text.strip('"') for text in texts], after, until):
             yield from self._ledger.read(seq - 1, seq)
 
     def is_indexed(self, until: int) -> bool:
@@ -176,7 +180,7 @@ class IndexedLedger:
 
     def submitted(self, name: str, until: int) -> list[int] | None:
         """Return where a name was submitted, in order; None: the index has not come so far."""
-        return self._index.submissions(name, until) if self.is_indexed(until) else None
+        return self._index.submission_seqs(name, until) if self.is_indexed(until) else None
 
     def seq_at(self, at_us: int) -> int:
         """See ``Entries.seq_at``."""

@@ -31,7 +31,7 @@ _note = msgspec.msgpack.Decoder(_Note)
 _freed = msgspec.msgpack.Decoder(tuple[Freed, ...])
 
 
-class Notes:
+class ContextNotes:
     """Notes by the seq of their event; added by one thread, in order, and read by others."""
 
     def __init__(self) -> None:

@@ -22,19 +22,19 @@ _ENDS = re.compile(r"\d{1,3}=\d{1,19}(,\d{1,3}=\d{1,19})*", re.ASCII)
 _EVENT = re.compile(r"(\d{1,3})/(\d{1,19})", re.ASCII)
 
 
-def written(ends: Ends) -> str:
+def position_text(ends: Ends) -> str:
     """Return a position as clients get it."""
     if len(ends) == 1:
-        return str(total(ends))
+        return str(event_count(ends))
     return ",".join(f"{partition}={seq}" for partition, seq in ends.items())
 
 
-def total(ends: Ends) -> int:
+def event_count(ends: Ends) -> int:
     """Return how many events a position includes: of one partition its seq."""
     return sum(ends.values())
 
 
-def read(text: str, partitions: Collection[int]) -> dict[int, int] | None:
+def parse_position(text: str, partitions: Collection[int]) -> dict[int, int] | None:
     """Return a position that a client gave, of the partitions that are served; None: it is none.
 
     A partition that it does not name is read from its first event on. A number alone is of the
@@ -54,13 +54,13 @@ def read(text: str, partitions: Collection[int]) -> dict[int, int] | None:
     return {partition: named.get(partition, 0) for partition in partitions}
 
 
-def behind(ends: dict[int, int], entry: Entry) -> str:
+def advance(ends: dict[int, int], entry: Entry) -> str:
     """Move a position on to an event, and return it as clients get it."""
     ends[entry.partition] = entry.seq
-    return written(ends)
+    return position_text(ends)
 
 
-def as_of(reader: Reader, text: str, option: str) -> Reader:
+def reader_as_of(reader: Reader, text: str, option: str) -> Reader:
     """Return a reader of the past, all partitions at one moment.
 
     ``text`` is a seq where one partition is served; of several an event, ``1/41``, or a position; a
@@ -72,10 +72,12 @@ def as_of(reader: Reader, text: str, option: str) -> Reader:
     if not reader.others:
         return as_it_was(reader, text, option)
     partitions = [each.partition for each in reader.each()]
-    if "=" in text and (ends := read(text, partitions)) is not None:
-        return _up_to(reader, ends)
+    if "=" in text and (ends := parse_position(text, partitions)) is not None:
+        return _reader_up_to(reader, ends)
     if (event := _EVENT.fullmatch(text)) is not None:
-        return _up_to(reader, _when(reader, int(event[1]), int(event[2]), f"{option} {text}"))
+        return _reader_up_to(
+            reader, _ends_at_event(reader, int(event[1]), int(event[2]), f"{option} {text}")
+        )
     if text.isdecimal():
         raise typer.BadParameter(
             f"{option} {text}: this ledger has {len(reader.each())} partitions, and each counts "
@@ -84,7 +86,7 @@ def as_of(reader: Reader, text: str, option: str) -> Reader:
     return as_it_was(reader, text, option)
 
 
-def at(reader: Reader, ends: Ends, past_us: int = 0) -> Reader:
+def reader_at(reader: Reader, ends: Ends, past_us: int = 0) -> Reader:
     """Return a reader of the past, each partition up to its seq, and to ``past_us`` if not 0."""
     first, *others = (
         each._replace(end=ends.get(each.partition, 0), past=True, past_us=past_us)
@@ -94,14 +96,14 @@ def at(reader: Reader, ends: Ends, past_us: int = 0) -> Reader:
     return first._replace(others=tuple(others), alone=alone)
 
 
-def _up_to(reader: Reader, ends: Ends) -> Reader:
+def _reader_up_to(reader: Reader, ends: Ends) -> Reader:
     bounded = {each.partition: min(ends.get(each.partition, 0), each.end) for each in reader.each()}
     if not any(bounded.values()):
         raise typer.BadParameter("This was before the ledger's first event.")
-    return at(reader, bounded)
+    return reader_at(reader, bounded)
 
 
-def _when(reader: Reader, partition: int, seq: int, option: str) -> dict[int, int]:
+def _ends_at_event(reader: Reader, partition: int, seq: int, option: str) -> dict[int, int]:
     """Return how far each partition was when an event of one came: in the order of one history."""
     own = next((each for each in reader.each() if each.partition == partition), None)
     entries = [] if own is None or seq > own.end else list(own.ledger.read(seq - 1, seq))
