@@ -98,9 +98,9 @@ class ReaderPool:
     def _past_reader(self, then: Ends, past_us: int) -> Generator[Reader]:
         if event_count(then) > self._past_max:
             raise NotSupportedError(
-                f"This was {event_count(then)} events into the ledger, and a server makes reports of "
-                f"the past for at most {self._past_max}: ask for the tree, shares, why or events of "
-                "that moment, or use --as-of on the command line."
+                f"This was {event_count(then)} events into the ledger, and a server makes "
+                f"reports of the past for at most {self._past_max}: ask for the tree, shares, why "
+                "or events of that moment, or use --as-of on the command line."
             )
         with open_reader(self._url, partition=self._only, reports=False) as now:
             reader = reader_at(now, then, past_us)
