@@ -90,9 +90,8 @@ def observe(workload: Workload) -> JobObserved:
 def start(start: Start, obj: Object) -> Step:
     """See ``JobKind.start``: a condition on the Workload permits it to run."""
     workload = read(obj, Workload)
-    if decision_seq(fields.decision_of(workload), start.ledger_id) >= start.seq or _is_finished(
-        workload
-    ):
+    current = decision_seq(fields.decision_of(workload), start.ledger_id)
+    if current >= start.seq or _is_finished(workload):
         return Done()
     if not fields.may_run(workload) and start.is_stale(obj):
         return Refused(reason="stale", message="The Workload changed after this was decided.")
@@ -103,9 +102,8 @@ def stop(stop: Stop, obj: Object, waited_s: float) -> Step:
     """See ``JobKind.stop``: its owner reads the condition Evicted and deletes its pods."""
     del waited_s  # it is one step
     workload = read(obj, Workload)
-    if decision_seq(fields.decision_of(workload), stop.ledger_id) >= stop.seq or _is_finished(
-        workload
-    ):
+    current = decision_seq(fields.decision_of(workload), stop.ledger_id)
+    if current >= stop.seq or _is_finished(workload):
         return Done()
     return _patch(obj, order_condition(stop.decision, stamp(stop.order.at_us), runs=False))
 
@@ -113,8 +111,7 @@ def stop(stop: Stop, obj: Object, waited_s: float) -> Step:
 def order_condition(decision: str, at: str, *, runs: bool) -> Object:
     """Return the condition that permits a Workload to run or forbids it, with the decision.
 
-    ``decision`` is "<ledger id>/<seq>", with seq 0 where nothing was ordered yet; ``at`` is a time
-    as Kubernetes writes it.
+    ``decision`` is "<ledger id>/<seq>", seq 0 where nothing was ordered; ``at`` is RFC 3339.
     """
     return {
         "type": names.ORDERED,
@@ -137,9 +134,7 @@ def is_orphan(meta: ObjectMeta) -> bool:
     Source: behaviour.md 8.7.
     """
     marks = [names.DECISION, names.VARIANT_FOR, names.OWNED_BY]
-    if not is_multikueue_copy(
-        meta
-    ):  # that of a group's Workload was never any pod's before its pods came
+    if not is_multikueue_copy(meta):  # a group's was never any pod's before its pods came
         marks.append(names.IS_GROUP_WORKLOAD)
     generated = names.JOB_UID in meta.labels or any(mark in meta.annotations for mark in marks)
     return generated and not meta.owner_references
