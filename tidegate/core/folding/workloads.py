@@ -152,11 +152,9 @@ def _forget(state: State, workload: Workload) -> None:
 
 
 def _remove(state: State, workload: Workload) -> None:
-    was_pending = workload.phase == "pending"
     _forget(state, workload)
     give(state, workload, outside=True)
-    if was_pending:
-        _wake_all(state, workload)
+    _wake_all(state, workload)
     del state.workloads[workload.key]
     for uid in (workload.uid, workload.job.uid):
         if state.by_uid.get(uid) == workload.key:
@@ -189,7 +187,7 @@ def _wake_all(state: State, workload: Workload) -> None:
 def _finish(state: State, workload: Workload, event: WorkloadFinished) -> None:
     _forget(state, workload)
     give(state, workload, outside=True)
-    if workload.phase == "pending":
+    if workload.phase != "finished":
         _wake_all(state, workload)
     workload.phase, workload.finished_us = "finished", event.at_us
     workload.version = max(workload.version, event.version)
