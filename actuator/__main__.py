@@ -12,13 +12,13 @@ from functools import partial
 from actuator.calls import Calls
 from actuator.copies.carrying import Copier
 from actuator.copies.showing import CopyStatuses
-from actuator.events import FanOut, Subscriber, as_it_is, member_of_hub
+from actuator.events import FanOut, Subscriber, member_filter, unfiltered
 from actuator.installation import Installation
 from actuator.kueue_metrics import KueueMetrics
 from actuator.metrics import Metrics
 from actuator.ordering.apply import Applier
 from actuator.ordering.consume import Consumer, Session
-from actuator.ordering.pod_events import Says, let_go_event
+from actuator.ordering.pod_events import RecordsEvent, started_event
 from actuator.ordering.reports import Reporter, Traces
 from actuator.project import Projector
 from actuator.provisioning.provisioner import CLEANS_GATE, Provisioner
@@ -27,7 +27,7 @@ from actuator.ungating.elastic import ElasticPods
 from actuator.ungating.pod_ungater import PodUngater, UngatingRule
 from actuator.ungating.serving import ServingPods
 from actuator.ungating.topology import TopologyPods
-from actuator.unqueued import Unqueued
+from actuator.unqueued import UnqueuedKinds
 from actuator.workqueue import Rate
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.keys import CLUSTER
@@ -73,18 +73,18 @@ async def actuate(service: Service, settings: Settings) -> None:
     ):
         consumer = _consumer(service, settings, configured, api, bus)
         service.health.add_readiness_check("bus", bus.fault)
-        service.health.add_readiness_check("events", lambda: consumer.lag)
+        service.health.add_readiness_check("events", lambda: consumer.unread_history)
         with lock_holder_file(settings.holder_file, service.session) as holder:
             lease = await take_over_lease(partial(_lease, bus, settings), holder)
             session = Session(consumer, lease, settings.lease_s, settings.workers)
             installation = Installation()
             service.health.add_readiness_check("installation", lambda: installation.lacks)
-            claim = partial(_claim, service, settings, api, bus)
-            work = _work(installation, claim, session, api, bus)
+            claim = partial(_cluster_ownership, service, settings, api, bus)
+            work = _run_unless_foreign(installation, claim, session, api, bus)
             await until_stopped(service, work, consumer.drain)
 
 
-async def _work(
+async def _run_unless_foreign(
     installation: Installation,
     claim: Callable[[], Awaitable[Ownership]],
     session: Session,
@@ -93,10 +93,10 @@ async def _work(
 ) -> None:
     """Carry out decisions, unless they are another cluster's, or another decides for this one."""
     await refuse_other_cluster(partial(cluster_uid, api), partial(bus.register().claim, CLUSTER))
-    await installation.act(await claim(), session.run)
+    await installation.run_while_owner(await claim(), session.run)
 
 
-async def _claim(
+async def _cluster_ownership(
     service: Service, settings: Settings, api: KubernetesApi, bus: NatsBus
 ) -> Ownership:
     """Return the hold on this cluster that all processes on one bus share."""
@@ -139,12 +139,12 @@ def _consumer(
     if not settings.partition:
         learners.append(CopyStatuses(calls, service.random, metrics))
         kinds = queued_kinds(configured.frameworks) if settings.project else ()
-        learners.append(Unqueued(calls, service.random, _now_us, kinds))
+        learners.append(UnqueuedKinds(calls, service.random, _now_us, kinds))
     rules = _ungating_rules(configured, applier.say) if alone else []
     rules += [TopologyPods(lambda: projector.read_model)] if settings.project and alone else []
     learners += [PodUngater(calls, service.random, rule, metrics.kueue) for rule in rules]
-    feed = traces.noted(bus.event_feed(forged=partial(_refuse, metrics), hub=settings.hub))
-    as_read = member_of_hub(settings.cluster) if settings.hub else as_it_is
+    feed = traces.traced(bus.event_feed(forged=partial(_log_forged, metrics), hub=settings.hub))
+    as_read = member_filter(settings.cluster) if settings.hub else unfiltered
     consumer = Consumer(feed, applier, FanOut(*learners), service.random, as_read)
     projector.gives_way = consumer.give_way
     if settings.hub:
@@ -159,21 +159,21 @@ def _kueue_metrics(service: Service, configured: Configuration) -> KueueMetrics:
     return KueueMetrics(service.registry, creations=creations)
 
 
-def _ungating_rules(configured: Configuration, say: Says) -> list[UngatingRule]:
+def _ungating_rules(configured: Configuration, say: RecordsEvent) -> list[UngatingRule]:
     rules = list[UngatingRule]()
     if configured.elastic:
         rules.append(ElasticPods())
     if any(name in SETS for name in configured.frameworks):
-        rules.append(ServingPods(partial(_report_started, say)))
+        rules.append(ServingPods(partial(_record_pod_started, say)))
     return rules
 
 
-def _report_started(say: Says, pod: Pod, patch: Patch) -> None:
+def _record_pod_started(say: RecordsEvent, pod: Pod, patch: Patch) -> None:
     """Create the Event that a pod of a StatefulSet or LeaderWorkerSet was started."""
-    say(let_go_event(pod.metadata, patch, _now_us()))
+    say(started_event(pod.metadata, patch, _now_us()))
 
 
-def _refuse(metrics: Metrics, message: Published, at: Position) -> None:
+def _log_forged(metrics: Metrics, message: Published, at: Position) -> None:
     """Log a message in EVENTS that is ignored, since no ledger wrote it."""
     metrics.forged.inc()
     get_log("events").error("forged event", stream_sequence=at.seq, subject=message.subject)

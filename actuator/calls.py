@@ -39,7 +39,7 @@ twentieth of a patch, and trigger no watch."""
 
 
 @dataclass(slots=True)
-class Recent:
+class RecentWrites:
     """Objects by path, the oldest write first. Nothing depends on it: patches name a version."""
 
     _kept: dict[str, tuple[float, bytes]] = field(default_factory=dict)
@@ -77,10 +77,10 @@ class Calls:
         self._api = api
         self._metrics = metrics
         self._may_write = may_write
-        self._recent = Recent()
+        self._recent = RecentWrites()
         self._counters = dict[tuple[str, int], Counter]()  # ``labels`` takes longer
 
-    def only_while(self, may_write: Callable[[], bool]) -> Calls:
+    def gated_by(self, may_write: Callable[[], bool]) -> Calls:
         """Return calls that write nothing unless it may be.
 
         A process that read an object and then lost its lease would otherwise write outdated state
@@ -97,8 +97,8 @@ class Calls:
             ApiStatusError: the server refused.
             ApiUnreachableError: no answer came.
         """
-        answer = await self._request("GET", path, query=query)
-        return None if answer.status == HTTPStatus.NOT_FOUND else _object(answer)
+        answer = await self._send("GET", path, query=query)
+        return None if answer.status == HTTPStatus.NOT_FOUND else _decoded_object(answer)
 
     async def patch(self, path: str, body: Object) -> Object:
         """Merge ``body`` into an object and return what it became.
@@ -107,57 +107,59 @@ class Calls:
             ApiStatusError: the server refused: 404, 409, 422, …
             ApiUnreachableError: no answer came; the patch may have been applied.
         """
-        return _decoder.decode(await self._patched(path, body))
+        return _decoder.decode(await self._send_patch(path, body))
 
-    async def merge(self, path: str, body: Object) -> None:
+    async def patch_blind(self, path: str, body: Object) -> None:
         """Merge ``body`` into an object whose answer is not needed; errors as in ``patch``."""
-        await self._patched(path, body)
+        await self._send_patch(path, body)
 
-    async def _patched(self, path: str, body: Object) -> bytes:
+    async def _send_patch(self, path: str, body: Object) -> bytes:
         data = msgspec.json.encode(body)
         about = path.removesuffix("/status")
-        self.forget(about)
-        answer = await self._request(
+        self.forget_write(about)
+        answer = await self._send(
             "PATCH", path, query=_UNCHECKED, body=data, content_type=MERGE_PATCH
         )
-        return self._written(about, answer)
+        return self._remember_answer(about, answer)
 
-    def recent(self, path: str) -> Object | None:
+    def last_written(self, path: str) -> Object | None:
         """Return an object as our last write left it a moment ago; None: not remembered."""
         written = self._recent.get(path, asyncio.get_running_loop().time())
         return _decoder.decode(written) if written else None
 
-    def forget(self, path: str) -> None:
+    def forget_write(self, path: str) -> None:
         """Forget an object: another client has changed it since our last write."""
         self._recent.drop(path)
 
-    def _written(self, path: str, answer: Response) -> bytes:
+    def _remember_answer(self, path: str, answer: Response) -> bytes:
         written = checked_body(answer)
         self._recent.put(path, written, asyncio.get_running_loop().time())
         return written
 
     async def create(self, path: str, body: Object) -> Object:
         """Create an object in a collection and return it; errors as in ``patch``."""
-        answer = await self._request("POST", path, body=msgspec.json.encode(body))
-        return _decoder.decode(self._written(f"{path}/{body['metadata'].get('name', '')}", answer))
+        answer = await self._send("POST", path, body=msgspec.json.encode(body))
+        return _decoder.decode(
+            self._remember_answer(f"{path}/{body['metadata'].get('name', '')}", answer)
+        )
 
-    async def post(self, path: str, body: Object) -> None:
+    async def create_blind(self, path: str, body: Object) -> None:
         """Create an object that is not read again, such as an Event; errors as in ``patch``."""
-        checked_body(await self._request("POST", path, body=msgspec.json.encode(body)))
+        checked_body(await self._send("POST", path, body=msgspec.json.encode(body)))
 
     async def delete(self, path: str, options: Object) -> None:
         """Delete an object; a missing one counts as deleted. Errors as in ``patch``."""
-        self.forget(path)
-        answer = await self._request("DELETE", path, body=msgspec.json.encode(options))
+        self.forget_write(path)
+        answer = await self._send("DELETE", path, body=msgspec.json.encode(options))
         if answer.status not in (HTTPStatus.NOT_FOUND, HTTPStatus.ACCEPTED):
             checked_body(answer)
 
     async def newest_version(self, path: str) -> str:
         """Return the version that a list would have now; errors as in ``read``."""
-        answer = await self._request("GET", path, query={"limit": "1"})
-        return str(_object(answer)["metadata"]["resourceVersion"])
+        answer = await self._send("GET", path, query={"limit": "1"})
+        return str(_decoded_object(answer)["metadata"]["resourceVersion"])
 
-    async def page(self, path: str, query: Mapping[str, str], kind: type[T]) -> Page[T]:
+    async def list_page(self, path: str, query: Mapping[str, str], kind: type[T]) -> Page[T]:
         """Return one page of a list.
 
         Raises:
@@ -165,7 +167,7 @@ class Calls:
             ApiUnreachableError: no answer came.
             UndecodableError: the answer is no list.
         """
-        answer = await self._request("GET", path, query=query)
+        answer = await self._send("GET", path, query=query)
         return decode_list(checked_body(answer), kind)
 
     def watch(
@@ -174,7 +176,7 @@ class Calls:
         """Open a watch; see ``KubernetesApi.watch``."""
         return self._api.watch(path, query)
 
-    async def _request(
+    async def _send(
         self,
         method: str,
         path: str,
@@ -190,12 +192,12 @@ class Calls:
                 method, path, query=query, body=body, content_type=content_type
             )
         except ApiUnreachableError:
-            self._counted(method, 0).inc()
+            self._request_counter(method, 0).inc()
             raise
-        self._counted(method, answer.status).inc()
+        self._request_counter(method, answer.status).inc()
         return answer
 
-    def _counted(self, method: str, status: int) -> Counter:
+    def _request_counter(self, method: str, status: int) -> Counter:
         counter = self._counters.get((method, status))
         if counter is None:
             counter = self._metrics.requests.labels(method, str(status))
@@ -208,16 +210,16 @@ def is_temporary(error: ApiStatusError) -> bool:
     return error.status == HTTPStatus.TOO_MANY_REQUESTS or error.status >= 500  # noqa: PLR2004 - 5xx
 
 
-def _object(answer: Response) -> Object:
+def _decoded_object(answer: Response) -> Object:
     return _decoder.decode(checked_body(answer))
 
 
-def is_outdated(error: Exception) -> bool:
+def is_conflict(error: Exception) -> bool:
     """Return whether a patch met a newer version: the object is read and patched again at once."""
     return isinstance(error, ApiStatusError) and error.status == HTTPStatus.CONFLICT
 
 
-def pinned(body: Object, obj: Object) -> Object:
+def with_preconditions(body: Object, obj: Object) -> Object:
     """Return a patch that applies to this very object in this very version, or not at all."""
     meta = obj["metadata"]
     pins = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}

@@ -54,17 +54,19 @@ _HUB = "hub"
 """Where a workload without a cluster lies, whatever that cluster is called."""
 
 
-def as_it_is(event: FactEvent | DecisionEvent) -> FactEvent | DecisionEvent | None:
+def unfiltered(event: FactEvent | DecisionEvent) -> FactEvent | DecisionEvent | None:
     """See ``Read``: of the actuator beside its own scheduler."""
     return event
 
 
-def member_of_hub(cluster: str) -> Read:
+def member_filter(cluster: str) -> Read:
     """Return how a member cluster's actuator reads its hub's events."""
-    return partial(_read, cluster)
+    return partial(_event_for_member, cluster)
 
 
-def _read(cluster: str, event: FactEvent | DecisionEvent) -> FactEvent | DecisionEvent | None:
+def _event_for_member(
+    cluster: str, event: FactEvent | DecisionEvent
+) -> FactEvent | DecisionEvent | None:
     match event:
         case _ if isinstance(event, _SHARED):
             return event
@@ -77,14 +79,14 @@ def _read(cluster: str, event: FactEvent | DecisionEvent) -> FactEvent | Decisio
         case CopyReported(workload="") | CopyRemoved(workload="") if (
             cluster_of(event.uid) == cluster != event.copy.cluster
         ):
-            return _named_here(event, cluster)  # the job at home was not known yet
+            return _with_local_names(event, cluster)  # the job at home was not known yet
         case _ if cluster_of(getattr(event, "workload", "")) == cluster:
-            return _named_here(event, cluster)
+            return _with_local_names(event, cluster)
         case _:
-            return _of_another(event, cluster)
+            return _copy_event(event, cluster)
 
 
-def _named_here(event: FactEvent | DecisionEvent, cluster: str) -> FactEvent | DecisionEvent:
+def _with_local_names(event: FactEvent | DecisionEvent, cluster: str) -> FactEvent | DecisionEvent:
     """Return an event about a workload of this cluster with the names that it has here."""
     changes: dict[str, Any] = {}
     for name in _NAMES:
@@ -93,11 +95,11 @@ def _named_here(event: FactEvent | DecisionEvent, cluster: str) -> FactEvent | D
             changes[name] = local(value)
     job: ObjectRef | None = getattr(event, "job", None)
     if job is not None and job.cluster in ("", cluster):  # else it is the copy of a placed job
-        changes["job"] = _here(job)
+        changes["job"] = _local_ref(job)
     return replace(event, **changes)
 
 
-def _of_another(event: FactEvent | DecisionEvent, cluster: str) -> FactEvent | DecisionEvent | None:
+def _copy_event(event: FactEvent | DecisionEvent, cluster: str) -> FactEvent | DecisionEvent | None:
     """Return an event about another cluster's job if it is about its copy in this one.
 
     The workload keeps its name and its uid: they are the copy's origin.
@@ -110,9 +112,9 @@ def _of_another(event: FactEvent | DecisionEvent, cluster: str) -> FactEvent | D
             | CopyReported(copy=copy)
             | CopyRemoved(copy=copy)
         ) if copy.cluster == cluster:
-            changes["copy"] = _here(copy)
+            changes["copy"] = _local_ref(copy)
         case StartOrdered(job=job) | StopOrdered(job=job) if job.cluster == cluster:
-            changes["job"] = _here(job)
+            changes["job"] = _local_ref(job)
         case QuotaReleased():
             pass  # a copy that is not made yet is not needed any more
         case _:
@@ -122,7 +124,7 @@ def _of_another(event: FactEvent | DecisionEvent, cluster: str) -> FactEvent | D
     return replace(event, **changes)
 
 
-def _here(obj: ObjectRef) -> ObjectRef:
+def _local_ref(obj: ObjectRef) -> ObjectRef:
     return replace(obj, uid=local(obj.uid), cluster="")
 
 

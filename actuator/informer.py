@@ -13,7 +13,7 @@ from random import Random
 from typing import Generic, Protocol, TypeVar
 
 from actuator.calls import Calls
-from actuator.watching import follow, watch_query
+from actuator.watching import retry_for_ever, watch_query
 from tidegate.errors import ApiStatusError, ApiUnreachableError, TidegateError, UndecodableError
 from tidegate.kinds.decode import Bookmark, Unreadable, decode
 from tidegate.kinds.meta import ObjectMeta, Status
@@ -71,14 +71,14 @@ class Informer(Generic[T]):
         """Return the version up to which it knows everything; 0 if that is not known."""
         return whole(self._version) or 0
 
-    async def keep(self) -> None:
+    async def run(self) -> None:
         """Follow the resource for ever."""
-        await follow(self._try, self._waits)
+        await retry_for_ever(self._list_and_watch, self._delays)
 
-    async def _try(self) -> None:
+    async def _list_and_watch(self) -> None:
         try:
             if not self._version:
-                self._replace(await self._listed())
+                self._replace_items(await self._list())
                 self._said = ""
             await self._watch()
             if self._source.lists_again:
@@ -87,32 +87,32 @@ class Informer(Generic[T]):
             pass  # it goes on where it was
         except (ApiStatusError, UndecodableError) as error:
             self._version = ""
-            self._note(error)
+            self._log_error(error)
 
-    async def _listed(self) -> dict[str, T]:
+    async def _list(self) -> dict[str, T]:
         items, token, version = dict[str, T](), "", 0
         while True:
             query = {**self._source.selected, "limit": str(PAGE_MAX)}
             query |= {"continue": token} if token else {}
-            page = await self._calls.page(self._source.path, query, self._source.kind)
+            page = await self._calls.list_page(self._source.path, query, self._source.kind)
             version = version or page.version
             for obj in page.items:
                 if not isinstance(obj, Unreadable) and self._source.wanted(obj):
-                    items[_key(obj.metadata)] = obj
+                    items[_cache_key(obj.metadata)] = obj
             token = page.next
             if not token:
                 self._version = str(version)
                 return items
 
-    def _replace(self, items: dict[str, T], *, served: bool = True) -> None:
+    def _replace_items(self, items: dict[str, T], *, served: bool = True) -> None:
         turned = not self.complete or self.served != served
         self.complete, self.served = True, served
         for key in [*(key for key in self.items if key not in items), *items]:
-            self._put(key, items.get(key))
+            self._store(key, items.get(key))
         if turned:
             self._source.turned()
 
-    def _put(self, key: str, new: T | None) -> None:
+    def _store(self, key: str, new: T | None) -> None:
         old = self.items.pop(key, None)
         if new is not None:
             self.items[key] = new
@@ -126,9 +126,9 @@ class Informer(Generic[T]):
         query = {**self._source.selected, **watch_query(self._version, self._random)}
         async with self._calls.watch(self._source.path, query) as lines:
             async for line in lines:
-                self._take(line)
+                self._apply_line(line)
 
-    def _take(self, line: bytes) -> None:
+    def _apply_line(self, line: bytes) -> None:
         kind, obj = decode(line, self._source.kind)
         match obj:
             case Status():
@@ -137,23 +137,23 @@ class Informer(Generic[T]):
                 self._version = str(obj.version)
             case Unreadable():
                 self._version = obj.metadata.resource_version
-                self._put(_key(obj.metadata), None)
+                self._store(_cache_key(obj.metadata), None)
             case _:
                 self._version = obj.metadata.resource_version
                 selected = kind != "DELETED" and self._source.wanted(obj)
-                self._put(_key(obj.metadata), obj if selected else None)
+                self._store(_cache_key(obj.metadata), obj if selected else None)
 
-    def _note(self, error: TidegateError) -> None:
+    def _log_error(self, error: TidegateError) -> None:
         status = error.status if isinstance(error, ApiStatusError) else 0
         if status == HTTPStatus.NOT_FOUND:
-            self._replace({}, served=False)
+            self._replace_items({}, served=False)
         if status != HTTPStatus.GONE and str(error) != self._said:
             self._said = str(error)
             _log.info("not listed", path=self._source.path, error=str(error))
 
-    def _waits(self) -> Iterator[float]:
+    def _delays(self) -> Iterator[float]:
         return backoff_delays(self._random, first_s=0.2, most_s=self._source.asks_again_s)
 
 
-def _key(meta: ObjectMeta) -> str:
+def _cache_key(meta: ObjectMeta) -> str:
     return f"{meta.namespace}/{meta.name}" if meta.namespace else meta.name

@@ -20,13 +20,15 @@ class Installation:
         self.lacks = "it is not known yet which installation decides for this cluster"
         """Why it does not act; empty: it does."""
 
-    async def act(self, ownership: Ownership, work: Callable[[], Awaitable[None]]) -> None:
+    async def run_while_owner(
+        self, ownership: Ownership, work: Callable[[], Awaitable[None]]
+    ) -> None:
         """Do the work for as long as the cluster is ours.
 
         Raises:
             OwnedError: another installation decides for it.
         """
-        await self._take(ownership)
+        await self._acquire(ownership)
         self.lacks = ""
         tasks = [asyncio.ensure_future(task) for task in (ownership.renew_forever(), work())]
         try:
@@ -39,7 +41,7 @@ class Installation:
             await asyncio.gather(*tasks, return_exceptions=True)
             await ownership.release()
 
-    async def _take(self, ownership: Ownership) -> None:
+    async def _acquire(self, ownership: Ownership) -> None:
         while True:
             try:
                 await ownership.acquire()

@@ -60,7 +60,7 @@ class KueueMetrics:
             registry=registry,
         )
 
-    def made(self, kind: JobKind[Any], job: Object, workload: Object) -> None:
+    def observe_creation(self, kind: JobKind[Any], job: Object, workload: Object) -> None:
         """Observe that a Workload was made of a job: an object, or a group of pods.
 
         One that was changed since its creation, such as by its start, is left out as in Kueue.
@@ -72,11 +72,11 @@ class KueueMetrics:
         waited_us = max(0, made_us - micros(meta["creationTimestamp"]))
         self._creations.labels(kind.kind, ROLE).observe(waited_us * _S)
 
-    def ungated(self, gate: str, workload: str, *, of_group: bool) -> None:
+    def observe_gate_removal(self, gate: str, workload: str, *, of_group: bool) -> None:
         """Observe that a gate was taken off a pod of a workload; nothing if it is not admitted."""
         read_model = self.read_model()
         view = read_model.workloads.get(workload)
-        admitted = None if view is None else view.holding("Admitted")
+        admitted = None if view is None else view.true_condition("Admitted")
         if not self._working or view is None or admitted is None:
             return
         if view.cluster_queue in read_model.cluster_queues:  # else its series have ended

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from random import Random
 
-from actuator.calls import Calls, is_outdated
+from actuator.calls import Calls, is_conflict
 from actuator.metrics import Metrics
 from actuator.projection.k8s_events import event_object, event_texts
 from actuator.projection.read_model import ReadModel
 from actuator.projection.territory import FirstRounds
-from actuator.projection.workload_view import keeps
-from actuator.workqueue import Due, GivesWay, Pace, Place, Rate, Workqueue, is_urgent, no_priority
-from actuator.writing.differences import Comparison, Noticed, ShownWatch
+from actuator.projection.workload_view import keeps_pods
+from actuator.workqueue import Due, Pace, Place, Rate, Workqueue, YieldsTo, is_urgent, no_priority
+from actuator.writing.differences import Comparison, OnChange, ProjectionWatch
 from actuator.writing.event_recorder import EventRecorder
 from actuator.writing.removal import workload_path
 from actuator.writing.write import Writer
@@ -54,12 +54,12 @@ class Projector:
         partition: int = 0,
     ) -> None:
         """``label_keys`` are of labels that a Workload takes over from its job."""
-        self._calls = calls.only_while(lambda: self._working)
+        self._calls = calls.gated_by(lambda: self._working)
         self._random, self._metrics = random, metrics
         self._rate, self._pace = rate, Pace(1 / rate.writes_per_s)
         self._workqueue = Workqueue()
         self._recorder = EventRecorder(metrics, random, self._pace)
-        self.say = self._recorder.say
+        self.say = self._recorder.record
         self.read_model = ReadModel(partition)
         self._label_keys = label_keys
         self._writer = Writer(self._calls, self.read_model, metrics.kueue, label_keys)
@@ -72,7 +72,7 @@ class Projector:
         self._stints = 0  # how often it began to work or stopped: what was compared before is void
         self._looks = 0  # how often what came before was not known: it is compared again
         self._changed = asyncio.Event()
-        self.gives_way: GivesWay = no_priority
+        self.gives_way: YieldsTo = no_priority
         metrics.showing.set_function(lambda: len(self._workqueue))
 
     def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
@@ -82,29 +82,29 @@ class Projector:
             self._compared = self._compared and message.seq == 1
             self._changed.set()
         if self._rounds.learn(event, whole=self._first == 1):
-            self._let_look()
+            self._wake_workers()
         self.read_model.learn(event, f"{message.ledger_id}/{message.seq}")
         changed, acts = self.read_model.take_changed(), live and self._working
         self._recorder.learn(event, message.seq, now=acts)
         if acts:
-            self._note_order(event)
+            self._track_order(event)
             view = self.read_model.workloads.get(getattr(event, "workload", ""))
-            self._add(changed, now=is_urgent(event, view))
-            self._note_events(event, message.seq)
+            self._enqueue(changed, now=is_urgent(event, view))
+            self._record_events(event, message.seq)
 
     def carried_out(self, workload: str) -> None:
         """See ``Subscriber.carried_out``: two writes at once would only meet."""
         if workload in self._ordered:
             self._ordered.discard(workload)
-            self._add([("Workload", workload)], now=True)
+            self._enqueue([("Workload", workload)], now=True)
 
     def along(self, workload: str, obj: Object, patch: Object) -> Object:
-        """See ``actuator.ordering.apply.Along``."""
-        return self._writer.along(workload, obj, patch)
+        """See ``actuator.ordering.apply.StatusPatcher``."""
+        return self._writer.order_status_patch(workload, obj, patch)
 
     def keeps(self, stop: Stop) -> bool:
-        """See ``actuator.ordering.job_objects.Keeps``."""
-        return keeps(self.read_model.workloads.get(stop.order.workload), stop.order.job)
+        """See ``actuator.ordering.job_objects.KeepsPods``."""
+        return keeps_pods(self.read_model.workloads.get(stop.order.workload), stop.order.job)
 
     def begin_anew(self) -> None:
         """See ``Subscriber.begin_anew``."""
@@ -113,55 +113,55 @@ class Projector:
         self._writer = Writer(self._calls, self.read_model, kueue, self._label_keys)
         self._first, self._rounds = 0, FirstRounds()
         self._clear()
-        self._recorder.forget()
+        self._recorder.forget_refusals()
 
     def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
         """See ``Subscriber.work``: what the cluster shows is not known, so all is compared."""
         self._working, self._compared, self._stints = working, False, self._stints + 1
         self._clear()
         if working:
-            self._recorder.say_refused()
-        self._let_look()
+            self._recorder.repeat_refusals()
+        self._wake_workers()
 
     async def run(self) -> None:
         """Write for ever."""
         async with asyncio.TaskGroup() as tasks:
             for _ in range(self._rate.urgent):
-                tasks.create_task(self._write(urgent=True))
+                tasks.create_task(self._run_worker(urgent=True))
             for _ in range(self._rate.workers):
-                tasks.create_task(self._write(urgent=False))
+                tasks.create_task(self._run_worker(urgent=False))
             tasks.create_task(self._recorder.run(lambda: self._writer))
-            tasks.create_task(self._compare())
-            tasks.create_task(self._attend())
+            tasks.create_task(self._compare_when_due())
+            tasks.create_task(self._watch_cluster())
 
-    async def _attend(self) -> None:
+    async def _watch_cluster(self) -> None:
         while not self._working:
             self._changed.clear()
             await self._changed.wait()
-        noticed = Noticed(self._begun, self._put_back, self._look)
-        await ShownWatch(self._calls, self._random, noticed).run()
+        noticed = OnChange(self._on_watch_begun, self._on_workload_deleted, self._on_object_changed)
+        await ProjectionWatch(self._calls, self._random, noticed).run()
 
-    def _begun(self) -> None:
+    def _on_watch_begun(self) -> None:
         self._watched, self._compared, self._looks = True, False, self._looks + 1
-        self._let_look()
+        self._wake_workers()
 
-    def _look(self, place: Place) -> None:
-        self._add([place] if self._working else [])
+    def _on_object_changed(self, place: Place) -> None:
+        self._enqueue([place] if self._working else [])
 
-    def _put_back(self, key: str, uid: str) -> None:
+    def _on_workload_deleted(self, key: str, uid: str) -> None:
         view = self.read_model.workloads.get(key)
         if view is None or view.direct or view.phase == "finished" or not self._working:
             return
         if uid == view.object_uid:  # else it was a namesake of old
-            self._calls.forget(workload_path(key))
-            self._add([("Workload", key)])
+            self._calls.forget_write(workload_path(key))
+            self._enqueue([("Workload", key)])
 
-    async def _compare(self) -> None:
+    async def _compare_when_due(self) -> None:
         waits = backoff_delays(self._random, first_s=0.5, most_s=30.0)
         while True:
             if self._working and self._watched and not self._compared:
                 try:
-                    await self._compare_all()
+                    await self._enqueue_differing()
                 except (ApiUnreachableError, ApiStatusError) as error:
                     _log.warning("cannot compare what is shown", error=str(error))
                     await asyncio.sleep(next(waits))
@@ -171,36 +171,36 @@ class Projector:
             self._changed.clear()
             await self._changed.wait()
 
-    async def _compare_all(self) -> None:
+    async def _enqueue_differing(self) -> None:
         """Find objects that differ from the read model; nothing is written before."""
         stint, looks = self._stints, self._looks
         differing = await Comparison(self._calls, self.read_model, self._writer).differing()
         if stint == self._stints:
             self._compared = self._working and looks == self._looks
-            self._let_look()  # what is urgent comes first
-            self._add(differing)
+            self._wake_workers()  # what is urgent comes first
+            self._enqueue(differing)
 
-    def _let_look(self) -> None:
+    def _wake_workers(self) -> None:
         """Wake all workers, so that they look for work."""
         self._changed.set()
         self._workqueue.wake()
 
-    async def _write(self, *, urgent: bool) -> None:
+    async def _run_worker(self, *, urgent: bool) -> None:
         waits = backoff_delays(self._random, first_s=0.5, most_s=10.0)
         while True:
-            due = await self._next(urgent=urgent)
-            await self._turn(due)
+            due = await self._next_due(urgent=urgent)
+            await self._write_due(due)
             since_s, took_s = asyncio.get_running_loop().time(), 0.0
             finish = self._workqueue.finish
             try:
-                await self._show(due.place, again=due.tries > 0)
+                await self._write_place(due.place, again=due.tries > 0)
                 took_s = asyncio.get_running_loop().time() - since_s
                 waits = backoff_delays(self._random, first_s=0.5, most_s=10.0)
                 finish = self._workqueue.finish_written
             except (ApiUnreachableError, ApiStatusError) as error:
-                self._recorder.refused(due.place, self.read_model, error)
-                if self._again(due, error) and not (
-                    due.tries < CONFLICTS_MAX and is_outdated(error)
+                self._recorder.record_refused_status(due.place, self.read_model, error)
+                if self._requeue_after(due, error) and not (
+                    due.tries < CONFLICTS_MAX and is_conflict(error)
                 ):
                     await asyncio.sleep(next(waits))
             except Exception as error:  # noqa: BLE001 - of one object: the others go on
@@ -210,41 +210,41 @@ class Projector:
             if not due.urgent:  # the place is free: what comes now does not wait for that
                 await self._pace.rest(took_s)
 
-    async def _next(self, *, urgent: bool) -> Due:
+    async def _next_due(self, *, urgent: bool) -> Due:
         """Return the next object to write that is not being written."""
-        take = self._workqueue.take_urgent if urgent else self._workqueue.take_normal
+        take = self._workqueue.pop_urgent if urgent else self._workqueue.pop_normal
         while True:
             ready = self._working and self._compared and self._rounds.complete
             if ready and (due := take()) is not None:
                 return due
             await self._workqueue.wait(urgent=urgent)
 
-    async def _turn(self, due: Due) -> None:
+    async def _write_due(self, due: Due) -> None:
         view = self.read_model.workloads.get(due.place[1])
         if due.urgent and view is not None and view.direct:
             return  # its status is its start
-        await self._pace.turn_behind(self.gives_way, urgent=due.urgent)
+        await self._pace.wait_behind(self.gives_way, urgent=due.urgent)
 
-    async def _show(self, place: Place, *, again: bool) -> None:
+    async def _write_place(self, place: Place, *, again: bool) -> None:
         kind, key = place
         match kind:
             case "Workload":
                 if key in self._ordered:
                     return  # until the order is carried out
-                await self._writer.workload(key, again=again)
+                await self._writer.write_workload(key, again=again)
                 view = self.read_model.workloads.get(key)
                 self._recorder.release(key, "" if view is None else view.object_uid)
             case "Orphan":
-                await self._writer.removal.orphan(key)
+                await self._writer.removal.finish_orphan(key)
             case "Shares":
                 self.read_model.mark_moved()
-                self._add(self.read_model.take_changed())
+                self._enqueue(self.read_model.take_changed())
                 return
             case _:
-                await self._writer.queue(kind, key)
+                await self._writer.write_queue_status(kind, key)
         self._metrics.projected.labels(kind, "written").inc()
 
-    def _again(self, due: Due, error: ApiUnreachableError | ApiStatusError) -> bool:
+    def _requeue_after(self, due: Due, error: ApiUnreachableError | ApiStatusError) -> bool:
         """Return whether a write that failed is tried again at once; else it is after a while.
 
         People and controllers act on what is shown: that a check is asked for, that a workload was
@@ -259,13 +259,13 @@ class Projector:
 
     def _give_up(self, due: Due, error: Exception) -> None:
         kind, key = due.place
-        self._recorder.drop(due.place)
-        asyncio.get_running_loop().call_later(LOOKS_AGAIN_S, self._add, [due.place])
+        self._recorder.drop_events_of(due.place)
+        asyncio.get_running_loop().call_later(LOOKS_AGAIN_S, self._enqueue, [due.place])
         self._metrics.projected.labels(kind, "given up").inc()
         cause = None if isinstance(error, ApiUnreachableError | ApiStatusError) else error
         _log.warning("cannot show", kind=kind, name=key, error=str(error), exc_info=cause)
 
-    def _add(self, places: Iterable[Place], *, now: bool = False) -> None:
+    def _enqueue(self, places: Iterable[Place], *, now: bool = False) -> None:
         # Of those woken the first writes first.
         own_places = (place for place in places if not cluster_of(place[1]))
         for place in sorted(own_places, key=lambda place: place[0] != "Workload"):
@@ -277,7 +277,7 @@ class Projector:
         self._recorder.clear()
         self._ordered.clear()
 
-    def _note_order(self, event: FactEvent | DecisionEvent) -> None:
+    def _track_order(self, event: FactEvent | DecisionEvent) -> None:
         """Leave a Workload to the applier while it has an order for it."""
         match event:
             case StartOrdered() | StopOrdered():
@@ -289,11 +289,11 @@ class Projector:
             case _:
                 pass
 
-    def _note_events(self, event: FactEvent | DecisionEvent, seq: int) -> None:
+    def _record_events(self, event: FactEvent | DecisionEvent, seq: int) -> None:
         for text in event_texts(event):
             about = text.workload or getattr(event, "workload", "")
             view = self.read_model.workloads.get(about)
             if view is not None and not cluster_of(about):
                 self._workqueue.add(("Workload", about))
                 make_event = partial(event_object, text, view, seq, event.at_us)
-                self._recorder.note(about, make_event)
+                self._recorder.queue_for_workload(about, make_event)

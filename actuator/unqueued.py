@@ -48,7 +48,7 @@ class Queued(msgspec.Struct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
 
 
-class Unqueued:
+class UnqueuedKinds:
     """See ``actuator.events.Subscriber``: of the ledger it learns nothing but whether to work."""
 
     def __init__(
@@ -60,7 +60,7 @@ class Unqueued:
     ) -> None:
         """``kinds`` are known and not enabled."""
         self._working = False
-        self._calls = calls.only_while(lambda: self._working)
+        self._calls = calls.gated_by(lambda: self._working)
         self._random, self._now_us = random, now_us
         self._pace = Pace(1 / _EVENTS_PER_S)
         self._waiting = OrderedDict[str, Object]()  # by uid
@@ -86,8 +86,8 @@ class Unqueued:
         """Watch these kinds, and create Events, for ever."""
         async with asyncio.TaskGroup() as tasks:
             for informer in self._informers:
-                tasks.create_task(informer.keep())
-            tasks.create_task(self._report())
+                tasks.create_task(informer.run())
+            tasks.create_task(self._create_events())
 
     def _source(self, kind: QueuedKind) -> Source[Queued]:
         def changed(old: Queued | None, new: Queued | None) -> None:
@@ -95,7 +95,7 @@ class Unqueued:
                 assert old is not None, "something changed"
                 self._waiting.pop(old.metadata.uid, None)
             else:
-                self._note(kind, new.metadata)
+                self._on_object(kind, new.metadata)
 
         return Source(
             kind.path,
@@ -107,7 +107,7 @@ class Unqueued:
             asks_again_s=ASKS_AGAIN_S,
         )
 
-    def _note(self, kind: QueuedKind, meta: ObjectMeta) -> None:
+    def _on_object(self, kind: QueuedKind, meta: ObjectMeta) -> None:
         if meta.uid in self._reported:
             return
         self._waiting.setdefault(meta.uid, _event(kind, meta, self._now_us()))
@@ -115,18 +115,18 @@ class Unqueued:
             self._waiting.popitem(last=False)
         self._changed.set()
 
-    async def _report(self) -> None:
+    async def _create_events(self) -> None:
         waits = self._waits()
         while True:
             while not (self._working and self._waiting):
                 self._changed.clear()
                 await self._changed.wait()
-            await self._pace.turn()
+            await self._pace.wait_for_rate()
             uid, event = next(iter(self._waiting.items()), ("", None))
             if event is None:
                 continue  # it is gone
             try:
-                await self._calls.post(_path(event), event)
+                await self._calls.create_blind(_path(event), event)
             except ApiUnreachableError:
                 await asyncio.sleep(next(waits))
                 continue

@@ -29,7 +29,7 @@ _BOOKMARK = "BOOKMARK"
 _log = get_log("attention")
 
 
-async def follow(
+async def retry_for_ever(
     watch: Callable[[], Awaitable[None]], waits: Callable[[], Iterator[float]]
 ) -> None:
     """Call ``watch`` again whenever it ends, for ever; ``waits`` begins a new row of delays, s."""
@@ -67,22 +67,22 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-class _Object(msgspec.Struct, frozen=True, kw_only=True):
+class _WatchObject(msgspec.Struct, frozen=True, kw_only=True):
     metadata: Meta = Meta()
     code: int = 0  # of a Status, which stands here when something went wrong
     message: str = ""
 
 
-class _Line(msgspec.Struct, frozen=True, kw_only=True):
+class _WatchLine(msgspec.Struct, frozen=True, kw_only=True):
     type: str
-    object: _Object
+    object: _WatchObject
 
 
-_decoder = msgspec.json.Decoder(_Line)
+_decoder = msgspec.json.Decoder(_WatchLine)
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchedCollection:
     """The collection that a watch follows, and its callbacks."""
 
     path: str
@@ -98,7 +98,7 @@ class ChangeWatch:
     """Watches a collection; ``begun`` is called whenever what came before is not known."""
 
     def __init__(
-        self, watched: Watched, calls: Calls, random: Random, begun: Callable[[], None]
+        self, watched: WatchedCollection, calls: Calls, random: Random, begun: Callable[[], None]
     ) -> None:
         self._watched, self._begun = watched, begun
         self._calls, self._random = calls, random
@@ -107,35 +107,35 @@ class ChangeWatch:
 
     async def run(self) -> None:
         """Watch for ever."""
-        await follow(self._try, self._waits)
+        await retry_for_ever(self._watch_until_closed, self._delays)
 
-    async def _try(self) -> None:
+    async def _watch_until_closed(self) -> None:
         """Watch until the watch ends; forget how far it got if it cannot be resumed there."""
         try:
             if not self._version:
                 self._version = await self._calls.newest_version(self._watched.path)
-                self._begin()
+                self._begin_anew()
             await self._watch()
         except ApiUnreachableError:
             pass  # it goes on where it was
         except ApiStatusError as error:
-            self._refused(error)
+            self._forget_if_expired(error)
         except msgspec.DecodeError as error:
             self._version = ""
             _log.warning("cannot watch", path=self._watched.path, error=str(error))
 
-    def _begin(self) -> None:
+    def _begin_anew(self) -> None:
         self._has_begun = True
         self._begun()
 
-    def _refused(self, error: ApiStatusError) -> None:
+    def _forget_if_expired(self, error: ApiStatusError) -> None:
         match error.status:
             case HTTPStatus.GONE:
                 self._version = ""
             case HTTPStatus.NOT_FOUND:
                 self._version = ""
                 if self._watched.may_lack and not self._has_begun:
-                    self._begin()
+                    self._begin_anew()
             case _:
                 _log.warning("cannot watch", path=self._watched.path, error=str(error))
 
@@ -143,9 +143,9 @@ class ChangeWatch:
         query = {**self._watched.selected, **watch_query(self._version, self._random)}
         async with self._calls.watch(self._watched.path, query) as lines:
             async for line in lines:
-                self._take(_decoder.decode(line))
+                self._apply_line(_decoder.decode(line))
 
-    def _take(self, line: _Line) -> None:
+    def _apply_line(self, line: _WatchLine) -> None:
         status = line.object
         if line.type == "ERROR":
             raise ApiStatusError(status.code, status.message)
@@ -153,5 +153,5 @@ class ChangeWatch:
         if line.type != _BOOKMARK:
             self._watched.changed(line.type, status.metadata)
 
-    def _waits(self) -> Iterator[float]:
+    def _delays(self) -> Iterator[float]:
         return backoff_delays(self._random, first_s=0.5, most_s=60.0)

@@ -76,7 +76,7 @@ class Waiters:
             self.wake()
 
 
-class GivesWay(Protocol):
+class YieldsTo(Protocol):
     """Waits while jobs are to be moved."""
 
     def __call__(self, *, urgent: bool) -> Awaitable[None] | None:
@@ -87,7 +87,7 @@ class GivesWay(Protocol):
 
 
 def no_priority(*, urgent: bool) -> None:
-    """See ``GivesWay``: no other writes have priority, so return at once."""
+    """See ``YieldsTo``: no other writes have priority, so return at once."""
     del urgent
 
 
@@ -106,7 +106,7 @@ class Pace:
     every_s: float
     next_s: float = 0.0
 
-    async def turn(self) -> None:
+    async def wait_for_rate(self) -> None:
         """Wait until the rate allows the next request."""
         now_s = asyncio.get_running_loop().time()
         at_s = max(self.next_s, now_s)
@@ -114,14 +114,14 @@ class Pace:
         if at_s > now_s:
             await asyncio.sleep(at_s - now_s)
 
-    async def turn_behind(self, others: GivesWay, *, urgent: bool) -> None:
+    async def wait_behind(self, others: YieldsTo, *, urgent: bool) -> None:
         """Wait for writes of higher priority, within a limit, and then for the rate."""
         waiting = others(urgent=urgent)
         if waiting is not None:  # a clock costs as much as the rest
             with suppress(TimeoutError):
                 async with asyncio.timeout(GIVES_WAY_S):
                     await waiting
-        await self.turn()
+        await self.wait_for_rate()
 
     async def rest(self, took_s: float) -> None:
         """Pause for ``RESTS`` times ``took_s``, at most ``REST_S_MAX`` seconds."""
@@ -182,15 +182,15 @@ class Workqueue:
         for lane in self._lanes:
             lane.clear()
 
-    def take_urgent(self) -> Due | None:
+    def pop_urgent(self) -> Due | None:
         """Return the urgent place that came first, for the caller alone to write; None: none is."""
-        return self._take(Lane.NOW)
+        return self._pop(Lane.NOW)
 
-    def take_normal(self) -> Due | None:
+    def pop_normal(self) -> Due | None:
         """Return the next place that is not urgent, of queues and of Workloads by turns."""
         self._queues_last = not self._queues_last
         first, then = (Lane.SOON, Lane.QUEUES) if self._queues_last else (Lane.QUEUES, Lane.SOON)
-        return self._take(first) or self._take(then)
+        return self._pop(first) or self._pop(then)
 
     def finish(self, place: Place) -> None:
         """Say that a place is not being written any more; what came meanwhile can be taken."""
@@ -207,7 +207,7 @@ class Workqueue:
         else:
             self.finish(place)
 
-    def _take(self, lane: Lane) -> Due | None:
+    def _pop(self, lane: Lane) -> Due | None:
         queued = self._lanes[lane]
         place = next((candidate for candidate in queued if candidate not in self._busy), None)
         if place is None:

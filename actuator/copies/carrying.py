@@ -64,20 +64,20 @@ class Copier:
         )
         while not superseded():
             try:
-                step = await self._carried(order)
+                step = await self._attempt(order)
             except (ApiUnreachableError, BusUnreachableError, ApiStatusError) as error:
-                if _may_pass(error) and loop.time() < until:
+                if _is_transient(error) and loop.time() < until:
                     await asyncio.sleep(next(waits))
                     continue
-                step = Refused(reason=_reason(error), message=str(error))
+                step = Refused(reason=_refusal_reason(error), message=str(error))
             if isinstance(step, Refused):
-                await self.reporter.failed(order, step.reason, step.message)
+                await self.reporter.report_failure(order, step.reason, step.message)
             else:
                 self.metrics.orders.labels(type(order).__name__, "done").inc()
             return
         self.metrics.orders.labels(type(order).__name__, "superseded").inc()
 
-    async def _carried(self, order: CopyOrder) -> Done | Refused:
+    async def _attempt(self, order: CopyOrder) -> Done | Refused:
         copy = order.order.copy
         if copy.kind not in PLACEABLE:
             message = f"No copy of a job of the kind {copy.kind!r} can be made."
@@ -87,13 +87,13 @@ class Copier:
             return Refused(reason="invalid", message=message)
         match order:
             case MakeCopy():
-                return await self._made(order.order)
+                return await self._create_copy(order.order)
             case RemoveCopy():
-                return await self._removed(order)
+                return await self._delete_copy(order)
 
-    async def _made(self, order: CopyOrdered) -> Done | Refused:
+    async def _create_copy(self, order: CopyOrdered) -> Done | Refused:
         kind, copy = JOB_KINDS[order.copy.kind], order.copy
-        if not await self._is_accepted(copy.namespace):
+        if not await self._accepts_copies(copy.namespace):
             message = (
                 f"The namespace {copy.namespace} takes no jobs of other clusters: its owner can "
                 f"give it the label {names.ACCEPTS_PLACED}: true."
@@ -101,7 +101,7 @@ class Copier:
             return Refused(reason="forbidden", message=message)
         existing = await self.calls.read(kind.path(copy.namespace, copy.name))
         if existing is not None:
-            return _standing(existing, order)
+            return _existing_copy_outcome(existing, order)
         home = cluster_of(order.uid) or self.hub
         body = await self.bodies.read(home, order.body)
         if body is None or digest_of(body) != order.body:
@@ -123,12 +123,12 @@ class Copier:
         _log.info("copy made", namespace=copy.namespace, name=copy.name, origin=order.uid)
         return Done()
 
-    async def _is_accepted(self, namespace: str) -> bool:
+    async def _accepts_copies(self, namespace: str) -> bool:
         obj = await self.calls.read(f"/api/v1/namespaces/{namespace}")
         labels = {} if obj is None else obj["metadata"].get("labels") or {}
         return bool(labels.get(names.ACCEPTS_PLACED) == "true")
 
-    async def _removed(self, order: RemoveCopy) -> Done:
+    async def _delete_copy(self, order: RemoveCopy) -> Done:
         """Delete a copy in the foreground; leave an object with the origin of another job alone.
 
         An object whose origin annotation was removed is deleted too: its uid is the copy's.
@@ -138,7 +138,7 @@ class Copier:
         obj = await self.calls.read(path)
         if obj is None or obj["metadata"]["uid"] != copy.uid:
             return Done()
-        if _origin(obj) not in ("", order.order.uid):
+        if _origin_uid(obj) not in ("", order.order.uid):
             return Done()
         if "deletionTimestamp" not in obj["metadata"]:
             options = {"preconditions": {"uid": copy.uid}, "propagationPolicy": "Foreground"}
@@ -146,26 +146,26 @@ class Copier:
         return Done()
 
 
-def _standing(existing: Object, order: CopyOrdered) -> Done | Refused:
-    if _origin(existing) == order.uid:
+def _existing_copy_outcome(existing: Object, order: CopyOrdered) -> Done | Refused:
+    if _origin_uid(existing) == order.uid:
         return Done()
     copy = order.copy
     message = f"{copy.namespace} has an object {copy.name} that is no copy of this job."
     return Refused(reason="NameTaken", message=message)
 
 
-def _origin(obj: Object) -> str:
+def _origin_uid(obj: Object) -> str:
     return str((obj["metadata"].get("annotations") or {}).get(names.ORIGIN, ""))
 
 
-def _may_pass(error: Exception) -> bool:
+def _is_transient(error: Exception) -> bool:
     """Return whether an error may be gone in a moment; a conflict: the name was taken meanwhile."""
     if isinstance(error, ApiStatusError):
         return is_temporary(error) or error.status == HTTPStatus.CONFLICT
     return True
 
 
-def _reason(error: Exception) -> Refusal:
+def _refusal_reason(error: Exception) -> Refusal:
     if isinstance(error, ApiStatusError) and not is_temporary(error):
         return _REASONS.get(error.status, "invalid")
     return "unreachable"

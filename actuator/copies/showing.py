@@ -12,7 +12,7 @@ from random import Random
 
 import msgspec
 
-from actuator.calls import Calls, is_temporary, pinned
+from actuator.calls import Calls, is_temporary, with_preconditions
 from actuator.metrics import Metrics
 from actuator.workqueue import Pace
 from tidegate.contracts.decisions import DecisionEvent, QuotaReserved
@@ -36,7 +36,7 @@ KIND = "CopyStatus"
 _log = get_log("copies")
 
 
-class _Shown(msgspec.Struct):
+class _HomeStatus(msgspec.Struct):
     """What a job at home is to show."""
 
     copy: str  # uid of the copy that says so
@@ -53,10 +53,12 @@ class CopyStatuses:
 
     def __init__(self, calls: Calls, random: Random, metrics: Metrics) -> None:
         self._working = False
-        self._calls = calls.only_while(lambda: self._working)
+        self._calls = calls.gated_by(lambda: self._working)
         self._random, self._metrics = random, metrics
         self._clusters = dict[str, str]()  # by a job's uid, in which its quota is
-        self._shown = dict[str, dict[ObjectRef, _Shown]]()  # by a job's uid, and all that is said
+        self._shown = dict[
+            str, dict[ObjectRef, _HomeStatus]
+        ]()  # by a job's uid, and all that is said
         self._due = dict[ObjectRef, None]()  # the oldest first
         self._pace, self._changed = Pace(1 / WRITES_PER_S), asyncio.Event()
 
@@ -69,9 +71,9 @@ class CopyStatuses:
             case QuotaReserved() | WorkloadAdopted() if event.cluster:
                 self._clusters[event.uid] = event.cluster
             case CopyReported():
-                self._report(event)
+                self._note_status(event)
             case CopyRemoved():
-                self._remove(event)
+                self._drop_copy(event)
             case WorkloadRemoved():
                 self._clusters.pop(event.uid, None)
                 for job in self._shown.pop(event.uid, {}):
@@ -97,11 +99,11 @@ class CopyStatuses:
         """Write for ever."""
         waits = backoff_delays(self._random, first_s=0.1, most_s=10.0)
         while True:
-            job = await self._next()
+            job = await self._next_job()
             try:
-                await self._show(job)
+                await self._write_status(job)
             except (ApiUnreachableError, ApiStatusError) as error:
-                self._again(job, error)
+                self._retry_later(job, error)
                 if isinstance(error, ApiUnreachableError) or is_temporary(error):
                     await asyncio.sleep(next(waits))  # else it is this object's: others go on
             except Exception as error:  # noqa: BLE001 - of one object: the others go on
@@ -109,21 +111,21 @@ class CopyStatuses:
             else:
                 waits = backoff_delays(self._random, first_s=0.1, most_s=10.0)
 
-    def _report(self, event: CopyReported) -> None:
-        job = _home_of(event)
-        before = self._known(job)
+    def _note_status(self, event: CopyReported) -> None:
+        job = _home_job(event)
+        before = self._home_status(job)
         if event.copy.cluster != self._clusters.get(event.uid, event.copy.cluster):
             return  # it has no quota there
         if before is not None and before.finished:
             return
         status = event.status or ("" if before is None else before.status)
-        self._put(job, _Shown(event.copy.uid, status, finished=bool(event.finished)))
+        self._queue_status(job, _HomeStatus(event.copy.uid, status, finished=bool(event.finished)))
 
-    def _remove(self, event: CopyRemoved) -> None:
-        job = _home_of(event)
-        before = self._known(job)
+    def _drop_copy(self, event: CopyRemoved) -> None:
+        job = _home_job(event)
+        before = self._home_status(job)
         if before is not None and before.copy == event.copy.uid and not before.finished:
-            self._put(job, _Shown(before.copy, ""))
+            self._queue_status(job, _HomeStatus(before.copy, ""))
 
     def _forget(self, job: ObjectRef) -> None:
         jobs = self._shown.get(job.uid, {})
@@ -131,27 +133,27 @@ class CopyStatuses:
         if not jobs:
             self._shown.pop(job.uid, None)
 
-    def _known(self, job: ObjectRef) -> _Shown | None:
+    def _home_status(self, job: ObjectRef) -> _HomeStatus | None:
         return self._shown.get(job.uid, {}).get(job)
 
-    def _put(self, job: ObjectRef, state: _Shown) -> None:
+    def _queue_status(self, job: ObjectRef, state: _HomeStatus) -> None:
         self._shown.setdefault(job.uid, {})[job] = state
         if self._working:
             self._due[job] = None
             self._changed.set()
 
-    async def _next(self) -> ObjectRef:
+    async def _next_job(self) -> ObjectRef:
         while True:
             while not (self._working and self._due):
                 self._changed.clear()
                 await self._changed.wait()
-            await self._pace.turn()
+            await self._pace.wait_for_rate()
             if (job := next(iter(self._due), None)) is not None:
                 return job
 
-    async def _show(self, job: ObjectRef) -> None:
+    async def _write_status(self, job: ObjectRef) -> None:
         self._due.pop(job, None)
-        state = self._known(job)
+        state = self._home_status(job)
         if state is None:
             return
         path = JOB_KINDS[job.kind].path(job.namespace, job.name)
@@ -159,19 +161,19 @@ class CopyStatuses:
         if obj is None or obj["metadata"]["uid"] != job.uid:
             self._forget(job)  # of no job here; a uid never comes back
             return
-        patch = self._patch(job, state, obj)
+        patch = self._status_patch(job, state, obj)
         if patch is not None:
-            await self._calls.merge(f"{path}/status", pinned(patch, obj))
+            await self._calls.patch_blind(f"{path}/status", with_preconditions(patch, obj))
             self._metrics.projected.labels(KIND, "written").inc()
         state.tries = 0
 
-    def _patch(self, job: ObjectRef, state: _Shown, obj: Object) -> Object | None:
+    def _status_patch(self, job: ObjectRef, state: _HomeStatus, obj: Object) -> Object | None:
         if JOB_KINDS[job.kind].terminal_phase(obj):
             return None  # an end is never taken back
         return status_patch(obj, state.status)
 
-    def _again(self, job: ObjectRef, error: ApiUnreachableError | ApiStatusError) -> None:
-        state = self._known(job)
+    def _retry_later(self, job: ObjectRef, error: ApiUnreachableError | ApiStatusError) -> None:
+        state = self._home_status(job)
         if state is None:
             return
         passes = isinstance(error, ApiUnreachableError) or error.status == HTTPStatus.CONFLICT
@@ -193,7 +195,7 @@ class CopyStatuses:
         )
 
 
-def _home_of(event: CopyReported | CopyRemoved) -> ObjectRef:
+def _home_job(event: CopyReported | CopyRemoved) -> ObjectRef:
     """Return the job at home that a copy belongs to: the copy's name and the uid of its origin.
 
     An object that is forged with the origin of another job does not match: its name differs.

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from actuator.calls import Calls, pinned
-from actuator.ordering.orders import Order, with_pod_marks
-from actuator.ordering.pod_events import Says, owners_added
+from actuator.calls import Calls, with_preconditions
+from actuator.ordering.orders import Order, with_pod_metadata
+from actuator.ordering.pod_events import RecordsEvent, owners_added_event
 from actuator.projection.objects import owner_references
 from tidegate.errors import ApiStatusError, UndecodableError
 from tidegate.jobs import workload
@@ -39,20 +39,20 @@ from tidegate.jobs.templates.notes import newest_decision_seq, without_decision
 from tidegate.kinds import names
 from tidegate.model.ids import ObjectRef
 
-Ahead: TypeAlias = Callable[[int], Awaitable[bool]]
+IsAhead: TypeAlias = Callable[[int], Awaitable[bool]]
 """Compares the ledger's newest seq with what this actuator has read."""
-Keeps: TypeAlias = Callable[[Stop], bool]
+KeepsPods: TypeAlias = Callable[[Stop], bool]
 """Return whether a stopped group's deleted pods are kept until its Workload releases them."""
 
 
-async def nothing_ahead(seq: int) -> bool:
-    """See ``Ahead``: all that there is was read."""
+async def never_ahead(seq: int) -> bool:
+    """See ``IsAhead``: all that there is was read."""
     del seq
     return False
 
 
-async def genuine(
-    job: Object, order: Order, ahead: Ahead, superseded: Callable[[], bool]
+async def without_forged_decision(
+    job: Object, order: Order, ahead: IsAhead, superseded: Callable[[], bool]
 ) -> Object:
     """Return an object as it is, or without a decision that the ledger did not take for it.
 
@@ -70,7 +70,7 @@ async def genuine(
     return without_decision(job)
 
 
-async def with_beside(calls: Calls, kind: JobKind[Any], job: Object) -> Object:
+async def with_referenced_objects(calls: Calls, kind: JobKind[Any], job: Object) -> Object:
     """Return a job with the objects that it refers to, as far as they are there.
 
     Raises:
@@ -82,20 +82,20 @@ async def with_beside(calls: Calls, kind: JobKind[Any], job: Object) -> Object:
     return {**job, "beside": [obj for obj in objects if obj is not None]} if paths else job
 
 
-async def listed(calls: Calls, kind: JobKind[object], job: ObjectRef) -> dict[str, Object]:
+async def list_members(calls: Calls, kind: JobKind[object], job: ObjectRef) -> dict[str, Object]:
     """Return by their paths the objects that are a job together, the one with a name first.
 
     Empty if that one is gone, or all pods of a job that has none. Errors as in ``Calls.read``.
     """
     assert kind.members is not None, "the kind has jobs of several objects"
     parent = kind.members.parent
-    parents = {} if parent is None else await parent_of(calls, kind, parent, job)
+    parents = {} if parent is None else await pod_parent(calls, kind, parent, job)
     if parent is not None and not parents:
         return {}
-    return parents | await _pods(calls, kind, job)
+    return parents | await _list_pods(calls, kind, job)
 
 
-async def parent_of(
+async def pod_parent(
     calls: Calls, kind: JobKind[object], parent: Parent, job: ObjectRef
 ) -> dict[str, Object]:
     """Return by its path the object that a job's pods hang on; empty if it is gone."""
@@ -106,7 +106,7 @@ async def parent_of(
     return {path: parent.view(job, obj)}
 
 
-async def _pods(calls: Calls, kind: JobKind[object], job: ObjectRef) -> dict[str, Object]:
+async def _list_pods(calls: Calls, kind: JobKind[object], job: ObjectRef) -> dict[str, Object]:
     assert kind.members is not None, "the kind has jobs of several objects"
     path = POD.path(job.namespace)
     for selector in kind.members.selectors(job):
@@ -118,8 +118,8 @@ async def _pods(calls: Calls, kind: JobKind[object], job: ObjectRef) -> dict[str
     return {}
 
 
-def mustered(
-    objects: list[Object], kind: JobKind[object], order: Start | Stop, keeps: Keeps
+def remaining_steps(
+    objects: list[Object], kind: JobKind[object], order: Start | Stop, keeps: KeepsPods
 ) -> Refused | list[tuple[Object, Step]]:
     """Return what is still to be done on each object; empty: all are as ordered."""
     assert kind.members is not None, "the kind has jobs of several objects"
@@ -128,7 +128,7 @@ def mustered(
     try:
         match order:
             case Start():
-                steps = kind.members.start(with_pod_marks(order, objects[0]), objects)
+                steps = kind.members.start(with_pod_metadata(order, objects[0]), objects)
             case Stop():
                 stop = msgspec.structs.replace(order, keeps=keeps(order))
                 steps = kind.members.stop(stop, objects)
@@ -141,22 +141,30 @@ def mustered(
     return refused[0] if refused and not todo else todo
 
 
-def deletion(found_uid: str) -> Object:
+def delete_options(found_uid: str) -> Object:
     """Return the options that delete this very object and, behind it, what it owns."""
     return {"preconditions": {"uid": found_uid}, "propagationPolicy": "Background"}
 
 
-async def let_go(calls: Calls, kind: JobKind[object], pods: Mapping[str, Object]) -> None:
+async def remove_finalizers(
+    calls: Calls, kind: JobKind[object], pods: Mapping[str, Object]
+) -> None:
     """Take their kind's finalizer off objects, by their paths; errors as in ``Calls.patch``."""
     for path, pod in pods.items():
         guards = pod["metadata"].get("finalizers", [])
         if kind.finalizer in guards:
             rest = [guard for guard in guards if guard != kind.finalizer]
-            await calls.merge(path, pinned({"metadata": {"finalizers": rest}}, pod))
+            await calls.patch_blind(
+                path, with_preconditions({"metadata": {"finalizers": rest}}, pod)
+            )
 
 
-async def replace(
-    calls: Calls, kind: JobKind[object], order: Start | Stop, pods: Mapping[str, Object], say: Says
+async def release_replaced_pods(
+    calls: Calls,
+    kind: JobKind[object],
+    order: Start | Stop,
+    pods: Mapping[str, Object],
+    say: RecordsEvent,
 ) -> Done:
     """Take the finalizer off replaced pods, once others own the Workload; errors as above.
 
@@ -164,15 +172,15 @@ async def replace(
     """
     if not (isinstance(order, Start) and kind.is_group):
         return Done()
-    leaving = {path: pod for path, pod in pods.items() if is_leaving(pod)}
-    staying = [pod for pod in pods.values() if not is_leaving(pod)]
+    leaving = {path: pod for path, pod in pods.items() if is_being_deleted(pod)}
+    staying = [pod for pod in pods.values() if not is_being_deleted(pod)]
     if leaving or any(map(_is_prebuilt, staying)):
-        await _own(calls, kind, order, staying, say)
-        await let_go(calls, kind, leaving)
+        await _add_owners(calls, kind, order, staying, say)
+        await remove_finalizers(calls, kind, leaving)
     return Done()
 
 
-def is_leaving(pod: Object) -> bool:
+def is_being_deleted(pod: Object) -> bool:
     """Return whether an object is being deleted."""
     return "deletionTimestamp" in pod["metadata"]
 
@@ -182,8 +190,8 @@ def _is_prebuilt(pod: Object) -> bool:
     return bool(prebuilt_workload_name(meta.get("labels", {}), meta.get("annotations", {})))
 
 
-async def _own(
-    calls: Calls, kind: JobKind[object], order: Start, staying: Sequence[Object], say: Says
+async def _add_owners(
+    calls: Calls, kind: JobKind[object], order: Start, staying: Sequence[Object], say: RecordsEvent
 ) -> None:
     """Add these pods as owners of the Workload: without an owner it would be deleted."""
     namespace, _, name = order.order.workload.partition("/")
@@ -203,5 +211,5 @@ async def _own(
     if more:
         owned = {"labels": {names.JOB_UID: uid}, "ownerReferences": [*listed, *more]}
         patch = {"metadata": owned}
-        await calls.merge(path, pinned(patch, obj))
-        say(owners_added(order, obj, len(more)))
+        await calls.patch_blind(path, with_preconditions(patch, obj))
+        say(owners_added_event(order, obj, len(more)))

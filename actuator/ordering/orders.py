@@ -93,24 +93,24 @@ def key_of(order: Order) -> str:
     """Return the key of an order: a newer order with the same key replaces it."""
     match order:
         case MakeCopy():
-            return making(order.order.uid)
+            return copy_creation_key(order.order.uid)
         case RemoveCopy():
-            return removing(order.order.copy.uid)
+            return copy_removal_key(order.order.copy.uid)
         case _:
             return job_of(order).uid
 
 
-def making(origin: str) -> str:
+def copy_creation_key(origin: str) -> str:
     """Return the key of the order that makes a job's copy."""
     return f"make {origin}"
 
 
-def removing(copy: str) -> str:
+def copy_removal_key(copy: str) -> str:
     """Return the key of the order that removes a copy, by its uid."""
     return f"remove {copy}"
 
 
-def with_pod_marks(order: Placed, obj: Object) -> Placed:
+def with_pod_metadata(order: Placed, obj: Object) -> Placed:
     """Return an order with what every pod gets: its Workload's name, and whether it was sent.
 
     An elastic job's pods may outlive their slice's Workload: only placed ones name it.
@@ -150,7 +150,7 @@ class OrderBook:
         return len(self._newest)
 
     @property
-    def underway(self) -> int:
+    def executing(self) -> int:
         """Return how many orders are being carried out now."""
         return len(self._busy)
 
@@ -160,17 +160,17 @@ class OrderBook:
         newest = self._newest.get(uid)
         if newest is None or newest.seq < order.seq or newest.ledger_id != order.ledger_id:
             self._newest[uid] = order
-            self._queue(uid)
+            self._enqueue(uid)
 
     def withdraw(self, uid: str) -> None:
         """Forget the order for a deleted job."""
         self._newest.pop(uid, None)
-        self._let_pass()
+        self._wake_waiters_if_idle()
 
     def clear(self) -> None:
         """Forget everything, as when the lease is lost."""
         self._newest.clear()
-        self._let_pass()
+        self._wake_waiters_if_idle()
 
     def superseded(self, order: Order) -> bool:
         """Return whether another order, or none, stands in this one's place by now."""
@@ -193,12 +193,12 @@ class OrderBook:
         if self._newest.get(uid) is order:
             del self._newest[uid]
         elif uid in self._newest:
-            self._queue(uid)
+            self._enqueue(uid)
         for _ in range(TURNS):
             self._aside.wake()
-        self._let_pass()
+        self._wake_waiters_if_idle()
 
-    def step_aside(self) -> Awaitable[None] | None:
+    def wait_for_turn(self) -> Awaitable[None] | None:
         """Return a wait while jobs are to be moved: until none is, or until one more was.
 
         Each order that ends lets two waiting writes pass: a start writes two statuses, one when it
@@ -206,22 +206,22 @@ class OrderBook:
         """
         return self._aside.wait() if self._newest else None
 
-    def quiet(self) -> Awaitable[None] | None:
+    def wait_until_idle(self) -> Awaitable[None] | None:
         """Return a wait until no job is to be moved."""
         return self._quiet.wait() if self._newest else None
 
-    def _let_pass(self) -> None:
+    def _wake_waiters_if_idle(self) -> None:
         if not self._newest:
             self._aside.wake_all()
             self._quiet.wake_all()
 
-    def _queue(self, uid: str) -> None:
+    def _enqueue(self, uid: str) -> None:
         if uid not in self._busy and uid not in self._queued:
             self._queued.add(uid)
             self._due.put_nowait(uid)
 
 
-class Outstanding:
+class OutstandingOrders:
     """Learnt from EVENTS alone, so that a start knows what its predecessor left undone.
 
     It holds one order a job at most: of an elastic one, that of its newest slice.
@@ -244,16 +244,16 @@ class Outstanding:
             self._copies[key_of(order)] = order
             return order
         if order is not None:
-            self._put(order)
+            self._add_order(order)
             return order
         self._learn_copy(event)
         match event:
             case WorkloadRemoved() | WorkloadFinished() | WorkloadStopped():
-                self._drop(event.workload)
+                self._remove_order(event.workload)
             case JobStateReported():
                 outstanding = self._orders.get(event.workload)
-                if outstanding is not None and _shows(event.state, outstanding):
-                    self._drop(event.workload)
+                if outstanding is not None and _is_carried_out(event.state, outstanding):
+                    self._remove_order(event.workload)
             case _:
                 pass
         return None
@@ -261,15 +261,15 @@ class Outstanding:
     def _learn_copy(self, event: FactEvent | DecisionEvent) -> None:
         match event:
             case CopyReported():
-                self._copies.pop(making(event.uid), None)
+                self._copies.pop(copy_creation_key(event.uid), None)
                 outstanding = self._orders.get(event.workload)
-                if outstanding is not None and _shows(event.state, outstanding):
-                    self._drop(event.workload)
+                if outstanding is not None and _is_carried_out(event.state, outstanding):
+                    self._remove_order(event.workload)
             case QuotaReleased():
-                self._copies.pop(making(event.uid), None)
+                self._copies.pop(copy_creation_key(event.uid), None)
             case CopyRemoved():
-                self._copies.pop(removing(event.copy.uid), None)
-                self._drop(self._ordered.get(event.copy.uid, ""))
+                self._copies.pop(copy_removal_key(event.copy.uid), None)
+                self._remove_order(self._ordered.get(event.copy.uid, ""))
             case _:
                 pass
 
@@ -279,20 +279,20 @@ class Outstanding:
         self._orders.clear()
         self._ordered.clear()
 
-    def _put(self, order: JobOrder) -> None:
+    def _add_order(self, order: JobOrder) -> None:
         job, workload = job_of(order).uid, order.order.workload
-        self._drop(self._ordered.get(job, ""))
-        self._drop(workload)
+        self._remove_order(self._ordered.get(job, ""))
+        self._remove_order(workload)
         self._orders[workload] = order
         self._ordered[job] = workload
 
-    def _drop(self, workload: str) -> None:
+    def _remove_order(self, workload: str) -> None:
         order = self._orders.pop(workload, None)
         if order is not None:
             del self._ordered[job_of(order).uid]
 
 
-def _shows(state: JobState, order: JobOrder) -> bool:
+def _is_carried_out(state: JobState, order: JobOrder) -> bool:
     """Return whether a job in this state has the order, or a newer one, behind it."""
     seq = decision_seq(state.decision, order.ledger_id)
     stopped = state.suspended and not state.started and not state.injected

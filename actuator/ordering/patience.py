@@ -11,7 +11,7 @@ from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.jobs.kind import Refusal
 
 
-class Patience(msgspec.Struct, frozen=True, kw_only=True):
+class RetryLimits(msgspec.Struct, frozen=True, kw_only=True):
     """For how many seconds an order is tried without progress before it is reported."""
 
     busy_s: float = 30.0  # the API server does not answer, or answers 429 or 5xx
@@ -21,7 +21,7 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
     first_s: float = 0.02  # the first wait between tries; they double
     most_s: float = 2.0
 
-    def judge(self, error: ApiUnreachableError | ApiStatusError) -> tuple[Refusal, float]:
+    def limit_for(self, error: ApiUnreachableError | ApiStatusError) -> tuple[Refusal, float]:
         """Return what to call an error that stays, and how long it may."""
         if isinstance(error, ApiUnreachableError) or is_temporary(error):
             return "unreachable", self.busy_s

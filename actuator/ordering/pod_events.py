@@ -16,7 +16,7 @@ from tidegate.jobs.pods.pod_state import is_awaiting_admission
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import ADMISSION_GATE, API_VERSION
 
-Says: TypeAlias = Callable[[Object], None]
+RecordsEvent: TypeAlias = Callable[[Object], None]
 """Queues a Kubernetes Event; nothing depends on it."""
 
 
@@ -41,7 +41,7 @@ def pod_events(order: Start | Stop, obj: Object, step: Step) -> list[Object]:
     return [_event(order, obj, ("v1", "Pod"), text)]
 
 
-def let_go_event(meta: ObjectMeta, patch: Patch, at_us: int) -> Object:
+def started_event(meta: ObjectMeta, patch: Patch, at_us: int) -> Object:
     """Return the Event about a pod whose object was started before it; ``patch`` lets it go."""
     labels = patch.body.get("metadata", {}).get("labels", {})
     queue = labels.get(CLUSTER_QUEUE_LABEL, "")
@@ -56,7 +56,7 @@ def let_go_event(meta: ObjectMeta, patch: Patch, at_us: int) -> Object:
     return event_about(regarding, f"{at_us:x}.p", at_us, ("Normal", "Started", message))
 
 
-def owners_added(order: Start, workload: Object, count: int) -> Object:
+def owners_added_event(order: Start, workload: Object, count: int) -> Object:
     """Return the Event about a Workload that so many more pods own."""
     message = f"Added {count} owner reference(s)"
     return _event(order, workload, (API_VERSION, "Workload"), ("OwnerReferencesAdded", message))

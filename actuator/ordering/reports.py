@@ -49,7 +49,7 @@ class Reporter:
         self._metrics = metrics
         self._sent = 0
 
-    async def failed(self, order: Order, reason: Refusal, message: str) -> None:
+    async def report_failure(self, order: Order, reason: Refusal, message: str) -> None:
         """Publish that an order failed; return once it is stored."""
         job = job_of(order)
         _log.warning(
@@ -67,7 +67,7 @@ class Reporter:
             decision=order.decision,
             reason=reason,
             message=message[:_MESSAGE_MAX],
-            origin=_origin(order),
+            origin=_origin_uid(order),
         )
         subject = observed(self._cluster, ACTUATION, job.namespace, job.name)
         self._sent += 1
@@ -81,7 +81,7 @@ class Reporter:
                 return
 
 
-def _origin(order: Order) -> str:
+def _origin_uid(order: Order) -> str:
     """Return the uid of the job at home that an order's copy is of; empty: it is about no copy."""
     return "" if order.order.uid == job_of(order).uid else order.order.uid
 
@@ -93,12 +93,12 @@ class Traces:
         self._tracing = tracing
         self._read = dict[tuple[str, int], str]()  # ledger id and seq to the decision's context
 
-    def noted(self, feed: EventFeed) -> EventFeed:
+    def traced(self, feed: EventFeed) -> EventFeed:
         """Return the same feed; what is read of it is remembered, if traces are on."""
-        return _Noted(feed, self._read) if self._tracing.on else feed
+        return _TracedFeed(feed, self._read) if self._tracing.on else feed
 
     @contextmanager
-    def carrying_out(self, order: Order) -> Generator[None]:
+    def span(self, order: Order) -> Generator[None]:
         """Have what the block does to the order's job in its trace."""
         if not self._tracing.on:
             yield
@@ -115,7 +115,7 @@ class Traces:
             yield
 
 
-class _Noted:
+class _TracedFeed:
     def __init__(self, feed: EventFeed, read: dict[tuple[str, int], str]) -> None:
         self._feed, self._read = feed, read
 

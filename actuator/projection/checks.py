@@ -63,7 +63,7 @@ def follow_clusters(view: WorkloadView, event: FactEvent | DecisionEvent) -> boo
     return True
 
 
-def begin_anew(view: WorkloadView, event: FactEvent | DecisionEvent) -> None:
+def reset_checks(view: WorkloadView, event: FactEvent | DecisionEvent) -> None:
     """Forget what was decided of checks for a reservation that ends, or before one that begins."""
     match event:
         case WorkloadEvicted() | QuotaReleased():
@@ -83,7 +83,7 @@ def cluster_fields(status: WorkloadStatus) -> dict[str, Any]:
     }
 
 
-def _with_decided(
+def _merge_decided(
     view: WorkloadView, current: dict[str, Object], *, again: bool
 ) -> dict[str, Object]:
     """Return check states with those that were decided here; ``again``: all begin anew."""
@@ -94,7 +94,7 @@ def _with_decided(
     }
 
 
-def moves(view: WorkloadView, obj: Object) -> bool:
+def shows_other_cluster(view: WorkloadView, obj: Object) -> bool:
     """Return whether a Workload still shows another cluster than the one that has it now.
 
     The API server lets that name be cleared, and never be changed.
@@ -103,7 +103,7 @@ def moves(view: WorkloadView, obj: Object) -> bool:
     return bool(name and view.cluster_name) and name != view.cluster_name
 
 
-def put_clusters(status: Object, view: WorkloadView) -> None:
+def set_cluster_fields(status: Object, view: WorkloadView) -> None:
     """Put into a status which clusters are asked, or which one runs it.
 
     What an external dispatcher nominates stands there until one is chosen or all begins anew.
@@ -121,7 +121,7 @@ def put_clusters(status: Object, view: WorkloadView) -> None:
 
 def follow_checks(view: WorkloadView, event: FactEvent | DecisionEvent, decision: str) -> None:
     """Take in what an event makes of a workload's checks; ``decision`` is its name."""
-    begin_anew(view, event)
+    reset_checks(view, event)
     match event:
         case QuotaReserved():
             view.checks, view.checks_at_us = event.checks, event.at_us
@@ -131,18 +131,18 @@ def follow_checks(view: WorkloadView, event: FactEvent | DecisionEvent, decision
         case ReservationRepeated():
             view.checks, view.checks_at_us = event.checks, event.at_us
             view.checks_since = decision
-        case WorkloadEvicted() | QuotaReleased() if view.checks or _failed(event):
+        case WorkloadEvicted() | QuotaReleased() if view.checks or _ended_by_check(event):
             view.checks_since, view.checks_at_us = decision, event.at_us
         case _:
             pass
 
 
-def _failed(event: WorkloadEvicted | QuotaReleased) -> bool:
+def _ended_by_check(event: WorkloadEvicted | QuotaReleased) -> bool:
     """Return whether a check ended it, that may have spoken before there was a reservation."""
     return isinstance(event, WorkloadEvicted) and _CHECK in (event.reason, event.cause)
 
 
-def put_checks(status: Object, view: WorkloadView, obj: Object) -> None:
+def set_check_states(status: Object, view: WorkloadView, obj: Object) -> None:
     """Set the desired check states in a status; ``obj`` is the present Workload."""
     if view.phase == "finished" or not (view.checks_since or view.checks):
         return
@@ -151,8 +151,8 @@ def put_checks(status: Object, view: WorkloadView, obj: Object) -> None:
     }
     holds = view.phase in ("reserved", "admitted")
     names_wanted = view.checks if holds else tuple(sorted({*present, *view.checks}))
-    again = _noted(obj) != view.checks_since
-    present = _with_decided(view, present, again=again)
+    again = _noted_states(obj) != view.checks_since
+    present = _merge_decided(view, present, again=again)
     states = [_state(view, name, present.get(name), again=again) for name in names_wanted]
     if states:
         status["admissionChecks"] = states
@@ -166,10 +166,10 @@ def put_checks(status: Object, view: WorkloadView, obj: Object) -> None:
             for condition in status.get("conditions", ())
             if condition["type"] != names.CHECKS_SINCE
         )
-        status["conditions"] = [*others, _note(view)]
+        status["conditions"] = [*others, _states_note(view)]
 
 
-def _noted(obj: Object) -> str:
+def _noted_states(obj: Object) -> str:
     conditions = obj.get("status", {}).get("conditions", ())
     return next(
         (
@@ -181,7 +181,7 @@ def _noted(obj: Object) -> str:
     )
 
 
-def _note(view: WorkloadView) -> Object:
+def _states_note(view: WorkloadView) -> Object:
     return {
         "type": names.CHECKS_SINCE,
         "status": "True",

@@ -53,21 +53,21 @@ _WAITS_AGAIN = (
 """Reasons with which it is queued at once; after others Requeued is False until it may be."""
 
 
-def show_fact(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
+def apply_fact(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
     """Apply a fact about this workload; return whether the view changed."""
     at_us = event.at_us
     match event:
         case WorkloadChanged():
-            _change(view, event)
+            _apply_change(view, event)
         case WorkloadAdopted():
             view.cluster_queue, view.assignment = event.cluster_queue, event.assignment
-            _reserve(view, at_us)
-            _admit(view, at_us)
+            _set_reserved(view, at_us)
+            _set_admitted(view, at_us)
         case JobStateReported():
             view.orphaned = event.state.orphaning
-            return siblings.know(view, event.state.size_version, event.at_us)
+            return siblings.note_generation(view, event.state.size_version, event.at_us)
         case PodsReadyReported():
-            _ready(view, event)
+            _set_ready(view, event)
         case CheckReported():
             return False  # its controller has written it already
         case PodsReclaimed():
@@ -80,33 +80,33 @@ def show_fact(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
     return True
 
 
-def show_decision(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
+def apply_decision(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
     """Apply a decision about this workload; return whether the view changed."""
     at_us = event.at_us
     match event:
         case WorkloadPending():
-            _hold(view, event)
+            _set_pending(view, event)
         case QuotaReserved():
             view.cluster_queue, view.assignment = event.cluster_queue, event.assignment
-            _reserve(view, at_us)
-            _pending_checks(view, event)
+            _set_reserved(view, at_us)
+            _reset_checks(view, event)
         case WorkloadAdmitted():
-            _admit(view, at_us)
+            _set_admitted(view, at_us)
         case TopologyAssigned():
             view.assignment, view.failed_nodes = event.assignment, ()
         case NodeFailed():
             view.failed_nodes = tuple(dict.fromkeys((*view.failed_nodes, event.node)))
         case _:
-            return _show_leaving(view, event)
+            return _apply_eviction(view, event)
     return True
 
 
 def eviction_reason(event: WorkloadEvicted) -> str:
     """Return the reason as Kueue writes it: a deactivation includes its cause."""
-    return f"{event.reason}DueTo{event.cause}" if _has_due_to(event) else event.reason
+    return f"{event.reason}DueTo{event.cause}" if _is_deactivation(event) else event.reason
 
 
-def introduced(event: WorkloadSubmitted | ReservationRepeated) -> WorkloadView:
+def new_view(event: WorkloadSubmitted | ReservationRepeated) -> WorkloadView:
     """Return the view of a new workload: without conditions."""
     view = WorkloadView(
         key=event.workload,
@@ -124,13 +124,13 @@ def introduced(event: WorkloadSubmitted | ReservationRepeated) -> WorkloadView:
         view.elastic = event.elastic and view.made  # else its manager writes what it asks for
         view.replaces = event.replaces if view.elastic else ""
         view.uid = event.job.uid if view.elastic else event.uid
-        view.counts = siblings.counts(event) if view.elastic else {}
-        siblings.know(view, event.state.size_version, event.at_us)
+        view.counts = siblings.requested_pods(event) if view.elastic else {}
+        siblings.note_generation(view, event.state.size_version, event.at_us)
     view.intern_fields()
     return view
 
 
-def _hold(view: WorkloadView, event: WorkloadPending) -> None:
+def _set_pending(view: WorkloadView, event: WorkloadPending) -> None:
     at_us, message = event.at_us, event.message
     view.requests = event.requests or view.requests
     view.set("QuotaReserved", true=False, reason=event.reason, message=message, at_us=at_us)
@@ -138,20 +138,20 @@ def _hold(view: WorkloadView, event: WorkloadPending) -> None:
         view.set(BLOCKED, true=True, reason="PreemptionGated", message=message, at_us=at_us)
 
 
-def show_again(view: WorkloadView, event: ReservationRepeated) -> None:
+def repeat_reservation(view: WorkloadView, event: ReservationRepeated) -> None:
     """Apply a repeated reservation, unless the view has it."""
     before = "admitted" if event.admitted else "reserved", event.cluster_queue, event.assignment
     if (view.phase, view.cluster_queue, view.assignment) == before:
         return
     view.cluster_queue, view.assignment = event.cluster_queue, event.assignment
-    _reserve(view, event.at_us)
+    _set_reserved(view, event.at_us)
     if event.admitted:
-        _admit(view, event.at_us)
+        _set_admitted(view, event.at_us)
     else:
-        _pending_checks(view, event)
+        _reset_checks(view, event)
 
 
-def _show_leaving(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
+def _apply_eviction(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
     at_us = event.at_us
     match event:
         case WorkloadPreempted():
@@ -168,13 +168,13 @@ def _show_leaving(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
         case QuotaReleased(reason=phases.SLICE_REPLACED):
             siblings.end_slice(view, at_us)
         case QuotaReleased():
-            _release(view, event)
+            _set_released(view, event)
         case WorkloadRequeued():
-            _requeue(view, event)
+            _set_requeued(view, event)
         case WorkloadDeactivated():
             view.phase, view.deactivated = "inactive", event.reason != BY_HAND
             view.requeue_count = view.requeue_after_us = view.executed_us = 0
-            _stay_away(view, at_us)
+            _set_not_requeued(view, at_us)
             view.set(
                 "QuotaReserved",
                 true=False,
@@ -187,45 +187,45 @@ def _show_leaving(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
     return True
 
 
-def _stay_away(view: WorkloadView, at_us: int) -> None:
+def _set_not_requeued(view: WorkloadView, at_us: int) -> None:
     """Set Requeued to False on an evicted workload that stays inactive."""
-    evicted = view.holding("Evicted")
+    evicted = view.true_condition("Evicted")
     if evicted is not None:
         reason, message = evicted.reason, evicted.message
         view.set("Requeued", true=False, reason=reason, message=message, at_us=at_us)
 
 
-def _change(view: WorkloadView, event: WorkloadChanged) -> None:
+def _apply_change(view: WorkloadView, event: WorkloadChanged) -> None:
     view.deactivated = view.deactivated and event.active  # else it was written: theirs again
     if event.active and not view.active and view.phase == "inactive" and not view.parent:
         view.phase = "parent" if view.has_variants else "pending"
-        _reactivate(view, event.at_us)
-    view.counts = siblings.counts(event) if view.elastic else {}
-    siblings.ask(view, event)
+        _set_reactivated(view, event.at_us)
+    view.counts = siblings.requested_pods(event) if view.elastic else {}
+    siblings.note_requested_podsets(view, event)
     view.queue, view.active = event.queue, event.active
     view.priority_class, view.own_priority = event.priority_class, event.priority
     view.pod_priority_class, view.max_execution_s = event.pod_priority_class, event.max_execution_s
-    _replace(view, event)
+    _set_waiting_for_pods(view, event)
 
 
-def _replace(view: WorkloadView, event: WorkloadChanged) -> None:
+def _set_waiting_for_pods(view: WorkloadView, event: WorkloadChanged) -> None:
     """Say of a group of pods whether others are to come in the places of those that ended."""
     if INCOMPLETE in event.gates:
-        evicted = view.holding("Evicted")
+        evicted = view.true_condition("Evicted")
         reason = "PodsFailed" if evicted is None else evicted.reason
         message = "Some pods of the group ended: create pods to replace them"
         view.set(REPLACING, true=True, reason=reason, message=message, at_us=event.at_us)
-    elif view.holding(REPLACING):
+    elif view.true_condition(REPLACING):
         view.end(REPLACING, reason="PodsReady", at_us=event.at_us)
 
 
-def _reactivate(view: WorkloadView, at_us: int) -> None:
+def _set_reactivated(view: WorkloadView, at_us: int) -> None:
     view.requeue_count = view.requeue_after_us = 0
     message = "The workload was reactivated"
     view.set("Requeued", true=True, reason="Reactivated", message=message, at_us=at_us)
 
 
-def _reserve(view: WorkloadView, at_us: int) -> None:
+def _set_reserved(view: WorkloadView, at_us: int) -> None:
     view.phase, view.requests = "reserved", NO_REQUESTS
     message = f"Quota reserved in ClusterQueue {view.cluster_queue}"
     view.set("QuotaReserved", true=True, reason="QuotaReserved", message=message, at_us=at_us)
@@ -233,7 +233,7 @@ def _reserve(view: WorkloadView, at_us: int) -> None:
         view.end(past, reason="QuotaReserved", at_us=at_us)
 
 
-def _pending_checks(view: WorkloadView, event: QuotaReserved | ReservationRepeated) -> None:
+def _reset_checks(view: WorkloadView, event: QuotaReserved | ReservationRepeated) -> None:
     if event.checks:
         message = f"The workload has not passed its admission checks: {', '.join(event.checks)}"
         view.set(
@@ -241,14 +241,14 @@ def _pending_checks(view: WorkloadView, event: QuotaReserved | ReservationRepeat
         )
 
 
-def _admit(view: WorkloadView, at_us: int) -> None:
+def _set_admitted(view: WorkloadView, at_us: int) -> None:
     view.phase, view.admitted_us = "admitted", at_us
     message = "The workload is admitted"
     view.set("Admitted", true=True, reason="Admitted", message=message, at_us=at_us)
-    _wait_for_start(view, at_us)
+    _set_wait_for_start(view, at_us)
 
 
-def _release(view: WorkloadView, event: QuotaReleased) -> None:
+def _set_released(view: WorkloadView, event: QuotaReleased) -> None:
     at_us = event.at_us
     view.phase, view.cluster_queue, view.renews = "pending", "", view.stale
     view.assignment = view.failed_nodes = ()
@@ -262,10 +262,10 @@ def _release(view: WorkloadView, event: QuotaReleased) -> None:
         text = "The workload has no reservation"
         view.set("Admitted", true=False, reason="NoReservation", message=text, at_us=at_us)
     if "PodsReady" in view.conditions:
-        _wait_for_start(view, at_us)
+        _set_wait_for_start(view, at_us)
 
 
-def _requeue(view: WorkloadView, event: WorkloadRequeued) -> None:
+def _set_requeued(view: WorkloadView, event: WorkloadRequeued) -> None:
     view.requeue_count, view.requeue_after_us = event.attempts, event.after_us
     reason, waits = event.reason, event.after_us > 0 or event.reason not in _WAITS_AGAIN
     if reason:
@@ -273,7 +273,7 @@ def _requeue(view: WorkloadView, event: WorkloadRequeued) -> None:
         view.set("Requeued", true=not waits, reason=reason, message=message, at_us=event.at_us)
 
 
-def _ready(view: WorkloadView, event: PodsReadyReported) -> None:
+def _set_ready(view: WorkloadView, event: PodsReadyReported) -> None:
     if view.direct:
         return  # theirs
     ready = view.conditions.get("PodsReady")
@@ -282,19 +282,19 @@ def _ready(view: WorkloadView, event: PodsReadyReported) -> None:
         reason = "Recovered" if recovers else "Started"
         message = "All pods reached readiness and the workload is running"
         view.set("PodsReady", true=True, reason=reason, message=message, at_us=event.at_us)
-    elif ready is not None and ready.status == "True" and view.holding("Admitted"):
+    elif ready is not None and ready.status == "True" and view.true_condition("Admitted"):
         message = "At least one pod has failed, waiting for recovery"
-        _not_ready(view, "WaitForRecovery", message, event.at_us)
+        _set_not_ready(view, "WaitForRecovery", message, event.at_us)
 
 
-def _wait_for_start(view: WorkloadView, at_us: int) -> None:
+def _set_wait_for_start(view: WorkloadView, at_us: int) -> None:
     if not view.direct:  # else it is theirs
-        _not_ready(view, "WaitForStart", "Not all pods are ready or succeeded", at_us)
+        _set_not_ready(view, "WaitForStart", "Not all pods are ready or succeeded", at_us)
 
 
-def _not_ready(view: WorkloadView, reason: str, message: str, at_us: int) -> None:
+def _set_not_ready(view: WorkloadView, reason: str, message: str, at_us: int) -> None:
     view.set("PodsReady", true=False, reason=reason, message=message, at_us=at_us)
 
 
-def _has_due_to(event: WorkloadEvicted) -> bool:
+def _is_deactivation(event: WorkloadEvicted) -> bool:
     return event.reason == "Deactivated" and event.cause != ""

@@ -68,25 +68,25 @@ def event_texts(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
     match event:
         case QuotaReserved():
             message = f"Quota reserved in ClusterQueue {event.cluster_queue}"
-            return (_of_workload("QuotaReserved", message),)
+            return (_workload_text("QuotaReserved", message),)
         case WorkloadAdmitted():
-            return _admitted(event)
+            return _admitted_texts(event)
         case WorkloadPending():
             return _pending_texts(event)
         case WorkloadPreempted():
-            return _preempted(event)
+            return _preempted_texts(event)
         case WorkloadEvicted():
-            return _evicted(event)
+            return _evicted_texts(event)
         case CheckDecided() if event.cause:
             kind: EventType = "Warning" if event.cause == "OutOfSync" else "Normal"
-            return (_of_workload("MultiKueue", event.message, kind=kind),)
+            return (_workload_text("MultiKueue", event.message, kind=kind),)
         case SecondPassFailed():
-            return (_of_workload("SecondPassFailed", event.message, kind="Warning"),)
+            return (_workload_text("SecondPassFailed", event.message, kind="Warning"),)
         case _:
-            return _of_its_job(event) or _of_family(event)
+            return _job_texts(event) or _variant_texts(event)
 
 
-def unwritten(event: WorkloadEvicted, status: int) -> tuple[str, str, str] | None:
+def refused_status_text(event: WorkloadEvicted, status: int) -> tuple[str, str, str] | None:
     """Return the Event text of an eviction with a status that the API server refused.
 
     A type, a reason and a message, or None. ``status`` is that of its answer. A Workload that is
@@ -105,7 +105,7 @@ def unwritten(event: WorkloadEvicted, status: int) -> tuple[str, str, str] | Non
 
 def event_object(text: EventText, view: WorkloadView, seq: int, at_us: int) -> Object:
     """Return the core/v1 Event."""
-    regarding = _job(view) if text.about_job else workload_of(view)
+    regarding = _job_reference(view) if text.about_job else workload_reference(view)
     end = f"{seq:x}.{'j' if text.about_job else 'w'}"
     return event_about(regarding, end, at_us, (text.kind, text.reason, text.message))
 
@@ -135,11 +135,11 @@ def event_about(regarding: Object, end: str, at_us: int, text: tuple[str, str, s
     }
 
 
-def _admitted(event: WorkloadAdmitted) -> tuple[EventText, ...]:
+def _admitted_texts(event: WorkloadAdmitted) -> tuple[EventText, ...]:
     waited_s = event.waited_us // _SECOND_US
     queue = event.cluster_queue
     message = f"Admitted by ClusterQueue {queue}, wait time since queued was {waited_s}s"
-    return _of_workload("Admitted", message), _of_job(
+    return _workload_text("Admitted", message), _job_text(
         "Started", f"Admitted by clusterQueue {queue}"
     )
 
@@ -150,19 +150,19 @@ def _pending_texts(event: WorkloadPending) -> tuple[EventText, ...]:
     One whose priority class is missing has no Workload there, so the job gets the Event.
     """
     if NO_PRIORITY_CLASS in event.others:
-        warning = _of_job("WorkloadPriorityClassNotFound", event.message)
+        warning = _job_text("WorkloadPriorityClassNotFound", event.message)
         return (replace(warning, kind="Warning"),)
     if GATED in event.others:
-        return (_of_workload("AdmissionGated", event.message),)
+        return (_workload_text("AdmissionGated", event.message),)
     if GATE_CLEARED in event.others:
         message = "Admission gate cleared, workload is now admissible"
-        return (_of_workload("AdmissionGateCleared", message),)
+        return (_workload_text("AdmissionGateCleared", message),)
     if event.others:
         return ()
-    return (_of_workload(event.reason, event.message or event.reason, kind="Warning"),)
+    return (_workload_text(event.reason, event.message or event.reason, kind="Warning"),)
 
 
-def _preempted(event: WorkloadPreempted) -> tuple[EventText, ...]:
+def _preempted_texts(event: WorkloadPreempted) -> tuple[EventText, ...]:
     message = f"Preempted workload {event.workload} (uid {event.uid}), {event.reason}"
     other = EventText(
         about_job=False,
@@ -171,79 +171,81 @@ def _preempted(event: WorkloadPreempted) -> tuple[EventText, ...]:
         message=message,
         workload=event.by,
     )
-    return _of_workload("Preempted", event.message or f"Preempted by {event.by}"), other
+    return _workload_text("Preempted", event.message or f"Preempted by {event.by}"), other
 
 
-def _evicted(event: WorkloadEvicted) -> tuple[EventText, ...]:
+def _evicted_texts(event: WorkloadEvicted) -> tuple[EventText, ...]:
     reason = f"EvictedDueTo{event.reason}" + (f"DueTo{event.cause}" if event.cause else "")
     message = event.message or "The workload must stop"
-    usual = _of_workload(reason, message), _of_job("Stopped", message)
+    usual = _workload_text(reason, message), _job_text("Stopped", message)
     warned = _WARNED.get(event.cause)
-    return usual if warned is None else (_of_workload(warned, message, kind="Warning"), *usual)
+    return usual if warned is None else (_workload_text(warned, message, kind="Warning"), *usual)
 
 
-def _of_its_job(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
+def _job_texts(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
     """Return the Events of a job beside admission and eviction."""
     match event:
         case WorkloadSubmitted() if event.job.kind != "workload" and not event.prebuilt:
             message = f"Created Workload: {event.workload}"
-            return () if event.variant_of else (_of_job("CreatedWorkload", message),)
+            return () if event.variant_of else (_job_text("CreatedWorkload", message),)
         case CopyOrdered():
-            return (_of_job("CopyOrdered", f"Its copy is to run in cluster {event.copy.cluster}"),)
+            return (
+                _job_text("CopyOrdered", f"Its copy is to run in cluster {event.copy.cluster}"),
+            )
         case CopyRemovalOrdered(attempt=1):
             message = f"Its copy in cluster {event.copy.cluster} is removed: {event.reason}"
-            return (_of_job("CopyRemovalOrdered", message),)
+            return (_job_text("CopyRemovalOrdered", message),)
         case StopOrdered(reason="NotAdmitted"):
-            return (_of_job("Stopped", "Not admitted by cluster queue"),)
+            return (_job_text("Stopped", "Not admitted by cluster queue"),)
         case ActuationFailed():
             message = f"{event.reason}: {event.message}" if event.message else event.reason
-            return (replace(_of_job("ActuationFailed", message), kind="Warning"),)
+            return (replace(_job_text("ActuationFailed", message), kind="Warning"),)
         case WorkloadFinished() if not event.variant_of:
             message = f"Workload '{event.workload}' is declared finished"
-            return (_of_job("FinishedWorkload", message),)
+            return (_job_text("FinishedWorkload", message),)
         case _:
             return ()
 
 
-def _of_family(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
+def _variant_texts(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
     """Return the Events of variants on the parent and on the variant."""
     match event:
         case VariantCreated():
             message = f"Created variant {event.workload} for flavor {event.flavor}"
-            return (replace(_of_workload("CreatedVariant", message), workload=event.parent),)
+            return (replace(_workload_text("CreatedVariant", message), workload=event.parent),)
         case VariantDeleted():
             message = f"Deleted variant {event.workload}: flavor {event.flavor} is no longer tried"
-            return (replace(_of_workload("DeletedVariant", message), workload=event.parent),)
+            return (replace(_workload_text("DeletedVariant", message), workload=event.parent),)
         case VariantUngated():
             return (
-                _of_workload(
+                _workload_text(
                     "PreemptionUngatedVariant", "This variant may now preempt other workloads"
                 ),
             )
         case WorkloadDeactivated(reason=siblings.DEACTIVATED):
-            return (_of_workload(event.reason, event.message),)
+            return (_workload_text(event.reason, event.message),)
         case WorkloadRequeued(reason=siblings.ACTIVATED):
             message = (
                 "This variant is queued again: no variant is admitted, or none on a "
                 "preferred flavor"
             )
-            return (_of_workload(event.reason, message),)
+            return (_workload_text(event.reason, message),)
         case _:
             return ()
 
 
-def _of_workload(reason: str, message: str, kind: EventType = "Normal") -> EventText:
+def _workload_text(reason: str, message: str, kind: EventType = "Normal") -> EventText:
     return EventText(about_job=False, kind=kind, reason=reason, message=message)
 
 
-def _of_job(reason: str, message: str) -> EventText:
+def _job_text(reason: str, message: str) -> EventText:
     return EventText(about_job=True, kind="Normal", reason=reason, message=message)
 
 
-def _job(view: WorkloadView) -> Object:
+def _job_reference(view: WorkloadView) -> Object:
     kind = JOB_KINDS[view.job.kind]
     if kind.is_group:
-        return workload_of(view)  # a group has no object of its own
+        return workload_reference(view)  # a group has no object of its own
     own = (view.job.name, view.uid) if kind.members is None else None
     name, uid = own or (parent_name(view.job), parent_uid(view.job))
     return {
@@ -255,7 +257,7 @@ def _job(view: WorkloadView) -> Object:
     }
 
 
-def workload_of(view: WorkloadView) -> Object:
+def workload_reference(view: WorkloadView) -> Object:
     """Return the reference by which an Event names a Workload."""
     return {
         "apiVersion": API_VERSION,

@@ -30,7 +30,7 @@ _OURS_OF_JOBS = (*_OURS, "PodsReady", "Finished", REPLACING)
 _WPC, _PC = (names.GROUP, "WorkloadPriorityClass"), ("scheduling.k8s.io", "PriorityClass")
 
 
-def workload(
+def workload_object(
     view: WorkloadView,
     job: Object,
     kind: JobKind[Any],
@@ -41,8 +41,8 @@ def workload(
 
     It has the labels of these keys as its job has them.
     """
-    marks = {names.DECISION: view.decision, **_parameters(job), **siblings.slice_marks(view)}
-    podsets = siblings.counted(kind.podsets(job), view)
+    marks = {names.DECISION: view.decision, **_parameters(job), **siblings.slice_annotations(view)}
+    podsets = siblings.podsets_with_counts(kind.podsets(job), view)
     if kind.members is not None:
         marks |= {names.IS_GROUP_WORKLOAD: "true", **_component(view, kind)}
     return {
@@ -115,7 +115,7 @@ def may_be_shown(view: WorkloadView, obj: Object) -> bool:
     return not view.prebuilt or may_be_owned(view, obj)
 
 
-def goes_with(view: WorkloadView, obj: Object) -> bool:
+def may_be_deleted(view: WorkloadView, obj: Object) -> bool:
     """Return whether a Workload object belongs to a job, so that it may be deleted."""
     meta = obj["metadata"]
     if view.prebuilt:
@@ -124,7 +124,7 @@ def goes_with(view: WorkloadView, obj: Object) -> bool:
     return view.uid in owners or meta.get("labels", {}).get(names.JOB_UID) == view.uid
 
 
-def owned_by(meta: Object) -> dict[str, str]:
+def owner_mark(meta: Object) -> dict[str, str]:
     """Return the mark of a direct Workload that another controller owns: for when that is gone."""
     owners = [
         reference["uid"]
@@ -134,7 +134,7 @@ def owned_by(meta: Object) -> dict[str, str]:
     return {names.OWNED_BY: owners[0]} if owners else {}
 
 
-def ownership(view: WorkloadView, meta: Object) -> Object:
+def ownership_patch(view: WorkloadView, meta: Object) -> Object:
     """Return the metadata of a prebuilt Workload with its new owner; pods are with their start."""
     labels = {names.JOB_UID: view.uid, **meta.get("labels", {})}
     uid, name = parent_uid(view.job), parent_name(view.job)
@@ -159,7 +159,7 @@ def wanted_spec(view: WorkloadView, priorities: Mapping[tuple[str, str], int]) -
     return spec
 
 
-def with_class_kept(desired: Object, current: Object) -> Object:
+def without_unknown_priority(desired: Object, current: Object) -> Object:
     """Return wanted fields of a spec without a priority that its class does not have.
 
     A Workload's class is never taken out, so neither is the priority that stands beside it.
@@ -174,33 +174,33 @@ def workload_status(view: WorkloadView, current: Object) -> Object:
 
     What is not ours stays: check states, and of a direct Workload how its pods stand and its end.
     """
-    own = _ours(view)
+    own = _own_condition_types(view)
     conditions = {
         condition["type"]: condition
         for condition in current.get("conditions", ())
         if condition["type"] not in own
     }
     conditions |= {
-        kind: _plain(condition) for kind, condition in view.conditions.items() if kind in own
+        kind: _condition(condition) for kind, condition in view.conditions.items() if kind in own
     }
     status = {**current, "conditions": list(conditions.values())}
-    _put(status, "admission", _admission(view))
-    _put(status, "unhealthyNodes", [{"name": node} for node in view.failed_nodes[:NODES_MAX]])
-    _put(status, "resourceRequests", _requests(view))
-    checks.put_clusters(status, view)
-    _put(status, "requeueState", _requeue_state(view))
-    _put(status, "schedulingStats", _stats(view))
+    _set_field(status, "admission", _admission(view))
+    _set_field(status, "unhealthyNodes", [{"name": node} for node in view.failed_nodes[:NODES_MAX]])
+    _set_field(status, "resourceRequests", _requests(view))
+    checks.set_cluster_fields(status, view)
+    _set_field(status, "requeueState", _requeue_state(view))
+    _set_field(status, "schedulingStats", _stats(view))
     if view.parent:
         gates = siblings.gate_states(view, current.get("preemptionGates", []))
-        _put(status, "preemptionGates", gates)
-    _put(status, "accumulatedPastExecutionTimeSeconds", view.executed_us // _SECOND_US)
+        _set_field(status, "preemptionGates", gates)
+    _set_field(status, "accumulatedPastExecutionTimeSeconds", view.executed_us // _SECOND_US)
     if not view.direct:
         done = [{"name": name, "count": count} for name, count in view.reclaimable.items()]
-        _put(status, "reclaimablePods", done)
+        _set_field(status, "reclaimablePods", done)
     return status
 
 
-def _ours(view: WorkloadView) -> tuple[str, ...]:
+def _own_condition_types(view: WorkloadView) -> tuple[str, ...]:
     if not view.direct:
         return _OURS_OF_JOBS
     finished = view.conditions.get("Finished")
@@ -208,7 +208,7 @@ def _ours(view: WorkloadView) -> tuple[str, ...]:
     return (*_OURS, "Finished") if ended else _OURS
 
 
-def is_over(view: WorkloadView, obj: Object) -> bool:
+def is_finished(view: WorkloadView, obj: Object) -> bool:
     """Return whether a Workload created directly is finished, by its own condition."""
     conditions = obj.get("status", {}).get("conditions", ())
     return view.direct and any(
@@ -217,12 +217,12 @@ def is_over(view: WorkloadView, obj: Object) -> bool:
     )
 
 
-def put_order(status: Object, view: WorkloadView) -> None:
+def set_start_requested(status: Object, view: WorkloadView) -> None:
     """Say of a direct Workload that shows a reservation that it is ours, before it is started.
 
     ``status`` is changed in place.
     """
-    reserved = view.holding("QuotaReserved") if view.direct else None
+    reserved = view.true_condition("QuotaReserved") if view.direct else None
     if reserved is None:
         return
     if all(condition["type"] != names.ORDERED for condition in status["conditions"]):
@@ -287,13 +287,13 @@ def _stats(view: WorkloadView) -> Object | None:
     return {"evictions": evictions} if evictions else None
 
 
-def _plain(condition: Condition) -> Object:
+def _condition(condition: Condition) -> Object:
     # A Struct leaves an empty message out, and the API server insists on it.
     plain: Object = {"message": "", **msgspec.to_builtins(condition)}
     return plain
 
 
-def _put(status: Object, field: str, value: Any) -> None:  # noqa: ANN401 - any JSON value
+def _set_field(status: Object, field: str, value: Any) -> None:  # noqa: ANN401 - any JSON value
     if value:
         status[field] = value
     else:

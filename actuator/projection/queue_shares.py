@@ -31,7 +31,7 @@ Redefined: TypeAlias = (
 """What shares depend on beside usage."""
 
 
-class SharesShown(msgspec.Struct, frozen=True):
+class SharesSeen(msgspec.Struct, frozen=True):
     """Kubernetes shows shares, so fair sharing was on when that was written."""
 
 
@@ -62,7 +62,7 @@ class Shares:
                 self._configured, self.on = True, bool(event.policy.fair_sharing)
         self._state.forest.stale = True
 
-    def shown(self) -> None:
+    def assume_configured(self) -> None:
         """Assume fair sharing, unless EVENTS had the configuration."""
         self.on = self.on or not self._configured
 
@@ -84,15 +84,15 @@ class Shares:
 
     def of_queue(self, name: str) -> int | None:
         """Return a ClusterQueue's share in thousandths; None: it has none to show."""
-        at = self._trees().cluster_queues.get(name) if self.on else None
+        at = self._forest().cluster_queues.get(name) if self.on else None
         return None if at is None else share(at.node).rounded()
 
     def of_cohort(self, name: str) -> int | None:
         """Return a Cohort's share in thousandths; None: it has none to show."""
-        node = self._trees().cohorts.get(name) if self.on else None
+        node = self._forest().cohorts.get(name) if self.on else None
         return None if node is None else share(node).rounded()
 
-    def moved(self) -> list[tuple[str, str]]:
+    def take_changed(self) -> list[tuple[str, str]]:
         """Return the kind and name of each with a share changed since the last call."""
         queues, cohorts = self._state.objects.cluster_queues, self._state.objects.cohorts
         shares = {("ClusterQueue", name): self.of_queue(name) for name in queues}
@@ -101,7 +101,7 @@ class Shares:
         self._reported = shares
         return moved
 
-    def _trees(self) -> Forest:
+    def _forest(self) -> Forest:
         if not self._state.forest.stale:
             return self._state.forest
         trees = forest.forest(self._state)

@@ -65,7 +65,7 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     usage: dict[tuple[str, str], int] = {}
 
 
-def share(view: WorkloadView, cluster_queues: Mapping[str, str]) -> Share:
+def workload_share(view: WorkloadView, cluster_queues: Mapping[str, str]) -> Share:
     """Return what a workload adds; ``cluster_queues`` is by LocalQueue."""
     leads_to = cluster_queues.get(view.local_queue, "")
     match view.phase:
@@ -92,7 +92,7 @@ def _pending(cluster_queue: str, local_queue: str) -> Share:
 def _usage_of(view: WorkloadView) -> dict[tuple[str, str], int]:
     usage = dict[tuple[str, str], int]()
     for podset in view.assignment:
-        remaining = _left(podset.count, view.reclaimable.get(podset.name, 0))
+        remaining = _not_reclaimed(podset.count, view.reclaimable.get(podset.name, 0))
         remaining = min(remaining, view.counts.get(podset.name, remaining))
         for resource, units in podset.usage.items():
             place = podset.flavors.get(resource, ""), resource
@@ -101,7 +101,7 @@ def _usage_of(view: WorkloadView) -> dict[tuple[str, str], int]:
     return usage
 
 
-def _left(count: int, reclaimed: int) -> int:
+def _not_reclaimed(count: int, reclaimed: int) -> int:
     return max(count - reclaimed, 0)
 
 
@@ -133,7 +133,7 @@ class Consumption:
                 return []
         return [("LocalQueue", key) for key in changed]
 
-    def put(self, key: str, status: Object) -> Object:
+    def with_consumption(self, key: str, status: Object) -> Object:
         """Return a LocalQueue's status with what is known of its consumption."""
         consumed = self._shown.get(key)
         sharing_before = status.get("fairSharing", {})
@@ -164,13 +164,13 @@ def cluster_queue_status(
 ) -> Object:
     """Return a ClusterQueue's desired status; ``current`` is the present one.
 
-    ``share``: weighted, in thousandths; None without fair sharing.
+    ``workload_share``: weighted, in thousandths; None without fair sharing.
     """
-    status = {**cohort_status(share, current), **_counts(numbers)}
+    status = {**cohort_status(share, current), **_count_fields(numbers)}
     for field, usage in _usages(numbers):
-        status[field] = _flavors(spec, usage, borrowed=True)
+        status[field] = _flavor_usages(spec, usage, borrowed=True)
     if readiness is not None:
-        active = _active(
+        active = _active_condition(
             readiness.active, readiness.reason, readiness.message, stamp(readiness.at_us)
         )
         status["conditions"] = _with_condition(current, active)
@@ -193,12 +193,12 @@ def local_queue_status(
     current: Object,
 ) -> Object:
     """Return a LocalQueue's desired status; ``queue`` is its ClusterQueue, if there is."""
-    status = {**current, **_counts(numbers)}
+    status = {**current, **_count_fields(numbers)}
     for field, usage in _usages(numbers):
-        status[field] = [] if queue is None else _flavors(queue, usage, borrowed=False)
+        status[field] = [] if queue is None else _flavor_usages(queue, usage, borrowed=False)
     at_us = max(defined.at_us, 0 if readiness is None else readiness.at_us)
     reason, message = _local_readiness(defined, queue, readiness)
-    active = _active(reason == "Ready", reason, message, stamp(at_us))
+    active = _active_condition(reason == "Ready", reason, message, stamp(at_us))
     status["conditions"] = _with_condition(current, active)
     return status
 
@@ -208,7 +208,7 @@ def key_of(event: LocalQueueDefined | LocalQueueRemoved) -> str:
     return f"{event.namespace}/{event.name}"
 
 
-def gone(event: ClusterQueueRemoved) -> ClusterQueueReadinessChanged:
+def readiness_of_removed(event: ClusterQueueRemoved) -> ClusterQueueReadinessChanged:
     """Return since when a ClusterQueue that is gone leads its LocalQueues nowhere."""
     return ClusterQueueReadinessChanged(
         at_us=event.at_us, cluster_queue=event.name, active=False, reason="NotFound"
@@ -229,7 +229,7 @@ def _local_readiness(
     return "Ready", "Can submit new workloads to localQueue"
 
 
-def _active(active: bool, reason: str, message: str, at: str) -> Object:  # noqa: FBT001 - a status
+def _active_condition(active: bool, reason: str, message: str, at: str) -> Object:  # noqa: FBT001 - a status
     return {
         "type": "Active",
         "status": str(active),
@@ -250,7 +250,7 @@ def _with_condition(current: Object, condition: Object) -> list[Object]:
     return list({**conditions, condition["type"]: condition}.values())
 
 
-def _counts(numbers: Numbers) -> Object:
+def _count_fields(numbers: Numbers) -> Object:
     return {
         "pendingWorkloads": numbers.pending,
         "reservingWorkloads": numbers.reserving,
@@ -265,7 +265,7 @@ def _usages(numbers: Numbers) -> Sequence[tuple[str, FlavorUsage]]:
     )
 
 
-def _flavors(spec: ClusterQueueSpec, usage: FlavorUsage, *, borrowed: bool) -> list[Object]:
+def _flavor_usages(spec: ClusterQueueSpec, usage: FlavorUsage, *, borrowed: bool) -> list[Object]:
     flavors = list[Object]()
     for group in spec.groups:
         for flavor in group.flavors:

@@ -11,11 +11,11 @@ from typing import TypeAlias
 
 from actuator.projection import checks, siblings
 from actuator.projection import queue_statuses as queues
-from actuator.projection.conditions import introduced, show_again, show_decision, show_fact
-from actuator.projection.queue_shares import Redefined, Shares, SharesShown
-from actuator.projection.queue_statuses import Consumption, Numbers, Share, share
-from actuator.projection.territory import Territory
-from actuator.projection.workload_view import WorkloadView, ends, goes
+from actuator.projection.conditions import apply_decision, apply_fact, new_view, repeat_reservation
+from actuator.projection.queue_shares import Redefined, Shares, SharesSeen
+from actuator.projection.queue_statuses import Consumption, Numbers, Share, workload_share
+from actuator.projection.territory import OwnQueues
+from actuator.projection.workload_view import WorkloadView, needs_cleanup, object_is_deleted
 from tidegate.contracts.decisions import (
     ClusterQueueReadinessChanged,
     DecisionEvent,
@@ -46,7 +46,7 @@ Seed: TypeAlias = (
     | ClusterQueueReadinessChanged
     | CohortDefined
     | LocalQueueDefined
-    | SharesShown
+    | SharesSeen
 )
 """What can be read back from Kubernetes."""
 SHARES = ("Shares", "")
@@ -57,7 +57,7 @@ class ReadModel:
     """The desired status of each Workload and queue, and which of them changed."""
 
     def __init__(self, partition: int = 0) -> None:
-        self.territory = Territory(partition)
+        self.territory = OwnQueues(partition)
         self.workloads = dict[str, WorkloadView]()  # by key
         self.cluster_queues = dict[str, ClusterQueueDefined]()
         self.local_queues = dict[str, LocalQueueDefined]()  # by "<namespace>/<name>"
@@ -84,24 +84,24 @@ class ReadModel:
         self.opened = decision if isinstance(event, LedgerOpened) else self.opened
         match event:
             case WorkloadSubmitted():
-                self._submit(event, decision)
+                self._add_workload(event, decision)
             case ReservationRepeated() if event.workload in self.workloads or not self.fills_in:
-                self._repeat(event, decision)
+                self._apply_repetition(event, decision)
             case VariantCreated():
-                self._submit(event.submission, decision)
+                self._add_workload(event.submission, decision)
             case WorkloadRemoved() | VariantDeleted() | WorkloadExpired(job=None):
-                self._remove(event)
+                self._remove_workload(event)
             case ClusterQueueReadinessChanged():
                 self.readiness[event.cluster_queue] = event
                 self._mark_queue(event.cluster_queue)
             case WorkloadPriorityClassDefined() | PriorityClassDefined():
-                self._revalue(event)
+                self._set_class_value(event)
             case _:
                 self._learn_queue(event)
                 self.changed.update(dict.fromkeys(self.consumption.learn(event)))
                 self._learn_workload(event, decision)
 
-    def seed(self, seed: Seed) -> None:
+    def add_seed(self, seed: Seed) -> None:
         """Add from Kubernetes what EVENTS did not have; existing views stay."""
         match seed:
             case WorkloadView() if seed.key not in self.workloads:
@@ -115,12 +115,12 @@ class ReadModel:
                 self._learn_queue(seed)
             case ClusterQueueReadinessChanged():
                 self.readiness.setdefault(seed.cluster_queue, seed)
-            case SharesShown():
-                self.shares.shown()
+            case SharesSeen():
+                self.shares.assume_configured()
             case _:
                 pass
 
-    def filled_in(self) -> None:
+    def end_seeding(self) -> None:
         """Go on after what Kubernetes shows was read back: take in what came too early."""
         self.fills_in = False
         while self._unheard:
@@ -139,7 +139,7 @@ class ReadModel:
 
     def mark_moved(self) -> None:
         """Mark the queues and cohorts as changed whose share a redefinition has moved."""
-        self.changed.update(dict.fromkeys(self.shares.moved()))
+        self.changed.update(dict.fromkeys(self.shares.take_changed()))
 
     def _learn_workload(self, event: FactEvent | DecisionEvent, decision: str) -> None:
         key = getattr(event, "workload", "")
@@ -149,9 +149,10 @@ class ReadModel:
                 self._unheard.append((event, decision))
             return
         before = view.local_queue
-        self._mirror(view, event, decision)
-        if show_fact(view, event) or show_decision(view, event) or siblings.ungate(view, event):
-            siblings.succeed(view, self.workloads)
+        self._update_parent(view, event, decision)
+        changed = apply_fact(view, event) or apply_decision(view, event)
+        if changed or siblings.open_gate(view, event):
+            siblings.inherit(view, self.workloads)
             view.decision = decision
             checks.follow_checks(view, event, decision)
             if isinstance(event, WorkloadDeactivated):
@@ -161,12 +162,14 @@ class ReadModel:
             self._count(view)
             self.changed["Workload", view.key] = None
 
-    def _mirror(self, view: WorkloadView, event: FactEvent | DecisionEvent, decision: str) -> None:
+    def _update_parent(
+        self, view: WorkloadView, event: FactEvent | DecisionEvent, decision: str
+    ) -> None:
         parent = self.workloads.get(view.parent)
-        if parent is not None and siblings.mirror(parent, view, event):
-            self._show_parent(parent.key, decision)
+        if parent is not None and siblings.forward(parent, view, event):
+            self._mark_parent(parent.key, decision)
 
-    def _show_parent(self, key: str, decision: str) -> None:
+    def _mark_parent(self, key: str, decision: str) -> None:
         if (parent := self.workloads.get(key)) is not None:
             parent.decision = decision
             self._count(parent)
@@ -176,85 +179,85 @@ class ReadModel:
         match event:
             case ClusterQueueDefined():
                 self.cluster_queues[event.name] = event
-                self._redefine(event)
+                self._apply_definition(event)
                 self._mark_queue(event.name)
             case ClusterQueueRemoved():
                 self.cluster_queues.pop(event.name, None)
-                self.readiness[event.name] = queues.gone(event)
-                self._redefine(event)
+                self.readiness[event.name] = queues.readiness_of_removed(event)
+                self._apply_definition(event)
                 self._mark_queue(event.name)
             case CohortDefined():
                 self.cohorts.add(event.name)
-                self._redefine(event)
+                self._apply_definition(event)
                 self.changed["Cohort", event.name] = None
             case CohortRemoved():
                 self.cohorts.discard(event.name)
-                self._redefine(event)
+                self._apply_definition(event)
             case PolicyConfigured():
-                self._redefine(event)
+                self._apply_definition(event)
             case LocalQueueDefined():
                 self.local_queues[queues.key_of(event)] = event
-                self._lead(queues.key_of(event), event.spec.cluster_queue)
+                self._set_cluster_queue(queues.key_of(event), event.spec.cluster_queue)
             case LocalQueueRemoved():
                 self.local_queues.pop(queues.key_of(event), None)
-                self._lead(queues.key_of(event), "")
+                self._set_cluster_queue(queues.key_of(event), "")
             case _:
                 pass
 
-    def _revalue(self, event: WorkloadPriorityClassDefined | PriorityClassDefined) -> None:
+    def _set_class_value(self, event: WorkloadPriorityClassDefined | PriorityClassDefined) -> None:
         """Learn a class's value, which the Workloads that name it show."""
         self.priorities[type(event).__name__.removesuffix("Defined"), event.name] = event.value
         named = (key for key, w in self.workloads.items() if event.name in w.priority_classes)
         self.changed.update(dict.fromkeys(("Workload", key) for key in named))
 
-    def _redefine(self, event: Redefined) -> None:
+    def _apply_definition(self, event: Redefined) -> None:
         self.shares.define(event)
         self.changed[SHARES] = None
 
-    def _submit(self, event: WorkloadSubmitted, decision: str) -> None:
-        view = introduced(event)
+    def _add_workload(self, event: WorkloadSubmitted, decision: str) -> None:
+        view = new_view(event)
         view.decision = decision
         siblings.follow_first(view, self.workloads)
         if event.variant_of and not view.direct:
-            siblings.join(view, event, self.workloads)
-            self._show_parent(view.parent, decision)
+            siblings.join_parent(view, event, self.workloads)
+            self._mark_parent(view.parent, decision)
         self.removed.pop(view.key, None)
         self.workloads[view.key] = view
         self._count(view)
         self.changed["Workload", view.key] = None
 
-    def _repeat(self, event: ReservationRepeated, decision: str) -> None:
+    def _apply_repetition(self, event: ReservationRepeated, decision: str) -> None:
         """Apply a repeated reservation; it introduces a workload unknown to EVENTS."""
         view = self.workloads.get(event.workload)
         if view is None:
-            view = self.workloads[event.workload] = introduced(event)
+            view = self.workloads[event.workload] = new_view(event)
             self.removed.pop(view.key, None)
-        show_again(view, event)
+        repeat_reservation(view, event)
         checks.follow_checks(view, event, decision)
         view.decision = decision
         self._count(view)
         self.changed["Workload", view.key] = None
 
-    def _remove(self, event: WorkloadRemoved | VariantDeleted | WorkloadExpired) -> None:
+    def _remove_workload(self, event: WorkloadRemoved | VariantDeleted | WorkloadExpired) -> None:
         view = self.workloads.pop(event.workload, None)
         if view is None:
             return
-        self._recount(view.key, Share())
+        self._replace_share(view.key, Share())
         self._by_queue.get(view.local_queue, {}).pop(view.key, None)
         if isinstance(event, VariantDeleted) and event.last:
-            self._disband(event)
-        view.stays = not goes(view, event)
-        if ends(view, event):
+            self._clear_variants(event)
+        view.stays = not object_is_deleted(view, event)
+        if needs_cleanup(view, event):
             self.removed[view.key] = view
             self.changed["Workload", view.key] = None
 
-    def _disband(self, event: VariantDeleted) -> None:
+    def _clear_variants(self, event: VariantDeleted) -> None:
         parent = self.workloads.get(event.parent)
         if parent is not None:
-            siblings.disband(parent)
-            self._show_parent(parent.key, parent.decision)
+            siblings.clear_variants(parent)
+            self._mark_parent(parent.key, parent.decision)
 
-    def _lead(self, local_queue: str, cluster_queue: str) -> None:
+    def _set_cluster_queue(self, local_queue: str, cluster_queue: str) -> None:
         self._leads_to[local_queue] = cluster_queue
         for key in list(self._by_queue.get(local_queue, ())):
             self._count(self.workloads[key])
@@ -263,26 +266,26 @@ class ReadModel:
     def _count(self, view: WorkloadView) -> None:
         self.places = self.places or any(assignment.topology for assignment in view.assignment)
         self._by_queue.setdefault(view.local_queue, {})[view.key] = None
-        self._recount(view.key, share(view, self._leads_to))
+        self._replace_share(view.key, workload_share(view, self._leads_to))
 
-    def _recount(self, key: str, new: Share) -> None:
+    def _replace_share(self, key: str, new: Share) -> None:
         old = self._shares.pop(key, Share())
         if old != new:
-            self._add(old, -1)
-            self._add(new, 1)
+            self._add_share(old, -1)
+            self._add_share(new, 1)
         if new != Share():
             self._shares[key] = new
 
-    def _add(self, usage_share: Share, sign: int) -> None:
+    def _add_share(self, usage_share: Share, sign: int) -> None:
         if usage_share.cluster_queue:
             self.numbers.setdefault(usage_share.cluster_queue, Numbers()).add(usage_share, sign)
             self.changed["ClusterQueue", usage_share.cluster_queue] = None
-            self._share(usage_share, sign)
+            self._charge_share(usage_share, sign)
         if usage_share.local_queue:
             self.local_numbers.setdefault(usage_share.local_queue, Numbers()).add(usage_share, sign)
             self.changed["LocalQueue", usage_share.local_queue] = None
 
-    def _share(self, usage_share: Share, sign: int) -> None:
+    def _charge_share(self, usage_share: Share, sign: int) -> None:
         if usage_share.usage:
             self.shares.charge(usage_share.cluster_queue, usage_share.usage, sign)
         if usage_share.usage and self.shares.on:

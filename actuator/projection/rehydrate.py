@@ -52,7 +52,7 @@ from tidegate.model.quantity import amount
 from tidegate.model.texts import whole
 
 
-def workload(wl: Workload) -> WorkloadView | None:
+def view_of_workload(wl: Workload) -> WorkloadView | None:
     """Return what a Workload shows; None if Tidegate never wrote it.
 
     Raises:
@@ -100,7 +100,9 @@ def workload(wl: Workload) -> WorkloadView | None:
     )
 
 
-def cluster_queue(queue: ClusterQueue) -> tuple[ClusterQueueDefined, ClusterQueueReadinessChanged]:
+def facts_of_cluster_queue(
+    queue: ClusterQueue,
+) -> tuple[ClusterQueueDefined, ClusterQueueReadinessChanged]:
     """Return a ClusterQueue's definition and its condition Active.
 
     Raises:
@@ -120,7 +122,7 @@ def cluster_queue(queue: ClusterQueue) -> tuple[ClusterQueueDefined, ClusterQueu
     )
 
 
-def cohort(obj: Cohort) -> CohortDefined:
+def fact_of_cohort(obj: Cohort) -> CohortDefined:
     """Return a Cohort's definition.
 
     Raises:
@@ -129,7 +131,7 @@ def cohort(obj: Cohort) -> CohortDefined:
     return CohortDefined(at_us=0, name=obj.metadata.name, spec=cohort_spec(obj))
 
 
-def local_queue(queue: LocalQueue) -> LocalQueueDefined:
+def fact_of_local_queue(queue: LocalQueue) -> LocalQueueDefined:
     """Return a LocalQueue's definition.
 
     Raises:
@@ -149,7 +151,7 @@ def _job(meta: ObjectMeta) -> ObjectRef:
         return ObjectRef(kind=pod_group.NAME, namespace=meta.namespace, name=meta.name, uid=uid)
     for kind in JOB_KINDS.values():
         if owner is not None and (owner.api_version, owner.kind) == (kind.api_version, kind.kind):
-            return _owned(kind, meta, owner)
+            return _owner_job(kind, meta, owner)
     return ObjectRef(kind="workload", namespace=meta.namespace, name=meta.name, uid=meta.uid)
 
 
@@ -159,7 +161,7 @@ def _is_of_group(meta: ObjectMeta) -> bool:
     return marked or meta.labels.get(JOB_UID, "").endswith(GROUP_SUFFIX)
 
 
-def _owned(kind: JobKind[Any], meta: ObjectMeta, owner: OwnerReference) -> ObjectRef:
+def _owner_job(kind: JobKind[Any], meta: ObjectMeta, owner: OwnerReference) -> ObjectRef:
     """Return the job of a kind that a Workload's controller is, or that it is one of."""
     index = whole(meta.annotations.get(COMPONENT_INDEX, "")) if kind.members is not None else None
     name, uid = job_name(owner.name, index), job_uid(owner.uid, index)

@@ -37,12 +37,12 @@ EVICTED = "VariantEvicted"
 _BY_HAND = "Deactivated"
 
 
-def counts(event: WorkloadSubmitted | WorkloadChanged) -> dict[str, int]:
+def requested_pods(event: WorkloadSubmitted | WorkloadChanged) -> dict[str, int]:
     """Return how many pods are asked for of each podset."""
     return {podset.name: podset.count for podset in event.podsets}
 
 
-def ask(view: WorkloadView, event: WorkloadChanged) -> None:
+def note_requested_podsets(view: WorkloadView, event: WorkloadChanged) -> None:
     """Note whether a job asks for other podsets than before; they are written without quota.
 
     An elastic job's podsets are as many as its counts say. The first change may be of other fields.
@@ -67,7 +67,7 @@ def follow_first(view: WorkloadView, workloads: Mapping[str, WorkloadView]) -> N
         view.first = older.first or older.name
 
 
-def know(view: WorkloadView, generation: int, at_us: int) -> bool:
+def note_generation(view: WorkloadView, generation: int, at_us: int) -> bool:
     """Record the job's generation that the ledger knows; return whether it is new.
 
     Pods are ungated by a Workload only while its job is still as the ledger knew it. What came
@@ -84,14 +84,14 @@ def generation_of(annotations: Mapping[str, str]) -> int:
     return whole(annotations.get(names.GENERATION, "")) or 0
 
 
-def succeed(view: WorkloadView, workloads: Mapping[str, WorkloadView]) -> None:
+def inherit(view: WorkloadView, workloads: Mapping[str, WorkloadView]) -> None:
     """Let a Workload that takes over from another know what that one knew."""
     older = workloads.get(view.replaces)
     if older is not None:
-        know(view, older.generation, older.generation_us)
+        note_generation(view, older.generation, older.generation_us)
 
 
-def slice_marks(view: WorkloadView) -> dict[str, str]:
+def slice_annotations(view: WorkloadView) -> dict[str, str]:
     """Return the annotations of a Workload of an elastic job; none of another's."""
     if not view.elastic:
         return {}
@@ -103,7 +103,7 @@ def slice_marks(view: WorkloadView) -> dict[str, str]:
     return marks_of | ({names.SLICE_REPLACES: view.replaces} if view.replaces else {})
 
 
-def counted(podsets: list[Object], view: WorkloadView) -> list[Object]:
+def podsets_with_counts(podsets: list[Object], view: WorkloadView) -> list[Object]:
     """Return podsets as many pods of each as are asked for now."""
     return [
         {**podset, "count": view.counts.get(podset["name"], podset["count"])} for podset in podsets
@@ -119,7 +119,7 @@ def is_reserved(obj: Object) -> bool:
     )
 
 
-def outgrows(view: WorkloadView, obj: Object) -> bool:
+def needs_more_than_reserved(view: WorkloadView, obj: Object) -> bool:
     """Return whether a job requests more than its Workload with quota has, or in another queue.
 
     It left, and perhaps came back, both unseen: while it holds quota its podsets only become
@@ -135,7 +135,7 @@ def outgrows(view: WorkloadView, obj: Object) -> bool:
     )
 
 
-def unreserved(obj: Object) -> Object:
+def release_patch(obj: Object) -> Object:
     """Return the patch by which a Workload holds no quota."""
     conditions = obj["status"]["conditions"]
     remaining = [
@@ -146,7 +146,7 @@ def unreserved(obj: Object) -> Object:
     return {"status": {"admission": None, "conditions": remaining}}
 
 
-def join(
+def join_parent(
     view: WorkloadView, event: WorkloadSubmitted, workloads: Mapping[str, WorkloadView]
 ) -> None:
     """Let a new Workload be a variant of its parent, from which on that is one."""
@@ -157,31 +157,31 @@ def join(
         parent.has_variants, parent.phase = True, "parent"
 
 
-def disband(parent: WorkloadView) -> None:
+def clear_variants(parent: WorkloadView) -> None:
     """Let a Workload without variants be like any other."""
     parent.has_variants = False
     if parent.phase == "parent":
         parent.phase = "pending"
 
 
-def mirror(parent: WorkloadView, variant: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
+def forward(parent: WorkloadView, variant: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
     """Apply a variant's event to its parent's view; return whether it changed."""
     match event:
         case WorkloadAdmitted() | WorkloadAdopted():
-            _admit(parent, variant, event.at_us)
-        case WorkloadEvicted() if parent.holding("Admitted"):
+            _admit_parent(parent, variant, event.at_us)
+        case WorkloadEvicted() if parent.true_condition("Admitted"):
             by_hand = not parent.active or parent.deactivated
             message = f"The variant {variant.name} was evicted: {event.message or event.reason}"
             reason = _BY_HAND if by_hand else EVICTED
             parent.set("Evicted", true=True, reason=reason, message=message, at_us=event.at_us)
-        case QuotaReleased() if parent.holding("Admitted"):
-            _release(parent, variant, event.at_us)
+        case QuotaReleased() if parent.true_condition("Admitted"):
+            _release_parent(parent, variant, event.at_us)
         case _:
             return False
     return True
 
 
-def ungate(variant: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
+def open_gate(variant: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
     """Open a variant's preemption gate; return whether the event did so."""
     if not isinstance(event, VariantUngated):
         return False
@@ -212,7 +212,7 @@ def variant_object(view: WorkloadView, parent: Object, spec: Object) -> Object:
         "metadata": {
             "namespace": view.namespace,
             "name": view.name,
-            "labels": {**_without_mark(meta), names.JOB_UID: view.uid},
+            "labels": {**_without_parent_label(meta), names.JOB_UID: view.uid},
             "annotations": {
                 **copied,
                 names.DECISION: view.decision,
@@ -227,16 +227,16 @@ def variant_object(view: WorkloadView, parent: Object, spec: Object) -> Object:
     }
 
 
-def put_family(desired: Object, view: WorkloadView) -> None:
+def set_variant_metadata(desired: Object, view: WorkloadView) -> None:
     """Put into metadata and spec of a Workload what its family makes of it."""
     if view.parent:
         desired["spec"]["active"] = view.phase != "inactive"
     meta = desired["metadata"]
     if view.made and view.has_variants != (names.CONCURRENT_PARENT in meta.get("labels", {})):
-        meta["labels"] = {**_without_mark(meta), **family_labels(view)}
+        meta["labels"] = {**_without_parent_label(meta), **family_labels(view)}
 
 
-def _without_mark(meta: Object) -> Object:
+def _without_parent_label(meta: Object) -> Object:
     """Return an object's labels but the one that a parent bears."""
     had: Object = meta.get("labels", {})
     return {key: value for key, value in had.items() if key != names.CONCURRENT_PARENT}
@@ -277,7 +277,7 @@ def job_of(meta: ObjectMeta) -> ObjectRef | None:
     return ObjectRef(kind=kind, namespace=meta.namespace, name=name, uid=uid)
 
 
-def _admit(parent: WorkloadView, variant: WorkloadView, at_us: int) -> None:
+def _admit_parent(parent: WorkloadView, variant: WorkloadView, at_us: int) -> None:
     parent.cluster_queue, parent.assignment = variant.cluster_queue, variant.assignment
     message = f"Quota reserved in ClusterQueue {variant.cluster_queue}"
     parent.set("QuotaReserved", true=True, reason="QuotaReserved", message=message, at_us=at_us)
@@ -288,7 +288,7 @@ def _admit(parent: WorkloadView, variant: WorkloadView, at_us: int) -> None:
     parent.set("PodsReady", true=False, reason="WaitForStart", message=message, at_us=at_us)
 
 
-def _release(parent: WorkloadView, variant: WorkloadView, at_us: int) -> None:
+def _release_parent(parent: WorkloadView, variant: WorkloadView, at_us: int) -> None:
     parent.cluster_queue, parent.assignment = "", ()
     parent.executed_us = variant.executed_us
     message = f"The variant {variant.name} is no longer admitted"

@@ -17,10 +17,10 @@ SUSPENDED = "Suspended"
 """Of a job that is stopped because the job that owns it waits; the reason is Kueue's."""
 
 
-def refusal(event: ObservationRefused | StrayReported, seq: int) -> Object | None:
+def refusal_event(event: ObservationRefused | StrayReported, seq: int) -> Object | None:
     """Return the Event about a job that was refused or must not run; None: no Event."""
     if isinstance(event, StrayReported):
-        return _stopped(event, seq)
+        return _stopped_event(event, seq)
     tokens = event.subject.split(".")
     if len(tokens) != _TOKENS or not event.uid:
         return None
@@ -40,7 +40,7 @@ def refusal(event: ObservationRefused | StrayReported, seq: int) -> Object | Non
     return event_about(regarding, f"{seq:x}.r", event.at_us, ("Warning", event.reason, event.error))
 
 
-def _stopped(event: StrayReported, seq: int) -> Object | None:
+def _stopped_event(event: StrayReported, seq: int) -> Object | None:
     kind = JOB_KINDS.get(event.job.kind)
     if kind is None or event.state.suspended:
         return None

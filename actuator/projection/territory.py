@@ -19,7 +19,7 @@ from tidegate.contracts.facts import FactEvent, RoundCompleted, WatchesExpected
 from tidegate.jobs.kind import Object
 
 
-class Territory:
+class OwnQueues:
     """Which ClusterQueues are the partition's, and which are known to be others'.
 
     What leads nowhere is partition 0's, as in ``tidegate.core.accepting.relevance``.
@@ -44,24 +44,26 @@ class Territory:
             case _:
                 pass
 
-    def see(self, cluster_queue: str, number: int) -> bool:
+    def note_partition(self, cluster_queue: str, number: int) -> bool:
         """Take in what a ClusterQueue says that EVENTS may have lost; return whether it is ours."""
         if cluster_queue not in self._own and cluster_queue not in self._others:
             (self._own if number == self.number else self._others).add(cluster_queue)
         return cluster_queue in self._own
 
-    def leads_here(self, cluster_queue: str) -> bool:
+    def is_own(self, cluster_queue: str) -> bool:
         """Return whether what leads to a ClusterQueue of that name, or of none, is ours."""
         if self.number:
             return cluster_queue in self._own
         return cluster_queue not in self._others
 
-    def holds(self, workload: Object, local_queues: Mapping[str, LocalQueueDefined]) -> bool:
+    def is_own_workload(
+        self, workload: Object, local_queues: Mapping[str, LocalQueueDefined]
+    ) -> bool:
         """Return whether a Workload object stands in one of the partition's queues."""
         spec = workload.get("spec")  # which may be anything, where no schema is checked
         queue = spec.get("queueName", "") if isinstance(spec, dict) else ""
         defined = local_queues.get(f"{workload['metadata']['namespace']}/{queue}")
-        return self.leads_here("" if defined is None else defined.spec.cluster_queue)
+        return self.is_own("" if defined is None else defined.spec.cluster_queue)
 
 
 class FirstRounds:

@@ -108,7 +108,7 @@ class WorkloadView(msgspec.Struct, kw_only=True):
         """Return whether the Workload object is made of the job, and goes with it."""
         return not self.direct and not self.prebuilt
 
-    def holding(self, kind: str) -> Condition | None:
+    def true_condition(self, kind: str) -> Condition | None:
         """Return a condition if it holds."""
         condition = self.conditions.get(kind)
         return condition if condition is not None and condition.status == "True" else None
@@ -137,13 +137,15 @@ class WorkloadView(msgspec.Struct, kw_only=True):
 
     def end(self, kind: str, *, reason: str, at_us: int) -> None:
         """Set a true condition to False and keep its message."""
-        condition = self.holding(kind)
+        condition = self.true_condition(kind)
         if condition is not None:
             message = f"Previously: {condition.message}"
             self.set(kind, true=False, reason=reason, message=message, at_us=at_us)
 
 
-def goes(view: WorkloadView, event: WorkloadRemoved | VariantDeleted | WorkloadExpired) -> bool:
+def object_is_deleted(
+    view: WorkloadView, event: WorkloadRemoved | VariantDeleted | WorkloadExpired
+) -> bool:
     """Return whether the Workload object goes with the workload.
 
     It stays if its job is no longer watched: an Event on it has the cause.
@@ -153,17 +155,19 @@ def goes(view: WorkloadView, event: WorkloadRemoved | VariantDeleted | WorkloadE
     return view.made or (bool(view.prebuilt) and isinstance(event, WorkloadExpired))
 
 
-def ends(view: WorkloadView, event: WorkloadRemoved | VariantDeleted | WorkloadExpired) -> bool:
+def needs_cleanup(
+    view: WorkloadView, event: WorkloadRemoved | VariantDeleted | WorkloadExpired
+) -> bool:
     """Return whether anything is to be done in the cluster as a workload goes.
 
     Nothing is where another partition decides about it by now, and shows it.
     """
     if isinstance(event, WorkloadRemoved) and event.reason == DECIDED_ELSEWHERE:
         return False
-    return view.made or goes(view, event)
+    return view.made or object_is_deleted(view, event)
 
 
-def keeps(view: WorkloadView | None, job: ObjectRef) -> bool:
+def keeps_pods(view: WorkloadView | None, job: ObjectRef) -> bool:
     """Return whether a job is a finished pod group, whose kept pods can be released."""
     kind = JOB_KINDS.get(job.kind)
     shows = view is not None and view.uid == job.uid and view.phase != "finished"

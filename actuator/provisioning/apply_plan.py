@@ -7,16 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-from actuator.calls import Calls, is_temporary, pinned
+from actuator.calls import Calls, is_temporary, with_preconditions
 from actuator.projection.k8s_events import event_about
 from actuator.provisioning.conditions import MESSAGE_MAX
 from actuator.provisioning.observed import ProvisioningRequest
 from actuator.provisioning.plan import Plan
 from actuator.provisioning.templates import (
     REQUESTS,
-    Ask,
-    owned_by_request,
+    RequestToCreate,
     request_object,
+    request_owner_references,
     template_name,
     template_object,
 )
@@ -34,7 +34,7 @@ _DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Carrier:
+class PlanExecutor:
     """Takes a plan's steps on one API server; errors as in ``Calls.patch``."""
 
     calls: Calls
@@ -43,13 +43,13 @@ class Carrier:
     gone: set[str] = field(default_factory=set)  # uids of requests that were deleted
     handed: set[str] = field(default_factory=set)  # uids of those that have their templates
 
-    async def carry(self, workload: Object, steps: Plan) -> None:
+    async def execute(self, workload: Object, steps: Plan) -> None:
         """Do what is planned for a Workload as it was read.
 
         Raises:
             NotSupportedError: a request cannot be made of the Workload and its flavors.
         """
-        workload = await self._say(workload, steps.states)
+        workload = await self._patch_check_states(workload, steps.states)
         for request in steps.delete:
             options: Object = {"preconditions": {"uid": request.metadata.uid}}
             await self.calls.delete(
@@ -57,11 +57,11 @@ class Carrier:
             )
             self.gone.add(request.metadata.uid)
         for ask in steps.make:
-            await self._make(workload, ask)
+            await self._create_request(workload, ask)
         for request in steps.keep:
-            await self._hand_over(request)
+            await self._own_templates(request)
 
-    async def _say(self, workload: Object, states: tuple[Object, ...]) -> Object:
+    async def _patch_check_states(self, workload: Object, states: tuple[Object, ...]) -> Object:
         """Write the states of checks; return the Workload as it is then."""
         if not states:
             return workload
@@ -72,49 +72,57 @@ class Carrier:
             new = by_name.get(old["name"], old)
             moved = new["state"] != old["state"]
             after.append({**new, "lastTransitionTime": self._now()} if moved else new)
-        body = pinned({"status": {"admissionChecks": after}}, workload)
-        path = _workload(workload)
+        body = with_preconditions({"status": {"admissionChecks": after}}, workload)
+        path = _workload_key(workload)
         written = await self.calls.patch(f"{path}/status", body)
         for old, new in zip(before, after, strict=True):
             if old["state"] != new["state"]:
-                await self._tell(workload, "Normal", "AdmissionCheckUpdated", _moved(old, new))
+                await self._create_event(
+                    workload, "Normal", "AdmissionCheckUpdated", _state_change(old, new)
+                )
         return written
 
-    async def _make(self, obj: Object, ask: Ask) -> None:
+    async def _create_request(self, obj: Object, ask: RequestToCreate) -> None:
         """Make a request behind its templates, and hand them over to it."""
         about = f'ProvisioningRequest "{ask.name}"'
         try:
             for part in ask.parts:
                 about = f'PodTemplate "{template_name(ask.name, part.names[0])}"'
                 flavors = [await self._flavor(name) for name in part.flavors]
-                await self._make_template(template_object(obj, ask, part, flavors))
+                await self._create_template(template_object(obj, ask, part, flavors))
             about = f'ProvisioningRequest "{ask.name}"'
             path = _path(obj["metadata"]["namespace"])
             created = await self.calls.create(path, request_object(obj, ask))
         except (ApiStatusError, NotSupportedError) as error:
-            await self._say_why(obj, ask, f"Error creating {about}: {error}", error)
+            await self._report_refusal(obj, ask, f"Error creating {about}: {error}", error)
             raise
         message = f'Created ProvisioningRequest: "{ask.name}"'
-        await self._tell(obj, "Normal", "ProvisioningRequestCreated", message)
+        await self._create_event(obj, "Normal", "ProvisioningRequestCreated", message)
         _log.info("asked for nodes", request=ask.name, check=ask.check)
         request = read(created, ProvisioningRequest)
         self.made[request.metadata.uid] = request
-        await self._hand_over(request)
+        await self._own_templates(request)
 
-    async def _say_why(
-        self, workload: Object, ask: Ask, message: str, error: ApiStatusError | NotSupportedError
+    async def _report_refusal(
+        self,
+        workload: Object,
+        ask: RequestToCreate,
+        message: str,
+        error: ApiStatusError | NotSupportedError,
     ) -> None:
         """Show on the check why its request cannot be made, unless that may pass by itself."""
         if isinstance(error, ApiStatusError) and (
             is_temporary(error) or error.status == HTTPStatus.CONFLICT
         ):
             return
-        await self._tell(workload, "Warning", "FailedCreate", message)
+        await self._create_event(workload, "Warning", "FailedCreate", message)
         states = [
             state for state in workload["status"]["admissionChecks"] if state["name"] == ask.check
         ]
         updated = tuple({**state, "message": message[:MESSAGE_MAX]} for state in states)
-        await self._say(workload, tuple(state for state in updated if state not in states))
+        await self._patch_check_states(
+            workload, tuple(state for state in updated if state not in states)
+        )
 
     async def _flavor(self, name: str) -> ResourceFlavorSpec:
         flavor = await self.calls.read(f"{KUEUE}/resourceflavors/{name}")
@@ -122,18 +130,18 @@ class Carrier:
             raise NotSupportedError(f'resourceflavors.{names.GROUP} "{name}" not found')
         return read(flavor, ResourceFlavor).spec
 
-    async def _make_template(self, template: Object) -> None:
+    async def _create_template(self, template: Object) -> None:
         """Make a template; one of ours that an earlier attempt left in its place gives way."""
-        path = _templates(template["metadata"]["namespace"])
+        path = _templates_path(template["metadata"]["namespace"])
         try:
             await self.calls.create(path, template)
         except ApiStatusError as error:
             if error.status != HTTPStatus.CONFLICT:
                 raise
-            await self._clear(f"{path}/{template['metadata']['name']}")
+            await self._delete(f"{path}/{template['metadata']['name']}")
             await self.calls.create(path, template)
 
-    async def _clear(self, path: str) -> None:
+    async def _delete(self, path: str) -> None:
         template = await self.calls.read(path)
         if (
             template is not None
@@ -141,21 +149,21 @@ class Carrier:
         ):
             await self.calls.delete(path, {"preconditions": {"uid": template["metadata"]["uid"]}})
 
-    async def _hand_over(self, request: ProvisioningRequest) -> None:
+    async def _own_templates(self, request: ProvisioningRequest) -> None:
         """Make a request the owner of its templates: they end with it."""
         meta = request.metadata
         if meta.uid in self.handed:
             return
-        owners = owned_by_request({"name": meta.name, "uid": meta.uid})
+        owners = request_owner_references({"name": meta.name, "uid": meta.uid})
         for podset in request.spec.pod_sets:
-            path = f"{_templates(meta.namespace)}/{podset.pod_template_ref.name}"
+            path = f"{_templates_path(meta.namespace)}/{podset.pod_template_ref.name}"
             template = await self.calls.read(path)
             if template is not None and template["metadata"].get("ownerReferences") != owners:
                 body: Object = {"metadata": {"ownerReferences": owners}}
-                await self.calls.patch(path, pinned(body, template))
+                await self.calls.patch(path, with_preconditions(body, template))
         self.handed.add(meta.uid)
 
-    async def _tell(self, obj: Object, kind: str, reason: str, message: str) -> None:
+    async def _create_event(self, obj: Object, kind: str, reason: str, message: str) -> None:
         """Create a Kubernetes Event about a Workload; the same one only once."""
         meta = obj["metadata"]
         regarding = {"apiVersion": obj["apiVersion"], "kind": "Workload"}
@@ -174,12 +182,12 @@ class Carrier:
         return stamp(self.now_us())
 
 
-def _moved(old: Object, new: Object) -> str:
+def _state_change(old: Object, new: Object) -> str:
     message = f"Admission check {new['name']} updated state from {old['state']} to {new['state']}"
     return f"{message} with message: {new['message']}" if new.get("message") else message
 
 
-def _workload(obj: Object) -> str:
+def _workload_key(obj: Object) -> str:
     meta = obj["metadata"]
     return f"{KUEUE}/namespaces/{meta['namespace']}/workloads/{meta['name']}"
 
@@ -189,5 +197,5 @@ def _path(namespace: str, name: str = "") -> str:
     return f"{base}/namespaces/{namespace}/{plural}" + (f"/{name}" if name else "")
 
 
-def _templates(namespace: str) -> str:
+def _templates_path(namespace: str) -> str:
     return f"/api/v1/namespaces/{namespace}/podtemplates"

@@ -7,7 +7,7 @@ from collections.abc import Collection
 import msgspec
 
 from actuator.provisioning.observed import ProvisioningRequest
-from actuator.provisioning.podsets import Part
+from actuator.provisioning.podsets import MergedPodSets
 from actuator.provisioning.templates import CLASS_NAME, CONSUMES, RESOURCE, template_name
 from tidegate.jobs.kind import Object
 from tidegate.kinds.kueue_api.checks import (
@@ -28,7 +28,7 @@ _DOUBLINGS_MAX = 31
 """Beyond that every wait is the longest there may be."""
 
 
-def lacks(parameters: CheckParameters | None, configs: Collection[str]) -> str:
+def parameter_problem(parameters: CheckParameters | None, configs: Collection[str]) -> str:
     """Return what is wrong with a check's parameters; empty if its configuration is there."""
     if parameters is None:
         return "missing parameters reference"
@@ -42,9 +42,11 @@ def lacks(parameters: CheckParameters | None, configs: Collection[str]) -> str:
     return ""
 
 
-def active(check: AdmissionCheck, configs: Collection[str], *, served: bool, at: str) -> Object:
+def active_patch(
+    check: AdmissionCheck, configs: Collection[str], *, served: bool, at: str
+) -> Object:
     """Return the patch of a check's condition Active; empty if it is up to date."""
-    missing = lacks(check.spec.parameters, configs)
+    missing = parameter_problem(check.spec.parameters, configs)
     status, reason, message = "True", "Active", "The admission check is active"
     if not served:
         status, reason, message = "False", "NotServed", NOT_SERVED
@@ -71,7 +73,7 @@ def active(check: AdmissionCheck, configs: Collection[str], *, served: bool, at:
     return {"status": {"conditions": [*others, condition]}}
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True):
+class RequestCase(msgspec.Struct, frozen=True, kw_only=True):
     """A workload's newest request for a check, and how the workload stands."""
 
     request: ProvisioningRequest
@@ -80,13 +82,13 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     active: bool  # spec.active is not false
 
 
-def unconfigured(state: Object) -> Object:
+def unconfigured_state(state: Object) -> Object:
     """Return the state of a check without configuration."""
     ready = state["state"] == "Ready"
     return state if ready else {**state, "state": "Pending", "message": INACTIVE}
 
 
-def unneeded(state: Object) -> Object:
+def unneeded_state(state: Object) -> Object:
     """Return the state of a check that no podset of the workload is about."""
     if state["state"] == "Ready":
         return state
@@ -94,57 +96,60 @@ def unneeded(state: Object) -> Object:
     return {**kept_fields, "state": "Ready", "message": NOT_NEEDED}
 
 
-def judged(
-    state: Object, case: Case, config: ProvisioningRequestConfigSpec, made_of: tuple[Part, ...]
+def state_of_request(
+    state: Object,
+    case: RequestCase,
+    config: ProvisioningRequestConfigSpec,
+    made_of: tuple[MergedPodSets, ...],
 ) -> Object:
     """Return the state that a request gives its check."""
     request, ready = case.request, state["state"] == "Ready"
     if failed := request.holds("Failed"):
-        return _again(state, case.attempt, config.retry_strategy, "failure", failed)
+        return _retry_state(state, case.attempt, config.retry_strategy, "failure", failed)
     if revoked := request.holds("CapacityRevoked"):
-        return _rejected(state, revoked) if case.active else state
+        return _rejected_state(state, revoked) if case.active else state
     if expired := request.holds("BookingExpired"):
         if case.admitted:
             return state
-        return _again(state, case.attempt, config.retry_strategy, "booking expired", expired)
+        return _retry_state(state, case.attempt, config.retry_strategy, "booking expired", expired)
     if ready or state["state"] == "Rejected":
         return state
-    return _going_on(state, request, config, made_of)
+    return _pending_state(state, request, config, made_of)
 
 
-def _going_on(
+def _pending_state(
     state: Object,
     request: ProvisioningRequest,
     config: ProvisioningRequestConfigSpec,
-    made_of: tuple[Part, ...],
+    made_of: tuple[MergedPodSets, ...],
 ) -> Object:
     """Return the state of a check whose request is on its way, or came to its end."""
     if provisioned := request.holds("Provisioned"):
-        updates = _updates(request, config, made_of)
-        message = _said(provisioned.message)
+        updates = _podset_updates(request, config, made_of)
+        message = _message_of(provisioned.message)
         return {**state, "state": "Ready", "message": message, "podSetUpdates": updates}
     if request.holds("Accepted"):
         arrival = request.condition("Provisioned")  # has the expected time
-        message = state.get("message", "") if arrival is None else _said(arrival.message)
+        message = state.get("message", "") if arrival is None else _message_of(arrival.message)
         return {**state, "state": "Pending", "message": message}
     return {**state, "state": "Pending", "message": ""}
 
 
-def _again(
+def _retry_state(
     state: Object, attempt: int, strategy: RetryStrategy, after: str, why: Condition
 ) -> Object:
     """Return the state after an attempt that came to nothing: another one, or no more."""
     if attempt > strategy.backoff_limit_count:
-        return _rejected(state, why)
-    retried = {**state, "message": _said(f"Retrying after {after}: {why.message}")}
+        return _rejected_state(state, why)
+    retried = {**state, "message": _message_of(f"Retrying after {after}: {why.message}")}
     retries = state.get("retryCount", 0)
     if attempt <= retries:
         return retried  # that attempt was answered before: the next one follows it
     return {**retried, "state": "Retry", "requeueAfterSeconds": _wait_s(strategy, retries + 1)}
 
 
-def _rejected(state: Object, why: Condition) -> Object:
-    return {**state, "state": "Rejected", "message": _said(why.message)}
+def _rejected_state(state: Object, why: Condition) -> Object:
+    return {**state, "state": "Rejected", "message": _message_of(why.message)}
 
 
 def _wait_s(strategy: RetryStrategy, attempt: int) -> int:
@@ -155,10 +160,10 @@ def _wait_s(strategy: RetryStrategy, attempt: int) -> int:
     return int(min(strategy.backoff_base_seconds * 2 ** (attempt - 1), most_s))
 
 
-def _updates(
+def _podset_updates(
     request: ProvisioningRequest,
     config: ProvisioningRequestConfigSpec,
-    made_of: tuple[Part, ...],
+    made_of: tuple[MergedPodSets, ...],
 ) -> list[Object]:
     """Return what the pods are given, so that they use the nodes that were made for them."""
     marks = {
@@ -180,5 +185,5 @@ def _updates(
     return [{"name": name, "annotations": marks, **more} for part in covered for name in part.names]
 
 
-def _said(message: str) -> str:
+def _message_of(message: str) -> str:
     return message[:MESSAGE_MAX]

@@ -68,7 +68,7 @@ class ProvisioningRequest(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.metadata.namespace}/{owner.name}" if owner and self.owner else ""
 
 
-class CheckName(msgspec.Struct, frozen=True, kw_only=True):
+class CheckReference(msgspec.Struct, frozen=True, kw_only=True):
     """One of a Workload's checks."""
 
     name: str = ""
@@ -78,10 +78,10 @@ class WorkloadStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Which checks a Workload waits for, and whether it holds quota."""
 
     conditions: tuple[Condition, ...] = ()
-    admission_checks: tuple[CheckName, ...] = ()
+    admission_checks: tuple[CheckReference, ...] = ()
 
 
-class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+class WaitingWorkload(msgspec.Struct, frozen=True, kw_only=True):
     """The fields of a Workload that decide whether its ProvisioningRequests need attention."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -106,6 +106,6 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
         return "QuotaReserved" in true and "Evicted" not in true
 
 
-def is_ours(check: AdmissionCheck) -> bool:
+def is_provisioning_check(check: AdmissionCheck) -> bool:
     """Return whether this controller decides a check."""
     return check.spec.controller_name == CONTROLLER

@@ -10,10 +10,15 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from actuator.provisioning.conditions import Case, judged, unconfigured, unneeded
+from actuator.provisioning.conditions import (
+    RequestCase,
+    state_of_request,
+    unconfigured_state,
+    unneeded_state,
+)
 from actuator.provisioning.observed import ProvisioningRequest
-from actuator.provisioning.podsets import Part, parts
-from actuator.provisioning.templates import Ask, attempt_of, parameters, request_name
+from actuator.provisioning.podsets import MergedPodSets, merged_podsets
+from actuator.provisioning.templates import RequestToCreate, attempt_of, parameters, request_name
 from tidegate.jobs.kind import Object
 from tidegate.kinds.kueue_api.checks import ProvisioningRequestConfigSpec
 
@@ -23,16 +28,16 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     states: tuple[Object, ...] = ()  # of checks, where they differ from what stands there
     delete: tuple[ProvisioningRequest, ...] = ()
-    make: tuple[Ask, ...] = ()
+    make: tuple[RequestToCreate, ...] = ()
     keep: tuple[ProvisioningRequest, ...] = ()  # their templates must be owned by them
 
 
-class _Steps(msgspec.Struct, frozen=True):
+class _CheckSteps(msgspec.Struct, frozen=True):
     """What one check takes."""
 
     state: Object
     kept: ProvisioningRequest | None = None
-    ask: Ask | None = None
+    ask: RequestToCreate | None = None
 
 
 def plan(
@@ -49,7 +54,7 @@ def plan(
     ``requests`` are the Workload's own, ``spent`` the uids of those made for a reservation that is
     lost. ``cleans`` is Kueue's gate CleanupProvisioningRequestsOnEviction.
     """
-    true = _true(workload)
+    true = _true_conditions(workload)
     if "Finished" in true:
         return Plan(delete=tuple(requests))
     if "QuotaReserved" not in true or "Evicted" in true:
@@ -57,7 +62,7 @@ def plan(
     usable = [request for request in requests if request.metadata.uid not in spent]
     states = workload["status"].get("admissionChecks", ())
     steps = [
-        _checked(workload, state, configs[state["name"]], usable)
+        _steps_of_check(workload, state, configs[state["name"]], usable)
         for state in states
         if state["name"] in configs
     ]
@@ -71,49 +76,53 @@ def plan(
     )
 
 
-def _checked(
+def _steps_of_check(
     obj: Object,
     state: Object,
     config: ProvisioningRequestConfigSpec | None,
     requests: Sequence[ProvisioningRequest],
-) -> _Steps:
+) -> _CheckSteps:
     """Return the steps for one check."""
     name, check, ready = obj["metadata"]["name"], state["name"], state["state"] == "Ready"
     numbers = {
         request.metadata.uid: attempt_of(request.metadata.name, name, check) for request in requests
     }
     numbered = [request for request in requests if numbers[request.metadata.uid]]
-    podsets = () if config is None else parts(obj, config)
+    podsets = () if config is None else merged_podsets(obj, config)
     if config is None or not podsets:
-        retained = _newest(numbered, numbers) if ready else None
+        retained = _newest_request(numbered, numbers) if ready else None
         if podsets is None:
-            return _Steps(state, _newest(numbered, numbers))
-        return _Steps(unconfigured(state) if config is None else unneeded(state), retained)
+            return _CheckSteps(state, _newest_request(numbered, numbers))
+        return _CheckSteps(
+            unconfigured_state(state) if config is None else unneeded_state(state), retained
+        )
     parameters_now = parameters(obj, config)
     fitting = (
         numbered
         if ready
-        else [request for request in numbered if _agrees(request, config, parameters_now)]
+        else [request for request in numbered if _is_current(request, config, parameters_now)]
     )
-    newest = _newest(fitting, numbers)
+    newest = _newest_request(fitting, numbers)
     attempt = numbers[newest.metadata.uid] if newest is not None else 0
     if newest is not None:
-        state = judged(state, _case(obj, newest, attempt), config, podsets)
+        state = state_of_request(state, _request_case(obj, newest, attempt), config, podsets)
     ask = None
-    if state["state"] == "Pending" and (newest is None or _is_over(newest)):
+    if state["state"] == "Pending" and (newest is None or _is_finished(newest)):
         follows = attempt + 1 if newest is not None else state.get("retryCount", 0) + 1
-        ask = _ask(request_name(name, check, follows), check, config, parameters_now, podsets)
-    return _Steps(state, newest, ask)
+        ask = _request_ask(
+            request_name(name, check, follows), check, config, parameters_now, podsets
+        )
+    return _CheckSteps(state, newest, ask)
 
 
-def _ask(
+def _request_ask(
     name: str,
     check: str,
     config: ProvisioningRequestConfigSpec,
     settings: dict[str, str],
-    podsets: tuple[Part, ...],
-) -> Ask:
-    return Ask(
+    podsets: tuple[MergedPodSets, ...],
+) -> RequestToCreate:
+    return RequestToCreate(
         check=check,
         name=name,
         class_name=config.provisioning_class_name,
@@ -122,22 +131,22 @@ def _ask(
     )
 
 
-def _case(obj: Object, request: ProvisioningRequest, attempt: int) -> Case:
-    return Case(
+def _request_case(obj: Object, request: ProvisioningRequest, attempt: int) -> RequestCase:
+    return RequestCase(
         request=request,
         attempt=attempt,
-        admitted="Admitted" in _true(obj),
+        admitted="Admitted" in _true_conditions(obj),
         active=obj["spec"].get("active", True),
     )
 
 
-def _newest(
+def _newest_request(
     requests: Sequence[ProvisioningRequest], numbers: Mapping[str, int]
 ) -> ProvisioningRequest | None:
     return max(requests, key=lambda request: numbers[request.metadata.uid], default=None)
 
 
-def _agrees(
+def _is_current(
     request: ProvisioningRequest, config: ProvisioningRequestConfigSpec, settings: dict[str, str]
 ) -> bool:
     """Return whether a request asks for what is asked for by now."""
@@ -145,10 +154,10 @@ def _agrees(
     return same and request.spec.parameters == settings and not request.metadata.deleting
 
 
-def _is_over(request: ProvisioningRequest) -> bool:
+def _is_finished(request: ProvisioningRequest) -> bool:
     return bool(request.holds("Failed") or request.holds("BookingExpired"))
 
 
-def _true(obj: Object) -> set[str]:
+def _true_conditions(obj: Object) -> set[str]:
     conditions = obj.get("status", {}).get("conditions", ())
     return {condition["type"] for condition in conditions if condition["status"] == "True"}

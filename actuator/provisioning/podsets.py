@@ -23,7 +23,7 @@ _PLACING = ("nodeSelector", "tolerations", "affinity", "resourceClaims")
 """Fields of a pod's spec that restrict its nodes, beside the resources."""
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class MergedPodSets(msgspec.Struct, frozen=True, kw_only=True):
     """Podsets that a request merges; the first gives it name, template and flavors."""
 
     names: tuple[str, ...]
@@ -32,7 +32,9 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     flavors: tuple[str, ...]
 
 
-def parts(obj: Object, config: ProvisioningRequestConfigSpec) -> tuple[Part, ...] | None:
+def merged_podsets(
+    obj: Object, config: ProvisioningRequestConfigSpec
+) -> tuple[MergedPodSets, ...] | None:
     """Return what a request for a Workload consists of; empty: none is needed.
 
     None means that the Workload's podsets and its admission do not fit together: it is being
@@ -42,10 +44,10 @@ def parts(obj: Object, config: ProvisioningRequestConfigSpec) -> tuple[Part, ...
         assignment["name"]: assignment
         for assignment in _admission(obj).get("podSetAssignments", ())
     }
-    merged = list[Part]()
+    merged = list[MergedPodSets]()
     for podset in obj["spec"]["podSets"]:
         name, count = podset.get("name", "main"), podset.get("count", 1)
-        if count <= 0 or not _manages(config.managed_resources, podset["template"]):
+        if count <= 0 or not _requests_any(config.managed_resources, podset["template"]):
             continue
         of_podset = assigned.get(name)
         if of_podset is None:
@@ -53,18 +55,18 @@ def parts(obj: Object, config: ProvisioningRequestConfigSpec) -> tuple[Part, ...
         count = of_podset.get("count", count)
         if count > 0:
             part = _part(name, count, podset["template"], of_podset)
-            _add(merged, part, config.pod_set_merge_policy)
+            _merge(merged, part, config.pod_set_merge_policy)
     return tuple(merged)
 
 
-def _part(name: str, count: int, template: Object, assignment: Object) -> Part:
+def _part(name: str, count: int, template: Object, assignment: Object) -> MergedPodSets:
     flavors = tuple(dict.fromkeys(assignment.get("flavors", {}).values()))
-    return Part(names=(name,), count=count, template=template, flavors=flavors)
+    return MergedPodSets(names=(name,), count=count, template=template, flavors=flavors)
 
 
-def _add(merged: list[Part], part: Part, policy: str | None) -> None:
+def _merge(merged: list[MergedPodSets], part: MergedPodSets, policy: str | None) -> None:
     for at, other in enumerate(merged):
-        if policy is not None and _alike(other.template, part.template, policy):
+        if policy is not None and _are_mergeable(other.template, part.template, policy):
             names, count = (*other.names, *part.names), other.count + part.count
             merged[at] = msgspec.structs.replace(other, names=names, count=count)
             return
@@ -76,28 +78,28 @@ def _admission(obj: Object) -> Object:
     return admission
 
 
-def _manages(resources: Sequence[str], template: Object) -> bool:
+def _requests_any(resources: Sequence[str], template: Object) -> bool:
     """Return whether a pod asks for one of the resources; no resources mean each."""
-    requested = {name for all_resource in _all_resources(template) for name in all_resource}
+    requested = {name for all_resource in _container_resources(template) for name in all_resource}
     return not resources or not requested.isdisjoint(resources)
 
 
-def _all_resources(template: Object) -> Iterator[Object]:
+def _container_resources(template: Object) -> Iterator[Object]:
     spec = template.get("spec", {})
     for container in [*(spec.get(_CONTAINERS[0]) or ()), *(spec.get(_CONTAINERS[1]) or ())]:
         resources = container.get("resources") or {}
         yield from (resources.get(field) or {} for field in _QUANTITIES)
 
 
-def _alike(template: Object, other: Object, policy: str) -> bool:
+def _are_mergeable(template: Object, other: Object, policy: str) -> bool:
     if policy == "IdenticalPodTemplates":
-        return bool(_plain(template) == _plain(other))
-    return _placed(template) == _placed(other)
+        return bool(_with_numbers(template) == _with_numbers(other))
+    return _placement_fields(template) == _placement_fields(other)
 
 
-def _placed(template: Object) -> list[Any]:
+def _placement_fields(template: Object) -> list[Any]:
     """Return what a pod's place depends on; what it runs and its priority do not count."""
-    spec = _plain(template).get("spec", {})
+    spec = _with_numbers(template).get("spec", {})
     requests = [
         [
             (container.get("resources") or {}).get("requests") or {}
@@ -109,15 +111,15 @@ def _placed(template: Object) -> list[Any]:
     return [*requests, own, *(spec.get(field) or None for field in _PLACING)]
 
 
-def _plain(node: Any, field: str = "") -> Any:  # noqa: ANN401 - any JSON value
+def _with_numbers(node: Any, field: str = "") -> Any:  # noqa: ANN401 - any JSON value
     """Return the same with quantities as numbers: ``1`` and ``1000m`` are alike."""
     match node:
         case dict() if field in _QUANTITIES:
             return {name: _number(value) for name, value in node.items()}
         case dict():
-            return {name: _plain(value, name) for name, value in node.items()}
+            return {name: _with_numbers(value, name) for name, value in node.items()}
         case list():
-            return [_plain(item) for item in node]
+            return [_with_numbers(item) for item in node]
         case _:
             return node
 

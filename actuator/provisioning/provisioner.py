@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from actuator.calls import Calls
-from actuator.provisioning.reconciler import Attendance
+from actuator.provisioning.reconciler import Reconciler
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent
@@ -29,7 +29,7 @@ class Provisioner:
     ) -> None:
         self._working = False
         self._turned = asyncio.Event()
-        self._calls = calls.only_while(lambda: self._working)
+        self._calls = calls.gated_by(lambda: self._working)
         self._random, self._now_us, self._cleans = random, now_us, cleans
 
     def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
@@ -49,17 +49,17 @@ class Provisioner:
     async def run(self) -> None:
         """Reconcile for ever, while the lease is held."""
         while True:
-            await self._until(working=True)
-            attendance = Attendance(self._calls, self._random, self._now_us, cleans=self._cleans)
-            await _first(attendance.attend(), self._until(working=False))
+            await self._wait_until(working=True)
+            attendance = Reconciler(self._calls, self._random, self._now_us, cleans=self._cleans)
+            await _run_until_first_ends(attendance.run(), self._wait_until(working=False))
 
-    async def _until(self, *, working: bool) -> None:
+    async def _wait_until(self, *, working: bool) -> None:
         while self._working != working:
             self._turned.clear()
             await self._turned.wait()
 
 
-async def _first(*works: Coroutine[Any, Any, None]) -> None:
+async def _run_until_first_ends(*works: Coroutine[Any, Any, None]) -> None:
     """Run until one comes to its end, and end the others; raise what it raised."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:

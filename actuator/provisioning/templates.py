@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from actuator.provisioning.podsets import Part
+from actuator.provisioning.podsets import MergedPodSets
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.errors import NotSupportedError
 from tidegate.jobs.kind import Object
@@ -36,12 +36,12 @@ _LABELS = {names.MANAGED: "true"}
 
 def request_name(workload: str, check: str, attempt: int) -> str:
     """Return the name of a workload's n-th request for a check."""
-    return _limited(f"{workload}-{check}-{attempt}")
+    return _shortened(f"{workload}-{check}-{attempt}")
 
 
 def template_name(request: str, podset: str) -> str:
     """Return the name of the PodTemplate that a request has for a podset."""
-    return _limited(f"ppt-{request}-{podset}")
+    return _shortened(f"ppt-{request}-{podset}")
 
 
 def attempt_of(request: str, workload: str, check: str) -> int:
@@ -52,24 +52,24 @@ def attempt_of(request: str, workload: str, check: str) -> int:
         matches = request.startswith(prefix) and _NUMBER.fullmatch(number)
         return int(number) if matches else 0
     numbers = range(1, _ATTEMPTS_MAX + 1)
-    return next((number for number in numbers if _limited(f"{prefix}{number}") == request), 0)
+    return next((number for number in numbers if _shortened(f"{prefix}{number}") == request), 0)
 
 
-def _limited(name: str) -> str:
+def _shortened(name: str) -> str:
     if len(name) <= _WHOLE_MAX:
         return name
     digest = hashlib.sha1(name.encode(), usedforsecurity=False).hexdigest()
     return f"{name[:_WHOLE_MAX]}-{digest[:_HASH_DIGITS]}"
 
 
-class Ask(msgspec.Struct, frozen=True, kw_only=True):
+class RequestToCreate(msgspec.Struct, frozen=True, kw_only=True):
     """A request that is to be made."""
 
     check: str
     name: str
     class_name: str
     parameters: dict[str, str]
-    parts: tuple[Part, ...]
+    parts: tuple[MergedPodSets, ...]
 
 
 def parameters(obj: Object, config: ProvisioningRequestConfigSpec) -> dict[str, str]:
@@ -83,7 +83,7 @@ def parameters(obj: Object, config: ProvisioningRequestConfigSpec) -> dict[str, 
     return {**config.parameters, **own}
 
 
-def request_object(workload: Object, ask: Ask) -> Object:
+def request_object(workload: Object, ask: RequestToCreate) -> Object:
     """Return a ProvisioningRequest for a Workload."""
     pod_sets = [
         {"podTemplateRef": {"name": template_name(ask.name, part.names[0])}, "count": part.count}
@@ -99,7 +99,10 @@ def request_object(workload: Object, ask: Ask) -> Object:
 
 
 def template_object(
-    workload: Object, ask: Ask, part: Part, flavors: Iterable[ResourceFlavorSpec]
+    workload: Object,
+    ask: RequestToCreate,
+    part: MergedPodSets,
+    flavors: Iterable[ResourceFlavorSpec],
 ) -> Object:
     """Return the PodTemplate of one part; the request takes it over from the Workload.
 
@@ -111,7 +114,7 @@ def template_object(
     for key in _STALE:
         annotations.pop(key, None)
     template.get("spec", {}).pop("schedulingGates", None)
-    start = _start(part, flavors)
+    start = _podset_start(part, flavors)
     contradiction = conflicting_key(template, start)
     if contradiction:
         raise NotSupportedError(contradiction)
@@ -125,13 +128,13 @@ def template_object(
     }
 
 
-def owned_by_request(meta: Object) -> list[Object]:
+def request_owner_references(meta: Object) -> list[Object]:
     """Return the owner references that make a request, by its metadata, the owner."""
-    return [_owner(f"{GROUP}/{VERSION}", "ProvisioningRequest", meta)]
+    return [_owner_reference(f"{GROUP}/{VERSION}", "ProvisioningRequest", meta)]
 
 
 def _metadata(obj: Object, name: str) -> Object:
-    owner = _owner(f"{names.GROUP}/{names.VERSIONS[0]}", "Workload", obj["metadata"])
+    owner = _owner_reference(f"{names.GROUP}/{names.VERSIONS[0]}", "Workload", obj["metadata"])
     return {
         "name": name,
         "namespace": obj["metadata"]["namespace"],
@@ -140,13 +143,13 @@ def _metadata(obj: Object, name: str) -> Object:
     }
 
 
-def _owner(version: str, kind: str, meta: Object) -> Object:
+def _owner_reference(version: str, kind: str, meta: Object) -> Object:
     # It blocks no deletion: that would take a right over the owner's finalizers.
     head = {"apiVersion": version, "kind": kind, "controller": True}
     return {**head, "name": meta["name"], "uid": meta["uid"]}
 
 
-def _start(part: Part, flavors: Iterable[ResourceFlavorSpec]) -> PodSetStart:
+def _podset_start(part: MergedPodSets, flavors: Iterable[ResourceFlavorSpec]) -> PodSetStart:
     specs = tuple(flavors)
     tolerations = (toleration(written) for spec in specs for written in spec.tolerations)
     return PodSetStart(

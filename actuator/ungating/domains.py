@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from actuator.ungating.pods import is_behind, runs, waits
+from actuator.ungating.pods import has_gate, is_gated, is_ungated
 from tidegate.jobs.pods.pod_state import is_finished
 from tidegate.kinds import names
 from tidegate.kinds.pods import Pod
@@ -34,7 +34,7 @@ class Numbering(msgspec.Struct, frozen=True, kw_only=True):
     offset: int = 0  # the index of the first pod, where no pod has it
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class PodSetPlacement(msgspec.Struct, frozen=True, kw_only=True):
     """Where the pods of one podset go."""
 
     levels: tuple[str, ...]
@@ -51,8 +51,8 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(selector.get(level, "") for level in self.levels)
 
 
-def choose(
-    pods: Sequence[Pod], place: Place, ungated: Mapping[str, Values], gate: str
+def choose_domains(
+    pods: Sequence[Pod], place: PodSetPlacement, ungated: Mapping[str, Values], gate: str
 ) -> dict[str, Values]:
     """Return the domains of the pods that wait behind a gate, by their names.
 
@@ -60,23 +60,25 @@ def choose(
     outcome: each pod keeps its own.
     """
     living = sorted((pod for pod in pods if not is_finished(pod)), key=_age)
-    waiting = [pod for pod in living if waits(pod, gate)]
+    waiting = [pod for pod in living if is_gated(pod, gate)]
     capacity = {
         domain.values: domain.count
         for domain in place.domains
         if domain.values[-1] not in place.failed
     }
     for member in living:
-        if runs(member, gate) and (member.spec.node_name or not member.metadata.deleting):
-            _take(capacity, place.domain_of(member.spec.node_selector))
+        if is_ungated(member, gate) and (member.spec.node_name or not member.metadata.deleting):
+            _use_slot(capacity, place.domain_of(member.spec.node_selector))
     chosen = dict[str, Values]()
     for member in waiting:
         values = ungated.get(member.metadata.name, ())
         if capacity.get(values, 0) > 0:
             chosen[member.metadata.name] = values
-            _take(capacity, values)
-    slots = _slots([pod for pod in living if not pod.metadata.deleting], place, chosen, gate)
-    free = _free(capacity, place.domains)
+            _use_slot(capacity, values)
+    slots = _domains_by_rank(
+        [pod for pod in living if not pod.metadata.deleting], place, chosen, gate
+    )
+    free = _free_domains(capacity, place.domains)
     for member in waiting:
         if member.metadata.name not in chosen:
             values = next(free, ()) if slots is None else slots[member.metadata.name]
@@ -100,8 +102,8 @@ def rank(pod: Pod, numbering: Numbering) -> int | None:
     return None if group is None else index + group * numbering.group_size
 
 
-def _slots(
-    pods: Sequence[Pod], place: Place, ungated: Mapping[str, Values], gate: str
+def _domains_by_rank(
+    pods: Sequence[Pod], place: PodSetPlacement, ungated: Mapping[str, Values], gate: str
 ) -> dict[str, Values] | None:
     """Return the domain of each pod by its rank; None if their ranks do not fit what there is."""
     order = [domain.values for domain in place.domains for _ in range(domain.count)]
@@ -114,20 +116,22 @@ def _slots(
     slots = {pod.metadata.name: order[at] for pod, at in zip(pods, valid, strict=True)}
     for member in pods:
         own = place.domain_of(member.spec.node_selector)
-        values = ungated.get(member.metadata.name) if is_behind(member, gate) else own
+        values = ungated.get(member.metadata.name) if has_gate(member, gate) else own
         if values not in (None, slots[member.metadata.name]):
             return None
     return slots
 
 
-def _free(capacity: Mapping[Values, int], domains: Sequence[TopologyDomain]) -> Iterator[Values]:
+def _free_domains(
+    capacity: Mapping[Values, int], domains: Sequence[TopologyDomain]
+) -> Iterator[Values]:
     """Yield the first domain with capacity, again and again; a full one never has any again."""
     for domain in domains:
         while capacity.get(domain.values, 0) > 0:
             yield domain.values
 
 
-def _take(capacity: dict[Values, int], values: Values) -> None:
+def _use_slot(capacity: dict[Values, int], values: Values) -> None:
     if values in capacity:
         capacity[values] -= 1
 

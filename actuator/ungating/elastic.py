@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from actuator.calls import Calls
-from actuator.ordering.job_objects import with_beside
+from actuator.ordering.job_objects import with_referenced_objects
 from actuator.projection.siblings import generation_of
-from actuator.ungating.pod_ungater import Release, Released, Standing
-from actuator.ungating.pods import Owners, read_owner, runs, waits, without
+from actuator.ungating.pod_ungater import JobPods, PodRelease, Released
+from actuator.ungating.pods import Owners, gates_without, is_gated, is_ungated, read_owner
 from tidegate.jobs.kind import Patch
 from tidegate.jobs.workload import KIND as WORKLOADS
 from tidegate.kinds import names
@@ -46,35 +46,35 @@ class ElasticPods:
 
     def minds(self, pod: Pod) -> bool:
         """See ``UngatingRule.minds``."""
-        return waits(pod, self.gate)
+        return is_gated(pod, self.gate)
 
-    async def release(self, calls: Calls, standing: Standing) -> Released | None:
+    async def release(self, calls: Calls, standing: JobPods) -> Released | None:
         """See ``UngatingRule.release``."""
         pods, waiting = standing.pods, standing.waiting
         owners = Owners(calls, self.job_of(pods[waiting[0]]))
         jobs = {name: await owners.job_above(pods[name].metadata) for name in waiting}
         job = next((owner for owner in jobs.values() if owner is not None), None)
-        grant = None if job is None else await _granted(calls, job, pods[waiting[0]])
+        grant = None if job is None else await _granted_of_job(calls, job, pods[waiting[0]])
         if grant is None:
             return None
         workload, capacity = grant
         for pod in pods.values():
             podset = _podset(pod, capacity)
-            if runs(pod, self.gate) and podset in capacity:
+            if is_ungated(pod, self.gate) and podset in capacity:
                 capacity[podset] -= 1
-        patches = list[Release]()
+        patches = list[PodRelease]()
         # Pods with a pending patch come first: they use capacity whether or not it is sent again.
         order = sorted(waiting, key=lambda name: name not in standing.sent)
         for name in (name for name in order if jobs[name] is not None):
             podset = _podset(pods[name], capacity)
             if capacity.get(podset, 0) > 0:
                 capacity[podset] -= 1
-                patches.append(Release(pods[name], _ungated(pods[name]), workload))
+                patches.append(PodRelease(pods[name], _ungating_patch(pods[name]), workload))
         return patches
 
 
-def _ungated(pod: Pod) -> Patch:
-    return Patch(body={"spec": {"schedulingGates": without(pod, names.ELASTIC_JOB)}})
+def _ungating_patch(pod: Pod) -> Patch:
+    return Patch(body={"spec": {"schedulingGates": gates_without(pod, names.ELASTIC_JOB)}})
 
 
 def _podset(pod: Pod, capacity: Mapping[str, int]) -> str:
@@ -82,7 +82,7 @@ def _podset(pod: Pod, capacity: Mapping[str, int]) -> str:
     return next(iter(capacity)) if len(capacity) == 1 else pod.metadata.labels.get(names.PODSET, "")
 
 
-async def _granted(
+async def _granted_of_job(
     calls: Calls, job: OwnerReference, pod: Pod
 ) -> tuple[str, dict[str, int]] | None:
     """Return the key of a job's Workload, and how many pods of each podset it was granted.
@@ -91,12 +91,12 @@ async def _granted(
     larger one counts. None: there is no such job.
     """
     path = WORKLOADS.path(pod.metadata.namespace)
-    page = await calls.page(path, {"labelSelector": f"{names.JOB_UID}={job.uid}"}, Workload)
-    version = await _version(calls, job, pod)  # read last: nothing older is compared with it
+    page = await calls.list_page(path, {"labelSelector": f"{names.JOB_UID}={job.uid}"}, Workload)
+    version = await _job_version(calls, job, pod)  # read last: nothing older is compared with it
     if version is None:
         return None
     counts = [
-        (f"{workload.metadata.namespace}/{workload.metadata.name}", granted(workload))
+        (f"{workload.metadata.namespace}/{workload.metadata.name}", granted_pods(workload))
         for workload in page.items
         if isinstance(workload, Workload)
         and generation_of(workload.metadata.annotations) == version
@@ -104,17 +104,17 @@ async def _granted(
     return max(counts, key=lambda count: sum(count[1].values()), default=("", {}))
 
 
-async def _version(calls: Calls, job: OwnerReference, pod: Pod) -> int | None:
+async def _job_version(calls: Calls, job: OwnerReference, pod: Pod) -> int | None:
     """Return the version of the object with a job's pod counts; None: no such job."""
     owner = await read_owner(calls, pod.metadata.namespace, job)
     if owner is None:
         return None
     kind, obj = owner
-    sized = kind.size_version(await with_beside(calls, kind, obj))
+    sized = kind.size_version(await with_referenced_objects(calls, kind, obj))
     return sized or read(obj["metadata"], ObjectMeta).generation
 
 
-def granted(workload: Workload) -> dict[str, int]:
+def granted_pods(workload: Workload) -> dict[str, int]:
     """Return how many pods of each podset a Workload may have now."""
     conditions, admission = workload.status.conditions, workload.status.admission
     admitted = holding(conditions, "Admitted") and not holding(conditions, "Finished")

@@ -19,11 +19,11 @@ from http import HTTPStatus
 from random import Random
 from typing import NamedTuple, Protocol, TypeAlias
 
-from actuator.calls import Calls, pinned
+from actuator.calls import Calls, with_preconditions
 from actuator.informer import Informer, Source
 from actuator.kueue_metrics import KueueMetrics
-from actuator.ungating.pods import is_behind, is_of_group
-from actuator.ungating.strangers import Strangers
+from actuator.ungating.pods import has_gate, is_of_group
+from actuator.ungating.strangers import UnknownJobs
 from tidegate.contracts.decision_kinds.placements import NodeFailed, TopologyAssigned
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.contracts.entry import Published
@@ -47,7 +47,7 @@ _PASSED = (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND)
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class JobPods:
     """The pods of one job, as they were before anything is asked for."""
 
     pods: Mapping[str, Pod]  # by name
@@ -56,7 +56,7 @@ class Standing:
     """Patches with an unknown outcome, by the name of the pod: they may yet be applied."""
 
 
-class Release(NamedTuple):
+class PodRelease(NamedTuple):
     """A pod that may go, the patch that lets it, and the key of the workload that it is of."""
 
     pod: Pod
@@ -64,7 +64,7 @@ class Release(NamedTuple):
     workload: str
 
 
-Released: TypeAlias = Sequence[Release]
+Released: TypeAlias = Sequence[PodRelease]
 
 
 class UngatingRule(Protocol):
@@ -85,7 +85,7 @@ class UngatingRule(Protocol):
         """Return whether anything may have to be done about a pod."""
         ...
 
-    async def release(self, calls: Calls, standing: Standing) -> Released | None:
+    async def release(self, calls: Calls, standing: JobPods) -> Released | None:
         """Return the pods that may go, each with the patch that lets it; errors of ``Calls``.
 
         None: there is no job that the pods could be of.
@@ -104,21 +104,21 @@ class PodUngater:
         self, calls: Calls, random: Random, rule: UngatingRule, kueue: KueueMetrics | None = None
     ) -> None:
         self._kueue = kueue
-        self._calls = calls.only_while(lambda: self._working)
+        self._calls = calls.gated_by(lambda: self._working)
         self._rule = rule
         self._working = False
         self._pods = defaultdict[str, dict[str, Pod]](dict)  # by their job and their own name
         self._sent = defaultdict[str, dict[str, Object]](dict)  # the same; see ``Standing.sent``
         self._due, self._waiting = set[str](), set[str]()  # jobs to look at now, and in a while
-        self._strangers, self._unknown = Strangers(), set[str]()  # jobs that no decision is about
+        self._strangers, self._unknown = UnknownJobs(), set[str]()  # jobs that no decision is about
         self._unknown_s = 0.0  # the loop's time at which these are looked at again
         self._changed = asyncio.Event()
         self._places = asyncio.Semaphore(AT_ONCE)
         source = Source(
             _PODS,
             Pod,
-            self._note,
-            self._look_at_all,
+            self._on_pod,
+            self._enqueue_all,
             selected={"labelSelector": rule.selector},
             wanted=lambda pod: bool(rule.job_of(pod)),
             lists_again=True,
@@ -130,7 +130,7 @@ class PodUngater:
         del message
         if live and isinstance(event, _TELLING):
             self._strangers.forget(event.workload)
-            self._look_at({event.workload, *self._waiting})
+            self._enqueue({event.workload, *self._waiting})
 
     def carried_out(self, workload: str) -> None:
         """Take no notice."""
@@ -141,37 +141,37 @@ class PodUngater:
     def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
         """See ``Subscriber.work``."""
         self._working = working
-        self._look_at_all()
+        self._enqueue_all()
 
     async def run(self) -> None:
         """Watch pods, and ungate those that their Workloads admit, for ever."""
         while not self._rule.is_used():
-            await self._wait(LOOKS_AGAIN_S)
+            await self._wait_for_change(LOOKS_AGAIN_S)
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._mirror.keep())
-            tasks.create_task(self._let_go())
+            tasks.create_task(self._mirror.run())
+            tasks.create_task(self._run())
 
-    def _look_at_all(self) -> None:
-        self._look_at(self._pods.keys())
+    def _enqueue_all(self) -> None:
+        self._enqueue(self._pods.keys())
 
-    def _look_at(self, jobs: Iterable[str]) -> None:
+    def _enqueue(self, jobs: Iterable[str]) -> None:
         self._due |= set(jobs)
         self._changed.set()
 
-    def _note(self, old: Pod | None, new: Pod | None) -> None:
+    def _on_pod(self, old: Pod | None, new: Pod | None) -> None:
         about = old if new is None else new
         assert about is not None, "something changed"
         job, name = self._rule.job_of(about), about.metadata.name
         before = self._pods[job].get(name)
         if new is None:
-            self._forget(job, name)
+            self._forget_pod(job, name)
         elif before is None or before.metadata.version <= new.metadata.version:
             self._pods[job][name] = new
             if before is None or before.metadata.version < new.metadata.version:
                 self._sent.get(job, {}).pop(name, None)  # what it was pinned to is past
-        self._look_at((job,))
+        self._enqueue((job,))
 
-    def _forget(self, job: str, name: str) -> None:
+    def _forget_pod(self, job: str, name: str) -> None:
         for pods_by_job in (self._pods, self._sent):
             pods_by_job[job].pop(name, None)
             if not pods_by_job[job]:
@@ -179,28 +179,28 @@ class PodUngater:
         if job not in self._pods:
             self._strangers.forget(job)
 
-    async def _let_go(self) -> None:
+    async def _run(self) -> None:
         while True:
-            self._look_at_unknown()
+            self._retry_unknown()
             if self._working and self._mirror.complete:
                 due, self._due = sorted(self._due), set()
                 async with asyncio.TaskGroup() as tasks:
                     for job in due:
-                        tasks.create_task(self._look(job))
+                        tasks.create_task(self._reconcile_job(job))
                 if self._due:
                     continue  # meanwhile
             pending = self._waiting or self._unknown
-            if not await self._wait(LOOKS_AGAIN_S if pending else None):
-                self._look_at(self._waiting)
+            if not await self._wait_for_change(LOOKS_AGAIN_S if pending else None):
+                self._enqueue(self._waiting)
 
-    def _look_at_unknown(self) -> None:
+    def _retry_unknown(self) -> None:
         """Look once a second at jobs that were looked for in vain, and not for each decision."""
         now_s = asyncio.get_running_loop().time()
         if now_s >= self._unknown_s:
             self._unknown_s = now_s + LOOKS_AGAIN_S
             self._due |= self._unknown
 
-    async def _wait(self, seconds: float | None) -> bool:
+    async def _wait_for_change(self, seconds: float | None) -> bool:
         """Wait until something has changed, so long at most; return whether it has."""
         self._changed.clear()
         try:
@@ -210,26 +210,26 @@ class PodUngater:
             return False
         return True
 
-    async def _look(self, job: str) -> None:
-        waiting = self._minded(job)
-        if waiting and not self._strangers.waits(job):
+    async def _reconcile_job(self, job: str) -> None:
+        waiting = self._relevant_pods(job)
+        if waiting and not self._strangers.is_backing_off(job):
             try:
-                await self._settle(job, waiting)
+                await self._note_result(job, waiting)
             except Exception:  # noqa: BLE001 - of one object: the others go on
                 _log.exception("pods not let go", job=job)
-        waits, unknown = bool(self._minded(job)), self._strangers.waits(job)
+        waits, unknown = bool(self._relevant_pods(job)), self._strangers.is_backing_off(job)
         for jobs, belongs in (
             (self._waiting, waits and not unknown),
             (self._unknown, waits and unknown),
         ):
             (jobs.add if belongs else jobs.discard)(job)
 
-    def _minded(self, job: str) -> list[str]:
+    def _relevant_pods(self, job: str) -> list[str]:
         standing = self._pods.get(job, {})
         return sorted(name for name, pod in standing.items() if self._rule.minds(pod))
 
-    async def _settle(self, job: str, waiting: list[str]) -> None:
-        standing = Standing(dict(self._pods[job]), waiting, dict(self._sent.get(job, {})))
+    async def _note_result(self, job: str, waiting: list[str]) -> None:
+        standing = JobPods(dict(self._pods[job]), waiting, dict(self._sent.get(job, {})))
         try:
             async with self._places:
                 patches = await self._rule.release(self._calls, standing)
@@ -237,14 +237,14 @@ class PodUngater:
             _log.warning("cannot let pods go", job=job, error=str(error))
             return
         if patches is None:
-            self._strangers.note(job)
+            self._strangers.note_missing(job)
             return
         self._strangers.forget(job)
         async with asyncio.TaskGroup() as tasks:
             for release in patches:
-                tasks.create_task(self._release(job, release))
+                tasks.create_task(self._patch_pod(job, release))
 
-    async def _release(self, job: str, release: Release) -> None:
+    async def _patch_pod(self, job: str, release: PodRelease) -> None:
         pod, patch, workload = release
         meta = pod.metadata
         obj = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version}}
@@ -254,7 +254,9 @@ class PodUngater:
             again = meta.name in self._sent[job]
             self._sent[job][meta.name] = patch.body
             try:
-                patched = read(await self._calls.patch(where, pinned(patch.body, obj)), Pod)
+                patched = read(
+                    await self._calls.patch(where, with_preconditions(patch.body, obj)), Pod
+                )
             except (ApiStatusError, ApiUnreachableError, UndecodableError) as error:
                 status = error.status if isinstance(error, ApiStatusError) else 0
                 refused = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
@@ -264,11 +266,11 @@ class PodUngater:
                     _log.warning("cannot let a pod go", pod=path, error=str(error))
             else:
                 self._rule.released(pod, patch)
-                self._measure(pod, patched, workload)
+                self._observe_release(pod, patched, workload)
                 if meta.name in self._pods.get(job, {}):
-                    self._note(pod, patched)
+                    self._on_pod(pod, patched)
 
-    def _measure(self, before: Pod, after: Pod, workload: str) -> None:
+    def _observe_release(self, before: Pod, after: Pod, workload: str) -> None:
         gate = self._rule.gate
-        if self._kueue and is_behind(before, gate) and not is_behind(after, gate):
-            self._kueue.ungated(gate, workload, of_group=is_of_group(before))
+        if self._kueue and has_gate(before, gate) and not has_gate(after, gate):
+            self._kueue.observe_gate_removal(gate, workload, of_group=is_of_group(before))

@@ -17,7 +17,7 @@ _DEPTH_MAX = 10
 """Source: behaviour.md 15.1."""
 
 
-def is_behind(pod: Pod, gate: str) -> bool:
+def has_gate(pod: Pod, gate: str) -> bool:
     """Return whether a pod has a gate."""
     return any(scheduling_gate.get("name") == gate for scheduling_gate in pod.spec.scheduling_gates)
 
@@ -28,19 +28,19 @@ def is_of_group(pod: Pod) -> bool:
     return bool(labels.get(names.POD_GROUP_NAME)) or names.SERVING_POD in labels
 
 
-def without(pod: Pod, gate: str) -> list[dict[str, Any]] | None:
+def gates_without(pod: Pod, gate: str) -> list[dict[str, Any]] | None:
     """Return the gates of a pod but one, as a patch has them; None: it has no others."""
     return [other for other in pod.spec.scheduling_gates if other.get("name") != gate] or None
 
 
-def runs(pod: Pod, gate: str) -> bool:
+def is_ungated(pod: Pod, gate: str) -> bool:
     """Return whether a pod was ungated and has not ended."""
-    return not is_behind(pod, gate) and not is_finished(pod)
+    return not has_gate(pod, gate) and not is_finished(pod)
 
 
-def waits(pod: Pod, gate: str) -> bool:
+def is_gated(pod: Pod, gate: str) -> bool:
     """Return whether a pod has a scheduling gate, and may be ungated later."""
-    return is_behind(pod, gate) and not pod.metadata.deleting and not is_finished(pod)
+    return has_gate(pod, gate) and not pod.metadata.deleting and not is_finished(pod)
 
 
 class Owners:

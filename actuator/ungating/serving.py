@@ -13,9 +13,9 @@ from urllib.parse import quote
 import msgspec
 
 from actuator.calls import Calls
-from actuator.ungating.elastic import granted
-from actuator.ungating.pod_ungater import Release, Released, Standing
-from actuator.ungating.pods import runs, waits
+from actuator.ungating.elastic import granted_pods
+from actuator.ungating.pod_ungater import JobPods, PodRelease, Released
+from actuator.ungating.pods import is_gated, is_ungated
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.jobs.job_metadata import prebuilt_workload_name, workload_name
 from tidegate.jobs.kind import JobKind, Object, Patch, Refused
@@ -39,11 +39,11 @@ Report: TypeAlias = Callable[[Pod, Patch], None]
 """Gets a pod as it was, and the patch that let it go."""
 
 
-def unreported(pod: Pod, patch: Patch) -> None:
+def report_nothing(pod: Pod, patch: Patch) -> None:
     """See ``Report``: of a pod that nothing is to be shown of."""
 
 
-class Started(msgspec.Struct, frozen=True, kw_only=True):
+class StartedJob(msgspec.Struct, frozen=True, kw_only=True):
     """What a started job may give to its pods."""
 
     workload: str = ""  # its key
@@ -57,7 +57,7 @@ class ServingPods:
     selector = f"{names.SERVING_POD}=true"
     gate = names.ADMISSION_GATE
 
-    def __init__(self, report: Report = unreported) -> None:
+    def __init__(self, report: Report = report_nothing) -> None:
         """``report`` gets each pod that was let go."""
         self._report = report
 
@@ -81,29 +81,31 @@ class ServingPods:
 
     def minds(self, pod: Pod) -> bool:
         """See ``UngatingRule.minds``."""
-        return waits(pod, self.gate)
+        return is_gated(pod, self.gate)
 
-    async def release(self, calls: Calls, standing: Standing) -> Released | None:
+    async def release(self, calls: Calls, standing: JobPods) -> Released | None:
         """See ``UngatingRule.release``."""
         pods = standing.pods
-        started = await _started(calls, pods[standing.waiting[0]])
+        started = await _started_job(calls, pods[standing.waiting[0]])
         if started is None:
             return None
         capacity = {name: podset.count for name, podset in started.podsets.items()}
         for pod in pods.values():
-            if runs(pod, self.gate):
+            if is_ungated(pod, self.gate):
                 podset = _podset(pod, started)
                 capacity[podset] = capacity.get(podset, 0) - 1
-        patches = list[Release]()
+        patches = list[PodRelease]()
         for name in standing.waiting:
             podset = _podset(pods[name], started)
             if capacity.get(podset, 0) > 0:
                 capacity[podset] -= 1
-                patches += await _let_go(calls, pods[name], started, podset)
+                patches += await _releases(calls, pods[name], started, podset)
         return patches
 
 
-async def _let_go(calls: Calls, waiting: Pod, started: Started, podset: str) -> list[Release]:
+async def _releases(
+    calls: Calls, waiting: Pod, started: StartedJob, podset: str
+) -> list[PodRelease]:
     meta = waiting.metadata
     pod = await calls.read(pods.KIND.path(meta.namespace, meta.name))
     if pod is None or pod["metadata"]["resourceVersion"] != meta.resource_version:
@@ -111,10 +113,10 @@ async def _let_go(calls: Calls, waiting: Pod, started: Started, podset: str) -> 
     step = pods.ungate_patch(pod, started.podsets[podset], started.decision, {})
     if isinstance(step, Refused):
         _log.warning("cannot let a pod go", pod=meta.name, error=step.message)
-    return [Release(waiting, step, started.workload)] if isinstance(step, Patch) else []
+    return [PodRelease(waiting, step, started.workload)] if isinstance(step, Patch) else []
 
 
-async def _started(calls: Calls, pod: Pod) -> Started | None:
+async def _started_job(calls: Calls, pod: Pod) -> StartedJob | None:
     """Return what the job of a pod was started with, as far as its Workload is granted that.
 
     None: there is no such job.
@@ -125,10 +127,10 @@ async def _started(calls: Calls, pod: Pod) -> Started | None:
         return None
     notes = parent["metadata"].get("annotations", {})
     starts = ordering.podset_starts(notes, member.index)
-    workload = await _workload(calls, kind, member, parent)
+    workload = await _workload_of_job(calls, kind, member, parent)
     if starts is None or workload is None:
-        return Started()
-    counts = granted(read(workload, Workload))
+        return StartedJob()
+    counts = granted_pods(read(workload, Workload))
     podsets = {
         start.name: msgspec.structs.replace(
             start, count=min(start.count, counts.get(start.name, 0))
@@ -136,14 +138,14 @@ async def _started(calls: Calls, pod: Pod) -> Started | None:
         for start in starts
     }
     meta = workload["metadata"]
-    return Started(
+    return StartedJob(
         workload=f"{meta['namespace']}/{meta['name']}",
         decision=ordering.decision(notes, member.index),
         podsets=podsets,
     )
 
 
-async def _workload(
+async def _workload_of_job(
     calls: Calls, kind: JobKind[Any], member: Membership, parent: Object
 ) -> Object | None:
     """Return the Workload of a job; one that was made before the job has to be the job's."""
@@ -168,7 +170,7 @@ def _membership(pod: Pod) -> tuple[JobKind[Any], Membership]:
     return kind, member
 
 
-def _podset(pod: Pod, started: Started) -> str:
+def _podset(pod: Pod, started: StartedJob) -> str:
     """Return the podset that a pod is counted in: its role, or the one that there is."""
     podset = _membership(pod)[1].podset
     return (

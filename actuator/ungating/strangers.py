@@ -8,17 +8,17 @@ AGAIN_S, AGAIN_S_MAX = 2.0, 60.0
 """When such a job is looked for again: twice as late each time, up to this."""
 
 
-class Strangers:
+class UnknownJobs:
     """Jobs that were not found, and from when on each may be looked for again."""
 
     def __init__(self) -> None:
         self._again = dict[str, tuple[float, float]]()  # the loop's time, and the wait before it
 
-    def waits(self, job: str) -> bool:
+    def is_backing_off(self, job: str) -> bool:
         """Return whether a job was looked for in vain a short while ago."""
         return _now_s() < self._again.get(job, (0.0, 0.0))[0]
 
-    def note(self, job: str) -> None:
+    def note_missing(self, job: str) -> None:
         """Note that a job was looked for in vain."""
         before_s = self._again.get(job, (0.0, 0.0))[1]
         wait_s = min(2 * before_s, AGAIN_S_MAX) or AGAIN_S

@@ -16,9 +16,9 @@ from typing import TypeAlias
 from actuator.calls import CACHED, Calls
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import WorkloadView
-from actuator.ungating.domains import Numbering, Place, Values, choose
-from actuator.ungating.pod_ungater import Release, Released, Standing
-from actuator.ungating.pods import is_behind, runs, waits, without
+from actuator.ungating.domains import Numbering, PodSetPlacement, Values, choose_domains
+from actuator.ungating.pod_ungater import JobPods, PodRelease, Released
+from actuator.ungating.pods import gates_without, has_gate, is_gated, is_ungated
 from tidegate.jobs import workload
 from tidegate.jobs.kind import Object, Patch
 from tidegate.kinds import names
@@ -61,9 +61,9 @@ class TopologyPods:
 
     def minds(self, pod: Pod) -> bool:
         """See ``UngatingRule.minds``: it waits, or for a node that may have failed."""
-        return not pod.metadata.deleting and (waits(pod, self.gate) or _is_stuck(pod))
+        return not pod.metadata.deleting and (is_gated(pod, self.gate) or _is_stuck(pod))
 
-    def _shown(self, key: str) -> WorkloadView | None:
+    def _view_of(self, key: str) -> WorkloadView | None:
         """Return what stands for the pods that name a workload: of an elastic job its newest slice.
 
         Their template is that of the slice which was started, whichever took over from it since.
@@ -75,10 +75,10 @@ class TopologyPods:
         namespace, _, name = key.partition("/")
         chain = (namespace, name if named is None else named.first or name)
         view = self._slices.get(chain)
-        if view is None or not _stands(view, read_model):
+        if view is None or not _has_quota(view, read_model):
             self._list_slices(read_model)
             view = self._slices.get(chain)
-        return view if view is not None and _stands(view, read_model) else None
+        return view if view is not None and _has_quota(view, read_model) else None
 
     def _list_slices(self, read_model: ReadModel) -> None:
         """List the Workloads of elastic jobs: once a second at most, for any pod may name any."""
@@ -86,68 +86,72 @@ class TopologyPods:
         if now_s >= self._slices_s + INDEX_S:
             self._slices_s = now_s
             views = read_model.workloads.values()
-            self._slices = {_chain(view): view for view in views if _stands(view, read_model)}
+            self._slices = {
+                _slice_chain(view): view for view in views if _has_quota(view, read_model)
+            }
 
-    async def release(self, calls: Calls, standing: Standing) -> Released | None:
+    async def release(self, calls: Calls, standing: JobPods) -> Released | None:
         """See ``UngatingRule.release``."""
         key = self.job_of(next(iter(standing.pods.values())))
         if self._read_model().fills_in:
             return ()  # not known yet
-        view = self._shown(key)
+        view = self._view_of(key)
         if view is None:
             return None
         if view.phase != "admitted":
             return ()
-        waits = any(is_behind(standing.pods[name], self.gate) for name in standing.waiting)
-        numbered = await _numbered(calls, view.key) if waits else {}
+        waits = any(has_gate(standing.pods[name], self.gate) for name in standing.waiting)
+        numbered = await _numbering_by_podset(calls, view.key) if waits else {}
         if numbered is None:
             return ()
         return [
             step
             for assignment in view.assignment
             if (place := _place(assignment, view, numbered.get(assignment.name, Numbering())))
-            for step in self._steps(assignment, place, standing, view.key)
+            for step in self._releases(assignment, place, standing, view.key)
         ]
 
-    def _steps(
-        self, assignment: PodSetAssignment, place: Place, standing: Standing, workload: str
-    ) -> list[Release]:
+    def _releases(
+        self, assignment: PodSetAssignment, place: PodSetPlacement, standing: JobPods, workload: str
+    ) -> list[PodRelease]:
         mine = [pod for pod in standing.pods.values() if _podset(pod) == assignment.name]
         ungated = {name: place.domain_of(_selector(body)) for name, body in standing.sent.items()}
-        chosen = choose(mine, place, ungated, self.gate)
+        chosen = choose_domains(mine, place, ungated, self.gate)
         steps = [
-            Release(
+            PodRelease(
                 standing.pods[name],
-                Patch(body=_let_go(standing.pods[name], place, values, self.gate)),
+                Patch(body=_release_patch(standing.pods[name], place, values, self.gate)),
                 workload,
             )
             for name, values in chosen.items()
         ]
-        let_go = [pod for pod in mine if self.minds(pod) and runs(pod, self.gate)]
+        let_go = [pod for pod in mine if self.minds(pod) and is_ungated(pod, self.gate)]
         domains = {domain.values for domain in _domains(assignment)} if let_go else set[Values]()
         for member in let_go:
             own = place.domain_of(member.spec.node_selector)
             if all(own) and own not in domains:
-                steps.append(Release(member, _failed(member), workload))
+                steps.append(PodRelease(member, _failure_patch(member), workload))
         return steps
 
 
-def _stands(view: WorkloadView, read_model: ReadModel) -> bool:
+def _has_quota(view: WorkloadView, read_model: ReadModel) -> bool:
     """Return whether a workload has quota for an elastic job."""
     is_newest = read_model.workloads.get(view.key) is view
     return view.elastic and view.phase == "admitted" and is_newest
 
 
-def _chain(view: WorkloadView) -> Chain:
+def _slice_chain(view: WorkloadView) -> Chain:
     namespace, _, name = view.key.partition("/")
     return namespace, view.first or name
 
 
-def _place(assignment: PodSetAssignment, view: WorkloadView, numbering: Numbering) -> Place | None:
+def _place(
+    assignment: PodSetAssignment, view: WorkloadView, numbering: Numbering
+) -> PodSetPlacement | None:
     if assignment.topology is None:
         return None
     domains, count = _domains(assignment), view.counts.get(assignment.name)
-    return Place(
+    return PodSetPlacement(
         levels=assignment.topology.levels,
         domains=domains if count is None else tuple(first(domains, count)),  # None: not elastic
         failed=view.failed_nodes,
@@ -159,11 +163,11 @@ def _domains(assignment: PodSetAssignment) -> tuple[TopologyDomain, ...]:
     return () if assignment.topology is None else unpack(assignment.topology)
 
 
-async def _numbered(calls: Calls, key: str) -> Mapping[str, Numbering] | None:
+async def _numbering_by_podset(calls: Calls, key: str) -> Mapping[str, Numbering] | None:
     """Return how the pods of each podset are numbered; None: there is no Workload yet."""
     namespace, _, name = key.partition("/")
     path = workload.KIND.path(namespace, name)
-    obj = calls.recent(path) or await calls.read(path, CACHED) or await calls.read(path)
+    obj = calls.last_written(path) or await calls.read(path, CACHED) or await calls.read(path)
     if obj is None:
         return None
     podsets = read(obj, Workload).spec.pod_sets
@@ -194,9 +198,9 @@ def _numbering(podset: WorkloadPodSet, podsets: Sequence[WorkloadPodSet]) -> Num
     )
 
 
-def _let_go(pod: Pod, place: Place, values: Values, gate: str) -> Object:
+def _release_patch(pod: Pod, place: PodSetPlacement, values: Values, gate: str) -> Object:
     selector = place.selector(values)
-    return {"spec": {"schedulingGates": without(pod, gate), "nodeSelector": selector}}
+    return {"spec": {"schedulingGates": gates_without(pod, gate), "nodeSelector": selector}}
 
 
 def _selector(body: Object) -> Mapping[str, str]:
@@ -213,18 +217,18 @@ def _is_stuck(pod: Pod) -> bool:
     return pod.status.phase in ("", "Pending") and not pod.spec.node_name
 
 
-def _failed(pod: Pod) -> Patch:
+def _failure_patch(pod: Pod) -> Patch:
     condition = {
         "type": TERMINATED,
         "status": "True",
         "reason": UNSCHEDULABLE,
         "message": "The node that it was to run on has failed.",
     }
-    status = {"phase": "Failed", "conditions": [*_conditions(pod), condition]}
+    status = {"phase": "Failed", "conditions": [*_failure_conditions(pod), condition]}
     return Patch(body={"status": status}, subresource="status")
 
 
-def _conditions(pod: Pod) -> list[Object]:
+def _failure_conditions(pod: Pod) -> list[Object]:
     return [
         {
             "type": condition.type,

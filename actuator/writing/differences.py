@@ -15,12 +15,12 @@ from random import Random
 
 from actuator.calls import Calls
 from actuator.projection import rehydrate
-from actuator.projection.queue_shares import SharesShown
+from actuator.projection.queue_shares import SharesSeen
 from actuator.projection.read_model import ReadModel, Seed
 from actuator.projection.workload_view import WorkloadView
-from actuator.watching import ChangeWatch, Meta, Watched
+from actuator.watching import ChangeWatch, Meta, WatchedCollection
 from actuator.workqueue import Place
-from actuator.writing.removal import is_finished, is_left
+from actuator.writing.removal import is_finished, is_orphaned
 from actuator.writing.write import KUEUE, Writer, queue_path
 from tidegate.jobs.kind import Object
 from tidegate.jobs.workload import KIND
@@ -52,20 +52,22 @@ class Comparison:
 
     async def differing(self) -> list[Place]:
         """Return the objects that differ from the read model; errors of ``Calls``."""
-        queues = [("Cohort", cohort) async for cohort in self._listed("cohorts")]
-        queues += [("ClusterQueue", queue) async for queue in self._listed("clusterqueues")]
-        queues += [("LocalQueue", queue) async for queue in self._listed("localqueues")]
+        queues = [("Cohort", cohort) async for cohort in self._list_objects("cohorts")]
+        queues += [("ClusterQueue", queue) async for queue in self._list_objects("clusterqueues")]
+        queues += [("LocalQueue", queue) async for queue in self._list_objects("localqueues")]
         if self.read_model.fills_in:
-            await self._fill_in(queues)
+            await self._seed_read_model(queues)
         same, differing = set[Place](), list[Place]()
-        async for workload in self._listed("workloads"):
-            if self._workload_is_same(workload):
+        async for workload in self._list_objects("workloads"):
+            if self._is_workload_current(workload):
                 same.add(("Workload", _key(workload)))
             elif _key(workload) in self.read_model.removed:
                 differing.append(("Workload", _key(workload)))
-            elif self._is_left_alone(workload):
+            elif self._is_orphaned(workload):
                 differing.append((ORPHAN, _key(workload)))
-        same |= {(kind, _key(queue)) for kind, queue in queues if self._queue_is_same(kind, queue)}
+        same |= {
+            (kind, _key(queue)) for kind, queue in queues if self._is_queue_current(kind, queue)
+        }
         self.read_model.mark_moved()  # from here on only what moves again is marked
         self.read_model.mark_all()
         return [
@@ -73,24 +75,28 @@ class Comparison:
             *(place for place in self.read_model.take_changed() if place not in same),
         ]
 
-    async def _fill_in(self, queues: list[tuple[str, Object]]) -> None:
+    async def _seed_read_model(self, queues: list[tuple[str, Object]]) -> None:
         for kind, queue in queues:
-            self._take(kind, queue)
-        async for workload in self._listed("workloads"):
-            self._take("Workload", workload)
-        self.read_model.filled_in()
+            self._note_object(kind, queue)
+        async for workload in self._list_objects("workloads"):
+            self._note_object("Workload", workload)
+        self.read_model.end_seeding()
 
-    def _is_ours(self, kind: str, obj: Object) -> bool:
+    def _is_own(self, kind: str, obj: Object) -> bool:
         """Return whether an object is this partition's; LocalQueues are all's."""
         territory = self.read_model.territory
         if kind == "LocalQueue":
             return True
         if kind == "Workload":
-            return territory.holds(obj, self.read_model.local_queues)
+            return territory.is_own_workload(obj, self.read_model.local_queues)
         number = partition_of(read(obj["metadata"], ObjectMeta))
-        return number == territory.number if kind == "Cohort" else territory.see(_key(obj), number)
+        return (
+            number == territory.number
+            if kind == "Cohort"
+            else territory.note_partition(_key(obj), number)
+        )
 
-    async def _listed(self, plural: str) -> AsyncGenerator[Object]:
+    async def _list_objects(self, plural: str) -> AsyncGenerator[Object]:
         query = {"limit": str(PAGE_MAX)}
         while True:
             page = await self.calls.read(f"{KUEUE}/{plural}", query)
@@ -101,11 +107,11 @@ class Comparison:
                 return
             query["continue"] = token
 
-    def _take(self, kind: str, obj: Object) -> None:
+    def _note_object(self, kind: str, obj: Object) -> None:
         try:
-            for seed in _seeds(kind, obj) if self._is_ours(kind, obj) else ():
+            for seed in _seeds_of(kind, obj) if self._is_own(kind, obj) else ():
                 if not isinstance(seed, WorkloadView) or not self._is_lost(seed.decision):
-                    self.read_model.seed(seed)
+                    self.read_model.add_seed(seed)
         except Exception as error:  # noqa: BLE001 - of one object: the others go on
             _log.warning("cannot be read back", kind=kind, name=_key(obj), error=str(error))
 
@@ -118,27 +124,29 @@ class Comparison:
         former, _, seq = decision.rpartition("/")
         return former != ledger_id != "" and (whole(seq) or 0) >= (whole(opened) or 0)
 
-    def _workload_is_same(self, obj: Object) -> bool:
+    def _is_workload_current(self, obj: Object) -> bool:
         view = self.read_model.workloads.get(_key(obj))
         if view is None:
             return False
         view.object_uid = obj["metadata"]["uid"]
-        return self._holds("Workload", obj, lambda: self.writer.is_shown(view, obj))
+        return self._holds_for_valid("Workload", obj, lambda: self.writer.is_shown(view, obj))
 
-    def _is_left_alone(self, obj: Object) -> bool:
+    def _is_orphaned(self, obj: Object) -> bool:
         """Return whether a Workload's job was deleted, and it is not marked finished yet."""
         unknown = _key(obj) not in self.read_model.workloads
-        return unknown and self._holds(
+        return unknown and self._holds_for_valid(
             "Workload",
             obj,
-            lambda: self._is_ours("Workload", obj) and is_left(obj) and not is_finished(obj),
+            lambda: self._is_own("Workload", obj) and is_orphaned(obj) and not is_finished(obj),
         )
 
-    def _queue_is_same(self, kind: str, obj: Object) -> bool:
-        return self._holds(kind, obj, lambda: not self.writer.queue_patch(kind, _key(obj), obj))
+    def _is_queue_current(self, kind: str, obj: Object) -> bool:
+        return self._holds_for_valid(
+            kind, obj, lambda: not self.writer.queue_patch(kind, _key(obj), obj)
+        )
 
     @staticmethod
-    def _holds(kind: str, obj: Object, question: Callable[[], bool]) -> bool:
+    def _holds_for_valid(kind: str, obj: Object, question: Callable[[], bool]) -> bool:
         """Return an answer about one object; False of one that makes no sense."""
         try:
             return question()
@@ -147,18 +155,18 @@ class Comparison:
             return False
 
 
-def _seeds(kind: str, obj: Object) -> list[Seed]:
+def _seeds_of(kind: str, obj: Object) -> list[Seed]:
     match kind:
         case "ClusterQueue":
             queue = read(obj, ClusterQueue)
-            shares = [] if queue.status.fair_sharing is None else [SharesShown()]
-            return [*rehydrate.cluster_queue(queue), *shares]
+            shares = [] if queue.status.fair_sharing is None else [SharesSeen()]
+            return [*rehydrate.facts_of_cluster_queue(queue), *shares]
         case "Cohort":
-            return [rehydrate.cohort(read(obj, Cohort))]
+            return [rehydrate.fact_of_cohort(read(obj, Cohort))]
         case "LocalQueue":
-            return [rehydrate.local_queue(read(obj, LocalQueue))]
+            return [rehydrate.fact_of_local_queue(read(obj, LocalQueue))]
         case _:
-            view = rehydrate.workload(read(obj, Workload))
+            view = rehydrate.view_of_workload(read(obj, Workload))
             return [] if view is None else [view]
 
 
@@ -168,7 +176,7 @@ def _key(obj: Object) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Noticed:
+class OnChange:
     """What is called when something is noticed."""
 
     begun: Callable[[], None]  # each resource is watched from now on, and what came before is not
@@ -176,20 +184,20 @@ class Noticed:
     changed: Callable[[Place], None]  # a queue or cohort by others, a Workload that has no owner
 
 
-class ShownWatch:
+class ProjectionWatch:
     """Watches the Workloads of jobs, and all queues and cohorts."""
 
-    def __init__(self, calls: Calls, random: Random, noticed: Noticed) -> None:
+    def __init__(self, calls: Calls, random: Random, noticed: OnChange) -> None:
         self._calls, self._noticed = calls, noticed
-        workloads = Watched(KIND.path(), self._workload, {"labelSelector": JOB_UID})
+        workloads = WatchedCollection(KIND.path(), self._on_workload, {"labelSelector": JOB_UID})
         watched = [workloads]
         watched += [
-            Watched(f"{KUEUE}/{plural}", partial(self._queue, kind), may_lack=True)
+            WatchedCollection(f"{KUEUE}/{plural}", partial(self._on_queue, kind), may_lack=True)
             for kind, plural in QUEUES.items()
         ]
         self._waited_for = {resource.path for resource in watched}  # these are not watched yet
         self._watches = [
-            ChangeWatch(resource, calls, random, partial(self._begun, resource.path))
+            ChangeWatch(resource, calls, random, partial(self._on_begun, resource.path))
             for resource in watched
         ]
 
@@ -199,30 +207,30 @@ class ShownWatch:
             for watch in self._watches:
                 tasks.create_task(watch.run())
 
-    def _begun(self, path: str) -> None:
+    def _on_begun(self, path: str) -> None:
         """Request a comparison of all objects once everything is watched."""
         self._waited_for.discard(path)
         if not self._waited_for:
             self._noticed.begun()
 
-    def _workload(self, kind: str, meta: Meta) -> None:
+    def _on_workload(self, kind: str, meta: Meta) -> None:
         if kind == "DELETED":
             self._noticed.deleted(meta.key, meta.uid)
         elif not meta.owner_references:
             self._noticed.changed((ORPHAN, meta.key))
 
-    def _queue(self, queue_kind: str, kind: str, meta: Meta) -> None:
-        if kind != "DELETED" and not self._is_ours(queue_kind, meta):
-            look = partial(self._look, queue_kind, meta)
+    def _on_queue(self, queue_kind: str, kind: str, meta: Meta) -> None:
+        if kind != "DELETED" and not self._is_own_write(queue_kind, meta):
+            look = partial(self._on_changed, queue_kind, meta)
             asyncio.get_running_loop().call_later(ANSWERED_S, look)
 
-    def _look(self, kind: str, meta: Meta) -> None:
-        if not self._is_ours(kind, meta):
-            self._calls.forget(queue_path(kind, meta.key))
+    def _on_changed(self, kind: str, meta: Meta) -> None:
+        if not self._is_own_write(kind, meta):
+            self._calls.forget_write(queue_path(kind, meta.key))
             self._noticed.changed((kind, meta.key))
 
-    def _is_ours(self, kind: str, meta: Meta) -> bool:
+    def _is_own_write(self, kind: str, meta: Meta) -> bool:
         """Return whether our own last write made this version, or one that came later."""
-        recent = self._calls.recent(queue_path(kind, meta.key))
+        recent = self._calls.last_written(queue_path(kind, meta.key))
         version = 0 if recent is None else whole(recent["metadata"]["resourceVersion"])
         return (version or 0) >= (whole(meta.resource_version) or 0)

@@ -16,9 +16,9 @@ from typing import TypeAlias
 
 from actuator.calls import is_temporary
 from actuator.metrics import Metrics
-from actuator.projection.k8s_events import event_about, unwritten, workload_of
+from actuator.projection.k8s_events import event_about, refused_status_text, workload_reference
 from actuator.projection.read_model import ReadModel
-from actuator.projection.stray_events import refusal
+from actuator.projection.stray_events import refusal_event
 from actuator.workqueue import Pace, Place
 from actuator.writing.write import Writer
 from tidegate.contracts.decisions import DecisionEvent, WorkloadEvicted
@@ -55,7 +55,7 @@ class EventRecorder:
         self._now_us = 0  # when the newest entry was made
         self._came = asyncio.Event()
 
-    def note(self, key: str, make_event: MakesEvent) -> None:
+    def queue_for_workload(self, key: str, make_event: MakesEvent) -> None:
         """Queue an Event until the Workload ``key`` was written.
 
         It is made then: thousands may wait, and one takes 2 kB.
@@ -66,7 +66,7 @@ class EventRecorder:
             self._count_dropped(1)
         waiting.append(make_event)
 
-    def refused(self, place: Place, read_model: ReadModel, error: Exception) -> None:
+    def record_refused_status(self, place: Place, read_model: ReadModel, error: Exception) -> None:
         """Tell, once, that the API server refused the status which shows an eviction."""
         kind, key = place
         if kind != "Workload":  # a LocalQueue may have the same key
@@ -74,10 +74,10 @@ class EventRecorder:
         view, (event, seq) = read_model.workloads.get(key), self._shows.get(key, (None, 0))
         if view is None or event is None or not isinstance(error, ApiStatusError):
             return
-        text = unwritten(event, error.status)
+        text = refused_status_text(event, error.status)
         if text is not None:
             del self._shows[view.key]
-            self.say(event_about(workload_of(view), f"{seq:x}.r", event.at_us, text))
+            self.record(event_about(workload_reference(view), f"{seq:x}.r", event.at_us, text))
 
     def release(self, key: str, uid: str) -> None:
         """Release the Events that wait for a Workload; ``uid`` is the Workload object's."""
@@ -85,9 +85,9 @@ class EventRecorder:
         for event in (make_event() for make_event in self._waiting.pop(key, ())):
             if event["involvedObject"]["kind"] == "Workload":
                 event["involvedObject"]["uid"] = uid
-            self.say(event)
+            self.record(event)
 
-    def say(self, event: Object) -> None:
+    def record(self, event: Object) -> None:
         """Queue an Event without a condition."""
         self._count_dropped(len(self._ready) == READY_MAX)
         self._ready.append(event)
@@ -100,23 +100,23 @@ class EventRecorder:
             self._shows[event.workload] = event, seq
         k8s_event = None
         if isinstance(event, ObservationRefused | StrayReported):
-            k8s_event = refusal(event, seq)
+            k8s_event = refusal_event(event, seq)
         if k8s_event is not None:
             self._refused.append((event.at_us, k8s_event))
             if now:
-                self.say(k8s_event)
+                self.record(k8s_event)
 
-    def say_refused(self) -> None:
+    def repeat_refusals(self) -> None:
         """Repeat recent refusals; an existing Event stays as it is."""
         for at_us, event in self._refused:
             if at_us > self._now_us - LASTS_US:
-                self.say(event)
+                self.record(event)
 
-    def forget(self) -> None:
+    def forget_refusals(self) -> None:
         """Forget what was refused: it is of another ledger."""
         self._refused.clear()
 
-    def drop(self, place: Place) -> None:
+    def drop_events_of(self, place: Place) -> None:
         """Forget what waits for an object that cannot be written: of Workloads alone anything."""
         kind, key = place
         if kind != "Workload":
@@ -136,7 +136,7 @@ class EventRecorder:
             while not self._ready:
                 self._came.clear()
                 await self._came.wait()
-            await self._pace.turn()
+            await self._pace.wait_for_rate()
             if self._ready:
                 since_s = asyncio.get_running_loop().time()
                 event = self._ready.popleft()
@@ -150,7 +150,7 @@ class EventRecorder:
         waits = backoff_delays(self._random, first_s=0.2, most_s=5.0)
         for _ in range(TRIES_MAX):
             try:
-                await writer.event(event)
+                await writer.create_event(event)
             except ApiUnreachableError:
                 await asyncio.sleep(next(waits))
             except ApiStatusError as error:

@@ -7,15 +7,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from actuator.calls import CACHED, Calls, pinned
+from actuator.calls import CACHED, Calls, with_preconditions
 from actuator.kueue_metrics import KueueMetrics
 from actuator.projection import checks, objects, siblings
 from actuator.projection import queue_statuses as queues
 from actuator.projection.queue_statuses import Numbers
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import WorkloadView
-from actuator.writing.making import Making
-from actuator.writing.removal import Removal, workload_path
+from actuator.writing.making import WorkloadMaker
+from actuator.writing.removal import WorkloadRemover, workload_path
 from tidegate.errors import ApiStatusError, UndecodableError
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import job_kind
@@ -35,81 +35,83 @@ class Writer:
     label_keys: Sequence[str] = ()  # of labels that a Workload takes over from its job
 
     @property
-    def removal(self) -> Removal:
+    def removal(self) -> WorkloadRemover:
         """Return what ends Workloads."""
-        return Removal(self.calls, self.read_model)
+        return WorkloadRemover(self.calls, self.read_model)
 
     @property
-    def making(self) -> Making:
+    def making(self) -> WorkloadMaker:
         """Return what makes Workloads of jobs."""
-        return Making(self.calls, self.read_model, self.removal, self.label_keys, self.kueue)
+        return WorkloadMaker(self.calls, self.read_model, self.removal, self.label_keys, self.kueue)
 
-    async def workload(self, key: str, *, again: bool = False) -> None:
+    async def write_workload(self, key: str, *, again: bool = False) -> None:
         """Make, change or remove a Workload object; ``again`` after that has failed."""
         view = self.read_model.workloads.get(key)
         if view is None:
-            await self.removal.remove(key)
+            await self.removal.remove_workload(key)
             return
         if view.phase == "finished":
-            await self.removal.unguard(view)
+            await self.removal.remove_finalizers(view)
         path = workload_path(view.key)
-        recent = self.calls.recent(path)
+        recent = self.calls.last_written(path)
         if recent is not None and objects.may_be_shown(view, recent):
-            await self._bring(view, path, recent)
+            await self._patch_workload(view, path, recent)
         else:
-            await self._look_up(view, path, fresh=again)
+            await self._reconcile_workload(view, path, fresh=again)
 
-    async def _look_up(self, view: WorkloadView, path: str, *, fresh: bool) -> None:
+    async def _reconcile_workload(self, view: WorkloadView, path: str, *, fresh: bool) -> None:
         """Patch a Workload to its desired state, at first as the API server's cache has it.
 
         The response to a patch shows whether the cache was behind, as that of a busy server is;
         that there is nothing to do has to be true.
         """
-        created = None if fresh or view.object_uid else await self._made_first(view)
+        created = None if fresh or view.object_uid else await self._create_if_never_seen(view)
         cached = created or (None if fresh else await self.calls.read(path, CACHED))
-        if cached is not None and await self._bring(view, path, cached):
+        if cached is not None and await self._patch_workload(view, path, cached):
             return
-        obj = await self.calls.read(path) or await self.making.make(view)
+        obj = await self.calls.read(path) or await self.making.create_workload(view)
         if obj is not None:  # else the job is gone, or a user deleted the object
-            await self._bring(view, path, obj)
+            await self._patch_workload(view, path, obj)
 
-    async def _made_first(self, view: WorkloadView) -> Object | None:
+    async def _create_if_never_seen(self, view: WorkloadView) -> Object | None:
         """Make a Workload that was never seen; None: it is there, or it is not ours to make."""
         try:
-            return await self.making.make(view)
+            return await self.making.create_workload(view)
         except ApiStatusError as error:
             if error.status != HTTPStatus.CONFLICT:
                 raise
             return None
 
-    async def _bring(self, view: WorkloadView, path: str, obj: Object) -> bool:
+    async def _patch_workload(self, view: WorkloadView, path: str, obj: Object) -> bool:
         """Patch a Workload where it differs; return whether it did."""
         if not objects.may_be_shown(view, obj):
             return False
         before, view.object_uid = obj, obj["metadata"]["uid"]
         if view.renews:
-            obj = await self._renew(view, path, obj)
-        if siblings.outgrows(view, obj):
-            obj = await self.calls.patch(f"{path}/status", pinned(siblings.unreserved(obj), obj))
-        if checks.moves(view, obj):
-            obj = await self.calls.patch(f"{path}/status", pinned(checks.NOWHERE, obj))
-        about = self.about_patch(view, obj)
+            obj = await self._renew_podsets(view, path, obj)
+        if siblings.needs_more_than_reserved(view, obj):
+            obj = await self.calls.patch(
+                f"{path}/status", with_preconditions(siblings.release_patch(obj), obj)
+            )
+        if checks.shows_other_cluster(view, obj):
+            obj = await self.calls.patch(f"{path}/status", with_preconditions(checks.NOWHERE, obj))
+        about = self.metadata_patch(view, obj)
         if about:
-            obj = await self.calls.patch(path, pinned(about, obj))
+            obj = await self.calls.patch(path, with_preconditions(about, obj))
         status = self.status_patch(view, obj)
         if status:
-            await self.calls.merge(f"{path}/status", pinned(status, obj))
+            await self.calls.patch_blind(f"{path}/status", with_preconditions(status, obj))
         return bool(status) or obj is not before
 
-    async def queue(self, kind: str, key: str) -> None:
+    async def write_queue_status(self, kind: str, key: str) -> None:
         """Write the status of a ClusterQueue, a Cohort or a LocalQueue."""
         path = queue_path(kind, key)
         if not self._is_defined(kind, key):
             return
-        obj = self.calls.recent(path) or await self.calls.read(path)
+        obj = self.calls.last_written(path) or await self.calls.read(path)
         patch = {} if obj is None else self.queue_patch(kind, key, obj)
         if obj is not None and patch:
-            await self.calls.merge(f"{path}/status", pinned(patch, obj))
+            await self.calls.patch_blind(f"{path}/status", with_preconditions(patch, obj))
 
     def queue_patch(self, kind: str, key: str, obj: Object) -> Object:
         """Return what the status of a queue or cohort lacks; empty if nothing."""
@@ -118,32 +120,32 @@ class Writer:
         status = obj.get("status", {})
         match kind:
             case "ClusterQueue":
-                desired = self._cluster_queue(key, status)
+                desired = self._cluster_queue_status(key, status)
             case "Cohort":
                 desired = queues.cohort_status(self.read_model.shares.of_cohort(key), status)
             case _:
-                desired = self._local_queue(key, status)
+                desired = self._local_queue_status(key, status)
         return merge_patch({"status": status}, {"status": desired})
 
-    async def event(self, obj: Object) -> None:
+    async def create_event(self, obj: Object) -> None:
         """Create a Kubernetes Event; an existing one is left."""
         path = f"/api/v1/namespaces/{obj['metadata']['namespace']}/events"
         try:
-            await self.calls.post(path, obj)
+            await self.calls.create_blind(path, obj)
         except ApiStatusError as error:
             if error.status != HTTPStatus.CONFLICT:
                 raise
 
-    def about_patch(self, view: WorkloadView, obj: Object) -> Object:
+    def metadata_patch(self, view: WorkloadView, obj: Object) -> Object:
         """Return what metadata and spec of a Workload lack; empty if nothing."""
         meta = obj["metadata"]
         desired: Object = {"metadata": {**meta}, "spec": {**obj["spec"]}}
         annotations = meta.get("annotations", {})
-        marks = {**siblings.slice_marks(view), **annotations}
+        marks = {**siblings.slice_annotations(view), **annotations}
         if not view.direct:  # else its status has it
             marks = {names.DECISION: view.decision, **marks}
         else:
-            marks = {**objects.owned_by(meta), **marks}
+            marks = {**objects.owner_mark(meta), **marks}
         if view.elastic and view.phase != "finished":
             marks[names.GENERATION] = str(view.generation)
         desired["metadata"]["annotations"] = marks
@@ -153,14 +155,14 @@ class Writer:
         if finalizers != meta.get("finalizers", []):
             desired["metadata"]["finalizers"] = finalizers
         if view.prebuilt:
-            desired["metadata"] |= objects.ownership(view, meta)
+            desired["metadata"] |= objects.ownership_patch(view, meta)
         if view.elastic and view.phase != "finished":
-            desired["spec"]["podSets"] = siblings.counted(obj["spec"]["podSets"], view)
+            desired["spec"]["podSets"] = siblings.podsets_with_counts(obj["spec"]["podSets"], view)
         if not view.direct:
             spec = objects.wanted_spec(view, self.read_model.priorities)
-            desired["spec"] |= objects.with_class_kept(spec, obj["spec"])
-        siblings.put_family(desired, view)
-        _put_activity(desired, view, obj)
+            desired["spec"] |= objects.without_unknown_priority(spec, obj["spec"])
+        siblings.set_variant_metadata(desired, view)
+        _set_inactive(desired, view, obj)
         return merge_patch({"metadata": meta, "spec": obj["spec"]}, desired)
 
     def status_patch(self, view: WorkloadView, obj: Object) -> Object:
@@ -168,12 +170,12 @@ class Writer:
 
         One that its user has finished stays as it was then: what was decided meanwhile is void.
         """
-        if objects.is_over(view, obj):
+        if objects.is_finished(view, obj):
             return {}
         status = obj.get("status", {})
         return merge_patch({"status": status}, {"status": self._status(view, obj, status)})
 
-    def along(self, key: str, obj: Object, patch: Object) -> Object:
+    def order_status_patch(self, key: str, obj: Object, patch: Object) -> Object:
         """Return the patch of a direct Workload's order with its whole desired status."""
         view = self.read_model.workloads.get(key)
         if view is None or not view.direct or self.read_model.fills_in:
@@ -184,24 +186,28 @@ class Writer:
 
     def _status(self, view: WorkloadView, current: Object, status: Object) -> Object:
         desired = objects.workload_status(view, status)
-        objects.put_order(desired, view)
-        checks.put_checks(desired, view, current)
+        objects.set_start_requested(desired, view)
+        checks.set_check_states(desired, view, current)
         return desired
 
     def is_shown(self, view: WorkloadView, obj: Object) -> bool:
         """Return whether a Workload object has its whole desired status."""
-        return not (view.renews or self.about_patch(view, obj) or self.status_patch(view, obj))
+        return not (view.renews or self.metadata_patch(view, obj) or self.status_patch(view, obj))
 
-    async def _renew(self, view: WorkloadView, path: str, obj: Object) -> Object:
+    async def _renew_podsets(self, view: WorkloadView, path: str, obj: Object) -> Object:
         """Bring a Workload's podsets to what its job asks for now; it holds no quota for others."""
-        job = await self.making.present(view)
+        job = await self.making.current_job(view)
         podsets = before = obj["spec"]["podSets"]
         with suppress(UndecodableError):  # ingest reports the error on the job
             podsets = before if job is None else job_kind(view.job.kind).podsets(job)
         patch = merge_patch({"podSets": before}, {"podSets": podsets})
         if patch and siblings.is_reserved(obj):
-            obj = await self.calls.patch(f"{path}/status", pinned(siblings.unreserved(obj), obj))
-        obj = await self.calls.patch(path, pinned({"spec": patch}, obj)) if patch else obj
+            obj = await self.calls.patch(
+                f"{path}/status", with_preconditions(siblings.release_patch(obj), obj)
+            )
+        obj = (
+            await self.calls.patch(path, with_preconditions({"spec": patch}, obj)) if patch else obj
+        )
         view.renews = view.stale = False
         return obj
 
@@ -214,10 +220,10 @@ class Writer:
                 return key in read_model.cohorts
             case _:
                 defined = read_model.local_queues.get(key)
-                leads_here = read_model.territory.leads_here
+                leads_here = read_model.territory.is_own
                 return defined is not None and leads_here(defined.spec.cluster_queue)
 
-    def _cluster_queue(self, name: str, status: Object) -> Object:
+    def _cluster_queue_status(self, name: str, status: Object) -> Object:
         read_model = self.read_model
         return queues.cluster_queue_status(
             read_model.cluster_queues[name].spec,
@@ -227,7 +233,7 @@ class Writer:
             status,
         )
 
-    def _local_queue(self, key: str, status: Object) -> Object:
+    def _local_queue_status(self, key: str, status: Object) -> Object:
         read_model, defined = self.read_model, self.read_model.local_queues[key]
         queue = read_model.cluster_queues.get(defined.spec.cluster_queue)
         desired = queues.local_queue_status(
@@ -237,10 +243,10 @@ class Writer:
             read_model.readiness.get(defined.spec.cluster_queue),
             status,
         )
-        return read_model.consumption.put(key, desired)
+        return read_model.consumption.with_consumption(key, desired)
 
 
-def _put_activity(desired: Object, view: WorkloadView, obj: Object) -> None:
+def _set_inactive(desired: Object, view: WorkloadView, obj: Object) -> None:
     """Write once that a workload was deactivated: later values of the field are its owner's.
 
     The decision is beside it. Both together show whether an active Workload was activated

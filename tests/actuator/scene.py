@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from actuator.calls import Calls
 from actuator.copies.carrying import Copier
 from actuator.copies.showing import CopyStatuses
-from actuator.events import FanOut, Read, Subscriber, as_it_is
+from actuator.events import FanOut, Read, Subscriber, unfiltered
 from actuator.kueue_metrics import KueueMetrics
 from actuator.metrics import Metrics
 from actuator.ordering.apply import Applier
@@ -49,7 +49,7 @@ class Scene(Stage):
         lease: str = "actuator-0",
         projects: bool = False,
         registry: CollectorRegistry | None = None,
-        as_read: Read = as_it_is,
+        as_read: Read = unfiltered,
         partition: int = 0,
         now_us: Callable[[], int] = lambda: 0,
     ) -> Session:

@@ -16,7 +16,7 @@ def test_a_standby_reads_and_changes_nothing() -> None:
     async def run() -> None:
         story, active = Story(), True
         calls = Calls(story.api, Metrics(CollectorRegistry()))
-        held = calls.only_while(lambda: active)
+        held = calls.gated_by(lambda: active)
         path = "/api/v1/namespaces/default"
         before = await held.patch(path, {"metadata": {"labels": {"by": "active"}}})
         active = False

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actuator.projection.checks import begin_anew, follow_clusters, put_clusters
+from actuator.projection.checks import follow_clusters, reset_checks, set_cluster_fields
 from actuator.projection.k8s_events import event_texts
 from actuator.projection.workload_view import WorkloadView
 from tests.actuator.scene import ref
@@ -65,13 +65,13 @@ def test_nominations_of_an_external_dispatcher_are_cleared_with_the_choice_and_w
     view = WorkloadView(key="n/w", uid="u", job=JOB)
     follow_clusters(view, ClustersNominated(**ABOUT, job=JOB, clusters=("w1",), external=True))
     status: dict[str, object] = {"nominatedClusterNames": ["w1", "w2"]}
-    put_clusters(status, view)
+    set_cluster_fields(status, view)
     assert status == {"nominatedClusterNames": ["w1", "w2"]}, "what it wrote since stays"
     if ends == "chosen":
         follow_clusters(view, ClusterChosen(**ABOUT, job=JOB, cluster="w2"))
     else:
-        begin_anew(view, WorkloadEvicted(**ABOUT, reason="Preempted"))
-    put_clusters(status, view)
+        reset_checks(view, WorkloadEvicted(**ABOUT, reason="Preempted"))
+    set_cluster_fields(status, view)
     assert status == ({"clusterName": "w2"} if ends == "chosen" else {})
 
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 
-from actuator.events import member_of_hub
+from actuator.events import member_filter
 from tests.actuator.scene import Scene, ref, start
 from tests.parts.stage import JOBS, Object, alongside, eventually, job
 from tests.parts.virtual import run_virtually
@@ -53,7 +53,7 @@ async def west(*events: Event, body: bytes = BODY, label: str = "true") -> Async
     accepts(scene, label)
     await scene.bus.bodies("east").put(digest_of(body), body)
     await scene.write(*events)
-    async with alongside(scene.actuator(as_read=member_of_hub("west")).run()):
+    async with alongside(scene.actuator(as_read=member_filter("west")).run()):
         yield scene
 
 

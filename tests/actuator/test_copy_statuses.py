@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from actuator.events import Read, as_it_is, member_of_hub
+from actuator.events import Read, member_filter, unfiltered
 from tests.actuator.scene import Scene, ref
 from tests.parts.stage import JOBS, Object, alongside, eventually, job
 from tests.parts.virtual import run_virtually
@@ -67,7 +67,7 @@ class Home(Scene):
 
     @property
     def as_read(self) -> Read:
-        return member_of_hub(self.cluster) if self.cluster else as_it_is
+        return member_filter(self.cluster) if self.cluster else unfiltered
 
 
 @asynccontextmanager

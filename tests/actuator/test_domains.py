@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actuator.ungating.domains import Numbering, Place, choose, rank
+from actuator.ungating.domains import Numbering, PodSetPlacement, choose_domains, rank
 from tests.parts.drawn import drawn
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Pod, PodSpec, PodStatus
@@ -19,10 +19,10 @@ GATE, HOST = "kueue.x-k8s.io/topology", "kubernetes.io/hostname"
 INDEX, JOB, OFFSET = "index", "job", "kueue.x-k8s.io/pod-index-offset"
 
 
-def place(*counts: tuple[str, int], failed: tuple[str, ...] = ()) -> Place:
+def place(*counts: tuple[str, int], failed: tuple[str, ...] = ()) -> PodSetPlacement:
     domains = tuple(TopologyDomain(values=(name,), count=count) for name, count in counts)
     numbering = Numbering(label=INDEX)
-    return Place(levels=(HOST,), domains=domains, failed=failed, numbering=numbering)
+    return PodSetPlacement(levels=(HOST,), domains=domains, failed=failed, numbering=numbering)
 
 
 def pod(  # noqa: PLR0913 - what a row says
@@ -45,9 +45,9 @@ def pod(  # noqa: PLR0913 - what a row says
     return Pod(metadata=about, spec=spec, status=PodStatus(phase=phase))
 
 
-def placed(pods: Sequence[Pod], where: Place, **sent: str) -> dict[str, str]:
+def placed(pods: Sequence[Pod], where: PodSetPlacement, **sent: str) -> dict[str, str]:
     mapping = {name: (host,) for name, host in sent.items()}
-    return {name: values[0] for name, values in choose(pods, where, mapping, GATE).items()}
+    return {name: values[0] for name, values in choose_domains(pods, where, mapping, GATE).items()}
 
 
 ROOMY = place(("a", 2), ("b", 1), ("c", 2))
@@ -113,7 +113,7 @@ def test_a_rank_is_counted_over_the_jobs_of_a_podset_and_from_its_first_pod() ->
 
 
 @st.composite
-def histories(draw: st.DrawFn) -> tuple[Place, list[Pod], dict[str, str]]:
+def histories(draw: st.DrawFn) -> tuple[PodSetPlacement, list[Pod], dict[str, str]]:
     """Return a place, pods of any past, and of some what they may have been told."""
     counts = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
     hosts = [f"h{at}" for at in range(len(counts))]
@@ -153,7 +153,7 @@ def held(pods: Sequence[Pod]) -> Counter[str]:
 @drawn(80)
 @given(histories())
 def test_never_more_pods_in_a_domain_than_assigned_and_no_room_left_that_a_pod_waits_for(
-    history: tuple[Place, list[Pod], dict[str, str]],
+    history: tuple[PodSetPlacement, list[Pod], dict[str, str]],
 ) -> None:
     where, pods, sent = history
     chosen = placed(pods, where, **sent)

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from actuator.calls import Calls
 from actuator.metrics import Metrics
 from actuator.ungating.elastic import ElasticPods
-from actuator.ungating.pod_ungater import PodUngater, Standing
+from actuator.ungating.pod_ungater import JobPods, PodUngater
 from tests.parts.stage import JOBS, KUEUE, Object, Stage, alongside, eventually, job, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.kinds.decode import read
@@ -135,7 +135,7 @@ def test_a_pod_whose_patch_was_never_answered_has_the_room_before_any_other() ->
         for name in ("a", "b"):
             stage.pod(name)
         mapping = {obj["metadata"]["name"]: read(obj, Pod) for obj in stage.read(PODS)["items"]}
-        standing = Standing(mapping, ("a", "b"), {"b": {"spec": {"schedulingGates": None}}})
+        standing = JobPods(mapping, ("a", "b"), {"b": {"spec": {"schedulingGates": None}}})
         released = await ElasticPods().release(stage.calls, standing)
         assert released is not None
         assert [release.pod.metadata.name for release in released] == ["b"]

@@ -67,7 +67,7 @@ def test_a_family_is_read_back_as_it_was_written() -> None:
     opened = {"lastTransitionTime": "2026-03-01T08:00:00Z", "position": "Open"}
     gates = siblings.gate_states(msgspec.structs.replace(variant(), ungated_us=1), [])
     obj["status"] = {"preemptionGates": [{**gates[0], **opened}]}
-    read = rehydrate.workload(msgspec.convert(obj, Workload))
+    read = rehydrate.view_of_workload(msgspec.convert(obj, Workload))
     assert read is not None
     assert (read.parent, read.flavor, read.job, read.prebuilt) == (
         "team/job-train",
@@ -76,7 +76,7 @@ def test_a_family_is_read_back_as_it_was_written() -> None:
         "",
     )
     assert read.ungated_us == 1_772_352_000_000_000
-    parent = rehydrate.workload(msgspec.convert(PARENT, Workload))
+    parent = rehydrate.view_of_workload(msgspec.convert(PARENT, Workload))
     assert parent is not None
     assert (parent.has_variants, parent.phase, parent.parent) == (True, "parent", "")
 
@@ -85,9 +85,9 @@ def test_a_variant_that_gives_way_is_inactive_and_a_parent_without_variants_is_n
     shown = variant()
     shown.phase = "inactive"
     wanted: Object = {"metadata": {}, "spec": {}}
-    siblings.put_family(wanted, shown)
+    siblings.set_variant_metadata(wanted, shown)
     assert wanted == {"metadata": {}, "spec": {"active": False}}
     alone = WorkloadView(key="team/job-train", uid="u1", job=JOB)
     wanted = {"metadata": {"labels": dict(PARENT["metadata"]["labels"])}, "spec": {}}
-    siblings.put_family(wanted, alone)
+    siblings.set_variant_metadata(wanted, alone)
     assert wanted == {"metadata": {"labels": {"cost-center": "7"}}, "spec": {}}

@@ -114,7 +114,7 @@ def test_a_creation_takes_from_the_jobs_to_the_workloads_time_in_kueues_buckets(
     registry = CollectorRegistry()
     at = {"creationTimestamp": "2026-03-01T08:00:00Z"}
     later = {"creationTimestamp": "2026-03-01T08:00:03Z"}
-    counting(registry).made(BATCH_JOB, {"metadata": at}, {"metadata": later})
+    counting(registry).observe_creation(BATCH_JOB, {"metadata": at}, {"metadata": later})
     labels = {"job_kind": "Job", "replica_role": "leader"}
     assert registry.get_sample_value(f"{CREATION}_sum", labels) == 3
     bounds = re.findall(r'\ble="([^"]+)"', "".join(series(registry)))
@@ -127,7 +127,7 @@ def test_without_its_gate_there_is_no_creation_latency() -> None:
     kueue = KueueMetrics(registry, creations=False)
     kueue.work(True)  # noqa: FBT003 - a state
     meta = {"metadata": {"creationTimestamp": "2026-03-01T08:00:00Z"}}
-    kueue.made(BATCH_JOB, meta, meta)
+    kueue.observe_creation(BATCH_JOB, meta, meta)
     assert CREATION not in generate_latest(registry).decode()
     assert REMOVAL in generate_latest(registry).decode()
 
@@ -201,13 +201,13 @@ def test_a_pod_of_an_elastic_job_is_measured_by_the_workload_that_was_granted_it
 def test_series_end_with_their_cluster_queue_and_none_begins_after_it() -> None:
     registry = CollectorRegistry()
     kueue = counting(registry)
-    kueue.ungated(TOPOLOGY_GATE, KEY, of_group=False)
+    kueue.observe_gate_removal(TOPOLOGY_GATE, KEY, of_group=False)
     assert removals(registry, TOPOLOGY_GATE, "false") == (1, 0.25)
     gone = ClusterQueueRemoved(at_us=AT_US, name="cq")
     kueue.learn(Published("L1", 9, "", b""), gone, live=True)
     assert series(registry) == []
     kueue.read_model().learn(gone, "L1/9")
-    kueue.ungated(TOPOLOGY_GATE, KEY, of_group=False)
+    kueue.observe_gate_removal(TOPOLOGY_GATE, KEY, of_group=False)
     assert series(registry) == []
 
 
@@ -219,7 +219,9 @@ def test_nothing_is_measured_without_an_admission_that_is_ours(case: str) -> Non
         kueue.work(False)  # noqa: FBT003 - a state
     if case == "evicted":
         kueue.read_model().workloads[KEY].end("Admitted", reason="r", at_us=AT_US)
-    kueue.ungated(TOPOLOGY_GATE, "default/other" if case == "unknown" else KEY, of_group=False)
+    kueue.observe_gate_removal(
+        TOPOLOGY_GATE, "default/other" if case == "unknown" else KEY, of_group=False
+    )
     assert series(registry) == []
 
 
@@ -227,5 +229,5 @@ def test_an_admission_that_was_read_back_counts_by_its_condition() -> None:
     registry = CollectorRegistry()
     kueue = counting(registry)
     kueue.read_model().workloads[KEY] = replace(kueue.read_model().workloads[KEY], admitted_us=0)
-    kueue.ungated(TOPOLOGY_GATE, KEY, of_group=True)
+    kueue.observe_gate_removal(TOPOLOGY_GATE, KEY, of_group=True)
     assert removals(registry, TOPOLOGY_GATE, "true") == (1, 0.25)

@@ -10,9 +10,9 @@ from prometheus_client import CollectorRegistry
 from actuator.calls import Calls
 from actuator.metrics import Metrics
 from actuator.project import Projector
-from actuator.projection.conditions import introduced
+from actuator.projection.conditions import new_view
 from actuator.projection.k8s_events import event_object, event_texts
-from actuator.projection.objects import workload
+from actuator.projection.objects import workload_object
 from actuator.workqueue import Rate
 from tests.actuator.story import QUEUES, Story
 from tests.parts.stage import Object, alongside, eventually, job
@@ -30,7 +30,7 @@ def labels(kind: str, obj: Object) -> dict[str, str]:
     """Return the labels of the Workload that is made of a job."""
     about = ObjectRef(kind=kind, namespace="default", name="train", uid="u")
     event = WorkloadSubmitted(at_us=1, workload="default/w", uid="u", job=about, queue="main")
-    made = workload(introduced(event), obj, JOB_KINDS[kind], {}, KEYS)
+    made = workload_object(new_view(event), obj, JOB_KINDS[kind], {}, KEYS)
     told_labels: dict[str, str] = made["metadata"]["labels"]
     return told_labels
 
@@ -73,7 +73,7 @@ def test_what_is_queued_through_pods_is_named_by_its_workload(
     pods = {"containers": [{"name": "c"}]}
     spec = {"template": {"spec": pods}, "leaderWorkerTemplate": {"workerTemplate": {"spec": pods}}}
     obj = {"metadata": {"name": "web", "uid": "u"}, "spec": spec}
-    marks = workload(introduced(event), obj, JOB_KINDS[kind], {})["metadata"]["annotations"]
+    marks = workload_object(new_view(event), obj, JOB_KINDS[kind], {})["metadata"]["annotations"]
     owner = marks[names.JOB_OWNER_GVK], marks[names.JOB_OWNER_NAME]
     assert (*owner, marks.get(names.COMPONENT_INDEX)) == (gvk, "web", index)
 
@@ -97,7 +97,7 @@ def test_an_event_about_the_job_of_a_statefulset_is_about_the_statefulset() -> N
     about = ObjectRef(kind="statefulset", namespace="default", name="web", uid="u")
     event = WorkloadSubmitted(at_us=1, workload="default/w", uid="u", job=about, queue="main")
     (text,) = event_texts(event)
-    regarding = event_object(text, introduced(event), 1, 1)["involvedObject"]
+    regarding = event_object(text, new_view(event), 1, 1)["involvedObject"]
     assert (text.reason, regarding["kind"], regarding["uid"]) == (
         "CreatedWorkload",
         "StatefulSet",

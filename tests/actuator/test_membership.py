@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from actuator.events import member_of_hub
+from actuator.events import member_filter
 from actuator.ordering.orders import as_order
 from tests.actuator.scene import Scene, ref, start
 from tests.parts.stage import JOBS, alongside, eventually, job
@@ -69,7 +69,7 @@ def ordered(job: ObjectRef, workload: str) -> list[Event]:
     ],
 )
 def test_a_member_reads_its_own_under_its_own_names(event: Event, read: Event) -> None:
-    assert member_of_hub("east")(event) == read
+    assert member_filter("east")(event) == read
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_a_member_reads_its_own_under_its_own_names(event: Event, read: Event) -
     ],
 )
 def test_what_is_anothers_says_nothing_to_a_member(event: Event) -> None:
-    assert member_of_hub("east")(event) is None
+    assert member_filter("east")(event) is None
 
 
 COPY = ObjectRef(kind="batch/job", namespace="team", name="x", uid="c@east", cluster="east")
@@ -102,7 +102,7 @@ HUBS = "team/job-x@hub"
 def test_a_copy_has_its_names_here_and_its_workload_that_of_its_home(
     event: Event, workload: str, copy: str
 ) -> None:
-    read = member_of_hub("east")(event)
+    read = member_filter("east")(event)
     assert isinstance(read, StartOrdered | CopyRemoved | QuotaReleased)
     assert read.workload == workload
     match read:
@@ -116,7 +116,7 @@ def test_a_copy_has_its_names_here_and_its_workload_that_of_its_home(
 
 def test_a_copy_in_another_cluster_is_nothing_to_do_at_home() -> None:
     away = replace(COPY, uid="c@west", cluster="west")
-    read = member_of_hub("east")(StartOrdered(at_us=1, workload=THERE, uid="u@east", job=away))
+    read = member_filter("east")(StartOrdered(at_us=1, workload=THERE, uid="u@east", job=away))
     assert isinstance(read, StartOrdered)
     assert read.workload == KEY
     assert as_order(read, "L1", 1) is None
@@ -140,7 +140,7 @@ def test_of_namesakes_with_one_uid_each_actuator_starts_its_own() -> None:
             await eventually(lambda: not scene.job()["spec"]["suspend"])
             assert scene.decision().endswith("/4"), "by its own order, not by the member's"
         async with alongside(
-            scene.actuator("m", projects=True, as_read=member_of_hub("east")).run()
+            scene.actuator("m", projects=True, as_read=member_filter("east")).run()
         ):
             await eventually(lambda: scene.decision().endswith("/3"))
 

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 from actuator.calls import Calls
 from actuator.metrics import Metrics
 from actuator.projection.read_model import ReadModel
-from actuator.writing.removal import Removal
+from actuator.writing.removal import WorkloadRemover
 from tests.actuator.story import AT_US, QUEUES, Story
 from tests.parts.stage import JOBS, alongside, eventually
 from tests.parts.virtual import run_virtually
@@ -82,7 +82,9 @@ def test_a_finished_workload_that_its_job_leaves_stays() -> None:
         read_model = ReadModel()
         for event in (story.submitted(), done, gone):
             read_model.learn(event, "ledger/1")
-        await Removal(Calls(story.api, Metrics(CollectorRegistry())), read_model).remove(story.key)
+        await WorkloadRemover(
+            Calls(story.api, Metrics(CollectorRegistry())), read_model
+        ).remove_workload(story.key)
         assert story.condition("Finished")[1] == "Succeeded"
 
     run_virtually(run())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actuator.ordering.orders import Outstanding
+from actuator.ordering.orders import OutstandingOrders
 from tidegate.contracts.decisions import DecisionEvent, QuotaReleased, StartOrdered
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent, JobStateReported
@@ -15,7 +15,7 @@ JOB = ObjectRef(kind="batch/job", namespace="team", name="train", uid="u")
 
 def learnt(*events: FactEvent | DecisionEvent) -> list[int]:
     """Return the numbers of the orders that are outstanding after these entries."""
-    outstanding = Outstanding()
+    outstanding = OutstandingOrders()
     for seq, event in enumerate(events, 1):
         outstanding.learn(message(seq), event)
     return [order.seq for order in outstanding]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from actuator.projection.objects import workload_status
 from actuator.projection.read_model import ReadModel
-from actuator.projection.rehydrate import workload
+from actuator.projection.rehydrate import view_of_workload
 from actuator.projection.workload_view import WorkloadView
 from tests.actuator.placing import WORKLOAD, assigned, node_failed, replaced
 from tests.parts.drawn import drawn
@@ -64,7 +64,7 @@ def test_what_is_shown_of_a_placement_is_known_again_after_a_restart() -> None:
     before = model.workloads[WORKLOAD]
     obj = kueue("Workload", "train", queueName="main", podSets=[])
     obj["metadata"] |= {"namespace": "default", "annotations": {"tidegate.dev/decision": "L1/2"}}
-    after = workload(read({**obj, "status": workload_status(before, {})}, Workload))
+    after = view_of_workload(read({**obj, "status": workload_status(before, {})}, Workload))
     assert after is not None
     assert (after.assignment, after.failed_nodes) == (before.assignment, before.failed_nodes)
 

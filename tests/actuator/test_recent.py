@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from actuator.calls import BYTES_MAX, LASTS_S, Recent
+from actuator.calls import BYTES_MAX, LASTS_S, RecentWrites
 from tests.actuator.scene import start
 from tests.actuator.story import AT_US, QUEUES, Story
 from tests.parts.stage import JOBS, alongside, eventually
@@ -15,7 +15,7 @@ MEBIBYTE = 1 << 20
 
 
 def test_an_object_is_remembered_for_a_while_as_it_was_written_last() -> None:
-    recent = Recent()
+    recent = RecentWrites()
     recent.put("a", b"1", now_s=0.0)
     recent.put("a", b"2", now_s=1.0)
     assert recent.get("a", LASTS_S) == b"2"
@@ -25,7 +25,7 @@ def test_an_object_is_remembered_for_a_while_as_it_was_written_last() -> None:
 
 
 def test_large_objects_push_the_oldest_ones_out() -> None:
-    recent, count, written = Recent(), BYTES_MAX // MEBIBYTE, bytes(MEBIBYTE)
+    recent, count, written = RecentWrites(), BYTES_MAX // MEBIBYTE, bytes(MEBIBYTE)
     for number in range(count + 1):
         recent.put(f"w{number}", written, now_s=0.0)
     kept = [number for number in range(count + 1) if recent.get(f"w{number}", 0.0)]

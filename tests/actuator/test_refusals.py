@@ -7,7 +7,7 @@ import asyncio
 import msgspec
 import pytest
 
-from actuator.projection.stray_events import refusal
+from actuator.projection.stray_events import refusal_event
 from actuator.writing.event_recorder import LASTS_US
 from tests.actuator.story import AT_US, Story
 from tests.parts.stage import alongside, eventually
@@ -24,7 +24,7 @@ def refused(resource: str, namespace: str = "team", name: str = "a.b") -> Observ
 
 
 def test_a_refused_job_has_an_event_that_says_why() -> None:
-    obj = refusal(refused("jobsets.jobset.x-k8s.io"), 255)
+    obj = refusal_event(refused("jobsets.jobset.x-k8s.io"), 255)
     assert obj is not None
     assert obj["metadata"] == {"namespace": "team", "name": "a.b.ff.r"}
     assert obj["involvedObject"] == {
@@ -50,7 +50,7 @@ def test_a_refused_job_has_an_event_that_says_why() -> None:
     ],
 )
 def test_what_is_no_job_is_named_in_the_ledger_alone(event: ObservationRefused) -> None:
-    assert refusal(event, 1) is None
+    assert refusal_event(event, 1) is None
 
 
 def test_what_was_refused_while_no_replica_was_active_is_shown_once_and_only_while_it_is_news() -> (

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from actuator.calls import Calls
 from actuator.metrics import Metrics
-from actuator.ungating.pod_ungater import Standing
+from actuator.ungating.pod_ungater import JobPods
 from actuator.ungating.serving import ServingPods
 from tests.ingest.test_serving import PODS, SETS, pod, served, stateful
 from tests.parts.foreign import pods_template
@@ -53,7 +53,7 @@ def test_the_pods_of_a_set_are_let_go_by_the_copy_that_it_owns(*, own: bool) -> 
         admitted(stage, made if own else other)
         waiting = read(stage.make(PODS, pod("db-0", made)), Pod)
         calls = Calls(stage.embedded, Metrics(CollectorRegistry()))
-        standing = Standing(pods={"db-0": waiting}, waiting=["db-0"])
+        standing = JobPods(pods={"db-0": waiting}, waiting=["db-0"])
         assert len(await ServingPods().release(calls, standing) or ()) == int(own)
 
     run_virtually(run())

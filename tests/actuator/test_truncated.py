@@ -11,12 +11,7 @@ from tests.parts.history import LEDGER, History
 from tests.parts.stage import KUEUE, alongside, eventually
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.decisions import QuotaReleased, ReservationRepeated, WorkloadEvicted
-from tidegate.contracts.facts import (
-    JobStateReported,
-    LedgerOpened,
-    TimePassed,
-    WorkloadFinished,
-)
+from tidegate.contracts.facts import JobStateReported, LedgerOpened, TimePassed, WorkloadFinished
 from tidegate.contracts.observations import JobState
 from tidegate.model.ids import ObjectRef
 
@@ -100,8 +95,8 @@ def test_an_elastic_job_stays_so_if_its_reservation_comes_again_before_it_was_re
     read_model.fills_in = True
     read_model.learn(grown, f"{LEDGER}/1")
     read_model.learn(again, f"{LEDGER}/2")
-    read_model.seed(WorkloadView(key=key, uid=uid, job=job, elastic=True, generation=2))
-    read_model.filled_in()
+    read_model.add_seed(WorkloadView(key=key, uid=uid, job=job, elastic=True, generation=2))
+    read_model.end_seeding()
     shown = read_model.workloads[key]
     assert (shown.elastic, shown.generation, shown.phase) == (True, 3, "admitted")
 

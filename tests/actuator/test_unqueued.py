@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from actuator import unqueued
 from actuator.calls import Calls
 from actuator.metrics import Metrics
-from actuator.unqueued import REASON, Unqueued
+from actuator.unqueued import REASON, UnqueuedKinds
 from tests.parts.interposed import Interposed
 from tests.parts.stage import JOBS, Object, Stage, alongside, eventually, job
 from tests.parts.virtual import run_virtually
@@ -24,9 +24,9 @@ AT_US = 1_772_352_000_000_000
 NOT_JOBS = ("pod",)
 
 
-def telling(api: Interposed, enabled: tuple[str, ...] = NOT_JOBS) -> Unqueued:
+def telling(api: Interposed, enabled: tuple[str, ...] = NOT_JOBS) -> UnqueuedKinds:
     calls = Calls(api, Metrics(CollectorRegistry()))
-    return Unqueued(calls, Random(1), lambda: AT_US, queued_kinds(enabled))
+    return UnqueuedKinds(calls, Random(1), lambda: AT_US, queued_kinds(enabled))
 
 
 def event_rows(stage: Stage) -> list[tuple[str, str]]:
@@ -47,7 +47,7 @@ def owned(name: str) -> Object:
     return made
 
 
-def play(story: Callable[[Stage, Unqueued], Awaitable[None]]) -> None:
+def play(story: Callable[[Stage, UnqueuedKinds], Awaitable[None]]) -> None:
     async def run() -> None:
         stage = Stage(with_crds=False)
         teller = telling(stage.api)
@@ -58,7 +58,7 @@ def play(story: Callable[[Stage, Unqueued], Awaitable[None]]) -> None:
 
 
 def test_each_is_reported_once_and_says_which_queue_and_kind() -> None:
-    async def story(stage: Stage, teller: Unqueued) -> None:
+    async def story(stage: Stage, teller: UnqueuedKinds) -> None:
         made = stage.make(JOBS, job("before"))
         for other in (unlabelled("free"), owned("child")):
             stage.make(JOBS, other)
@@ -92,7 +92,7 @@ def test_of_an_enabled_kind_no_event_is_written() -> None:
 
 
 def test_only_the_active_one_tells_and_its_successor_tells_nothing_twice() -> None:
-    async def story(stage: Stage, teller: Unqueued) -> None:
+    async def story(stage: Stage, teller: UnqueuedKinds) -> None:
         stage.make(JOBS, job("train"))
         await asyncio.sleep(60)
         assert event_rows(stage) == []
@@ -110,7 +110,7 @@ def test_only_the_active_one_tells_and_its_successor_tells_nothing_twice() -> No
 
 
 def test_a_kind_that_may_not_be_looked_at_is_asked_for_seldom_and_keeps_nothing_up() -> None:
-    async def story(stage: Stage, teller: Unqueued) -> None:
+    async def story(stage: Stage, teller: UnqueuedKinds) -> None:
         async def forbid(_method: str, path: str) -> Response | None:
             return Response(403, b"{}") if path == "/api/v1/pods" else None
 
@@ -129,7 +129,7 @@ def test_a_kind_that_may_not_be_looked_at_is_asked_for_seldom_and_keeps_nothing_
 def test_of_more_than_can_wait_the_oldest_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unqueued, "WAITING_MAX", 3)
 
-    async def story(stage: Stage, teller: Unqueued) -> None:
+    async def story(stage: Stage, teller: UnqueuedKinds) -> None:
         for number in range(9):
             stage.make(JOBS, job(f"train-{number}"))
         await asyncio.sleep(30)  # no replica is the active one

@@ -15,7 +15,7 @@ def workload(number: int) -> Place:
 def calm(agenda: Workqueue) -> list[Place]:
     """Return what is taken from the calm lanes, one after another."""
     taken: list[Place] = []
-    while (due := agenda.take_normal()) is not None:
+    while (due := agenda.pop_normal()) is not None:
         taken.append(due.place)
     return taken
 
@@ -33,7 +33,7 @@ def test_a_workload_that_becomes_urgent_leaves_the_calm_lane() -> None:
     agenda.add(workload(1))
     agenda.add(workload(2))
     agenda.add(workload(2), now=True)
-    assert agenda.take_urgent() == Due(workload(2), urgent=True, tries=0)
+    assert agenda.pop_urgent() == Due(workload(2), urgent=True, tries=0)
     assert calm(agenda) == [workload(1)]
 
 
@@ -48,18 +48,18 @@ def test_a_calm_change_waits_behind_the_urgent_one_of_the_same_workload() -> Non
 def test_what_changes_while_it_is_written_is_written_again_afterwards() -> None:
     agenda = Workqueue()
     agenda.add(workload(1), now=True)
-    assert agenda.take_urgent() is not None
+    assert agenda.pop_urgent() is not None
     agenda.add(workload(1), now=True)
-    assert agenda.take_urgent() is None
+    assert agenda.pop_urgent() is None
     agenda.finish(workload(1))
-    assert agenda.take_urgent() == Due(workload(1), urgent=True, tries=0)
+    assert agenda.pop_urgent() == Due(workload(1), urgent=True, tries=0)
 
 
 def test_how_often_it_was_tried_stays_with_a_place() -> None:
     agenda = Workqueue()
     agenda.add(workload(1), tries=3)
     agenda.add(workload(1))
-    assert agenda.take_normal() == Due(workload(1), urgent=False, tries=3)
+    assert agenda.pop_normal() == Due(workload(1), urgent=False, tries=3)
 
 
 def test_a_queue_that_was_written_waits_a_second_and_a_workload_does_not() -> None:

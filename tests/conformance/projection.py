@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from actuator.projection.k8s_events import unwritten
+from actuator.projection.k8s_events import refused_status_text
 from tests.conformance.cases import Json
 from tests.conformance.histories import conditions, key
 from tidegate.contracts.decision_kinds.placements import SecondPassFailed, TopologyAssigned
@@ -54,7 +54,9 @@ class Projection:
     def see_refused(self, decisions: Iterable[DecisionEvent], status: int) -> None:
         """Project decisions that an API server refused to show, with this HTTP status."""
         for decision in decisions:
-            if isinstance(decision, WorkloadEvicted) and (row := unwritten(decision, status)):
+            if isinstance(decision, WorkloadEvicted) and (
+                row := refused_status_text(decision, status)
+            ):
                 self._tell(decision.workload, *row[:2])
 
     def forget(self, workload: str) -> None:

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
-from actuator.ordering.orders import Outstanding
+from actuator.ordering.orders import OutstandingOrders
 from actuator.writing.write import Writer
 from ingest.jobs.job_index import JobIndex
 from ingest.metrics import Metrics
@@ -236,7 +236,9 @@ def test_the_actuator_reports_one_order_and_carries_out_the_others(
 def test_the_actuator_passes_over_one_entry_and_learns_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Outstanding, "learn", raising_for("odd", Outstanding.learn, _name_of_job))
+    monkeypatch.setattr(
+        OutstandingOrders, "learn", raising_for("odd", OutstandingOrders.learn, _name_of_job)
+    )
 
     async def run() -> None:
         scene, registry = Scene(), CollectorRegistry()
@@ -256,7 +258,7 @@ def test_the_actuator_gives_up_one_object_and_shows_the_others(
     async def run() -> None:
         story, registry = Story(), CollectorRegistry()
         broken = partial(raising_for, named=_last)
-        monkeypatch.setattr(Writer, "workload", broken(story.key, Writer.workload))
+        monkeypatch.setattr(Writer, "write_workload", broken(story.key, Writer.write_workload))
         async with alongside(story.actuator(projects=True, registry=registry).run()):
             await story.write(*QUEUES, story.submitted(), story.reserved(), story.admitted())
             await eventually(lambda: "flavorsUsage" in story.status(f"{KUEUE}/clusterqueues/cq"))

@@ -62,7 +62,7 @@ def test_any_job_that_is_observed_is_decided_and_shown(kind: str, data: st.DataO
                 msgspec.json.encode(made)
     for shown in read_model.workloads.values():
         try:
-            msgspec.json.encode(shown_as.workload(shown, fields, row, read_model.priorities))
+            msgspec.json.encode(shown_as.workload_object(shown, fields, row, read_model.priorities))
         except TidegateError:
             continue
 

@@ -39,7 +39,7 @@ class Cluster:
                 self.working.remove(by)
 
         ownership = Ownership(self.api, ACTUATOR, holder, by)
-        return asyncio.ensure_future(Installation().act(ownership, work))
+        return asyncio.ensure_future(Installation().run_while_owner(ownership, work))
 
     async def lease(self) -> dict[str, Any]:
         document: dict[str, Any] = msgspec.json.decode((await self.api.request("GET", LEASE)).body)
@@ -110,7 +110,10 @@ def test_a_replica_that_was_away_too_long_stops_when_another_has_taken_over() ->
         await asyncio.sleep(60)
         other.api, cluster.api.down = cluster.api.api, True  # it alone cannot reach the server
         heir = asyncio.ensure_future(
-            Installation().act(Ownership(other, ACTUATOR, "west", "w"), asyncio.Event().wait)  # type: ignore[arg-type]
+            Installation().run_while_owner(
+                Ownership(other, ACTUATOR, "west", "w"),
+                asyncio.Event().wait,  # type: ignore[arg-type]
+            )
         )
         await asyncio.sleep(2 * LASTS_S)
         cluster.api.down = False
@@ -130,7 +133,7 @@ def test_a_replica_that_cannot_have_the_lease_says_so_and_does_not_act() -> None
         installation = Installation()
         ownership = Ownership(cluster.api, ACTUATOR, "east", "one")
         acting = asyncio.ensure_future(
-            installation.act(ownership, asyncio.Event().wait)  # type: ignore[arg-type]
+            installation.run_while_owner(ownership, asyncio.Event().wait)  # type: ignore[arg-type]
         )
         await asyncio.sleep(30)
         assert "cannot be had" in installation.lacks

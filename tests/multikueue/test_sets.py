@@ -15,9 +15,9 @@ from prometheus_client import CollectorRegistry
 
 from actuator.calls import Calls
 from actuator.metrics import Metrics
-from actuator.ordering.pod_events import let_go_event
+from actuator.ordering.pod_events import started_event
 from actuator.ungating.pod_ungater import PodUngater
-from actuator.ungating.serving import Report, ServingPods, unreported
+from actuator.ungating.serving import Report, ServingPods, report_nothing
 from tests.ingest.test_serving import SETS as STATEFUL_SETS
 from tests.ingest.test_serving import leader_worker_set, owner_of, pod, stateful
 from tests.multikueue.sites import NAMESPACE, Manager, Site, until
@@ -49,7 +49,7 @@ def sites(actual_world: World) -> list[Site]:
 
 
 @asynccontextmanager
-async def running(actual_world: World, report: Report = unreported) -> AsyncGenerator[Manager]:
+async def running(actual_world: World, report: Report = report_nothing) -> AsyncGenerator[Manager]:
     """Let all services work, and in each cluster the controllers of sets and pods."""
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(actual_world.running())
@@ -152,7 +152,7 @@ def test_each_pod_that_is_let_go_shows_its_start() -> None:
         actual_world, events = world(), list[Object]()
 
         def report(pod: Pod, patch: Patch) -> None:
-            events.append(let_go_event(pod.metadata, patch, 1))
+            events.append(started_event(pod.metadata, patch, 1))
 
         async with running(actual_world, report):
             submit(actual_world.manager)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actuator.provisioning.conditions import active
+from actuator.provisioning.conditions import active_patch
 from tests.provisioning.standing import AT, Object
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.checks import AdmissionCheck
@@ -27,7 +27,7 @@ def condition(status: str, reason: str, message: str) -> Object:
 
 def said(admission_check: AdmissionCheck, *, served: bool = True, at: str = AT) -> Object:
     """Return the condition that is written."""
-    patch = active(admission_check, {"nodes"}, served=served, at=at)
+    patch = active_patch(admission_check, {"nodes"}, served=served, at=at)
     written: Object = patch["status"]["conditions"][-1]
     return written
 
@@ -60,12 +60,12 @@ def test_a_check_with_its_configuration_is_active_once_requests_are_served() -> 
 
 
 def test_what_is_said_already_is_not_written_again() -> None:
-    assert active(check(GOOD, ACTIVE), {"nodes"}, served=True, at=LATER) == {}
+    assert active_patch(check(GOOD, ACTIVE), {"nodes"}, served=True, at=LATER) == {}
 
 
 def test_others_conditions_stay_and_a_change_is_dated() -> None:
     other = {**condition("True", "Mine", ""), "type": "Other"}
-    patch = active(check(GOOD, other, ACTIVE), set(), served=True, at=LATER)
+    patch = active_patch(check(GOOD, other, ACTIVE), set(), served=True, at=LATER)
     kept, written = patch["status"]["conditions"]
     assert kept == other
     assert (written["status"], written["lastTransitionTime"]) == ("False", LATER)

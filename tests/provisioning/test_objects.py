@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from actuator.provisioning.podsets import Part, parts
+from actuator.provisioning.podsets import MergedPodSets, merged_podsets
 from actuator.provisioning.templates import (
-    Ask,
+    RequestToCreate,
     attempt_of,
     request_name,
     template_name,
@@ -17,7 +17,7 @@ from tidegate.errors import NotSupportedError
 from tidegate.kinds.kueue_api.flavors import ResourceFlavorSpec
 from tidegate.kinds.pods import Toleration
 
-ASK = Ask(check="c", name="w-c-1", class_name="queued", parameters={}, parts=())
+ASK = RequestToCreate(check="c", name="w-c-1", class_name="queued", parameters={}, parts=())
 LONG = "w" * 240
 SPOT = ResourceFlavorSpec(
     node_labels={"pool": "spot"}, tolerations=(Toleration(key="spot", operator="Exists"),)
@@ -51,7 +51,7 @@ def sized(policy: str | None, *podsets: Object) -> list[tuple[tuple[str, ...], i
     obj["status"]["admission"]["podSetAssignments"] = assigned
     spec = config({"podSetMergePolicy": policy} if policy else {})
     assert spec is not None
-    return [(part.names, part.count) for part in parts(obj, spec) or ()]
+    return [(part.names, part.count) for part in merged_podsets(obj, spec) or ()]
 
 
 def test_podsets_are_merged_as_far_as_the_policy_goes() -> None:
@@ -76,7 +76,7 @@ def test_a_template_is_what_the_pods_will_be() -> None:
     spec |= {"schedulingGates": [{"name": "g"}], "nodeSelector": {"disk": "fast"}}
     stale = {"autoscaling.x-k8s.io/consume-provisioning-request": "old", "mine": "m"}
     template = {"metadata": {"annotations": stale}, "spec": spec}
-    part = Part(names=("main",), count=3, template=template, flavors=("spot",))
+    part = MergedPodSets(names=("main",), count=3, template=template, flavors=("spot",))
     made = template_object(workload({}), ASK, part, [SPOT])
     assert made["metadata"]["name"] == "ppt-w-c-1-main"
     assert made["metadata"]["labels"] == {"kueue.x-k8s.io/managed": "true"}
@@ -93,6 +93,6 @@ def test_a_template_is_what_the_pods_will_be() -> None:
 
 def test_pods_and_flavors_that_contradict_each_other_are_named() -> None:
     template = {"spec": {"containers": [], "nodeSelector": {"pool": "large"}}}
-    part = Part(names=("main",), count=1, template=template, flavors=("spot",))
+    part = MergedPodSets(names=("main",), count=1, template=template, flavors=("spot",))
     with pytest.raises(NotSupportedError, match="nodeSelector pool is large"):
         template_object(workload({}), ASK, part, [SPOT])

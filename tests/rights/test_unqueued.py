@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from actuator.calls import Calls
 from actuator.metrics import Metrics
-from actuator.unqueued import Unqueued
+from actuator.unqueued import UnqueuedKinds
 from tests.e2e.cast import post, until
 from tests.parts.stage import alongside, job
 from tests.rights.asked import Right, role
@@ -30,7 +30,7 @@ async def test_the_role_gives_a_look_at_each_known_kind_and_no_more(
     assert (await post(admin, f"/apis/batch/v1/namespaces/{namespace}/jobs", made)).status == 201
     async with account(real_api, "tidegate-actuator") as recorded:
         calls = Calls(recorded, Metrics(CollectorRegistry()))
-        teller = Unqueued(calls, Random(1), lambda: time.time_ns() // 1_000, kinds)
+        teller = UnqueuedKinds(calls, Random(1), lambda: time.time_ns() // 1_000, kinds)
         teller.work(working=True)
 
         async def all_are_asked_for() -> bool:

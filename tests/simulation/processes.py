@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from actuator.calls import Calls
 from actuator.copies.carrying import Copier
 from actuator.copies.showing import CopyStatuses
-from actuator.events import FanOut, Subscriber, as_it_is, member_of_hub
+from actuator.events import FanOut, Subscriber, member_filter, unfiltered
 from actuator.metrics import Metrics as ActuatorMetrics
 from actuator.ordering.apply import Applier
 from actuator.ordering.consume import Consumer
@@ -165,7 +165,7 @@ def actuator(  # noqa: PLR0913 - what differs by world
 
     ``cluster_uid``: it asks the register whether that may work.
     """
-    as_read, hub = (as_it_is, "") if cluster == CLUSTER else (member_of_hub(cluster), CLUSTER)
+    as_read, hub = (unfiltered, "") if cluster == CLUSTER else (member_filter(cluster), CLUSTER)
 
     async def body(life: Life, session: str) -> None:
         nats = bus.connect(_random(life), life, cluster, partition)

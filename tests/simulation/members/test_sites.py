@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actuator.events import Read, member_of_hub
+from actuator.events import Read, member_filter
 from tests.simulation import processes
 from tests.simulation.members.__main__ import live
 from tests.simulation.members.impostors import THEIRS
@@ -64,8 +64,8 @@ def test_the_judge_notices_an_actuator_that_carries_out_another_cluster_s_orders
 
     def of_west(cluster: str) -> Read:
         del cluster
-        return member_of_hub("west")
+        return member_filter("west")
 
-    monkeypatch.setattr(processes, "member_of_hub", of_west)
+    monkeypatch.setattr(processes, "member_filter", of_west)
     with pytest.raises(AssertionError, match=r"is started in east by .* an order of west"):
         live(REPLACED_SEED)

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 import pytest
 
-from actuator.ungating.domains import Place, Values
+from actuator.ungating.domains import PodSetPlacement, Values
 from tests.simulation.topologies.__main__ import live
 from tests.simulation.topologies.site import JOBS_MAX, Site
 from tidegate.kinds.pods import Pod
@@ -37,12 +37,12 @@ def test_services_die_and_nodes_are_replaced_in_such_a_world() -> None:
     assert site.places.replaced > 0
 
 
-def choose_the_first(pods: Sequence[Pod], place: Place, *_: object) -> dict[str, Values]:
+def choose_the_first(pods: Sequence[Pod], place: PodSetPlacement, *_: object) -> dict[str, Values]:
     waiting = [pod for pod in pods if pod.spec.scheduling_gates]
     return {pod.metadata.name: place.domains[0].values for pod in waiting}
 
 
 def test_the_judge_notices_pods_that_are_sent_elsewhere() -> None:
-    bug = patch("actuator.ungating.topology.choose", choose_the_first)
+    bug = patch("actuator.ungating.topology.choose_domains", choose_the_first)
     with bug, pytest.raises(AssertionError, match="are let go to"):
         live(0)
