@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any
 
 from dispatcher.adapters.jobs import EDITED
-from dispatcher.carrying import Carrier
-from dispatcher.collect import Collector
+from dispatcher.carrying import CopyReconciler
+from dispatcher.collect import OrphanCollector
 from dispatcher.informer import Informer
-from dispatcher.manager.home import Home
+from dispatcher.manager.home import ManagerCluster
 from dispatcher.metrics import Metrics
 from dispatcher.publish import Publisher
 from dispatcher.session import Session
@@ -62,10 +62,10 @@ async def dispatch(service: Service, settings: Settings) -> None:
             lease = await take_over_lease(partial(_lease, bus, settings), holder)
             session = _session(service, settings, configured, api, bus, lease)
             service.health.add_readiness_check("events", lambda: session.lag)
-            await until_stopped(service, _work(session, api, bus))
+            await until_stopped(service, _run_unless_foreign(session, api, bus))
 
 
-async def _work(session: Session, api: KubernetesApi, bus: NatsBus) -> None:
+async def _run_unless_foreign(session: Session, api: KubernetesApi, bus: NatsBus) -> None:
     """Run, unless the bus belongs to another cluster."""
     await refuse_other_cluster(partial(cluster_uid, api), partial(bus.register().claim, CLUSTER))
     await session.run()
@@ -95,7 +95,7 @@ def _session(  # noqa: PLR0913, PLR0917 - the parts of a process
         lease,
         lease_s=settings.lease_s,
         publisher=publisher,
-        carrier=Carrier(
+        carrier=CopyReconciler(
             home=api,
             origin=transport.origin,
             dispatched=metrics.copied,
@@ -106,13 +106,13 @@ def _session(  # noqa: PLR0913, PLR0917 - the parts of a process
     )
     kinds = _kinds(policy.kinds)
     session.connect(
-        lambda changed: Home(
+        lambda changed: ManagerCluster(
             api, settings.namespace, service.random, _now_us, changed, transport.providers
         ),
         lambda home, report: Fleet(
             home, publisher, kinds, transport.origin, _now_us, report, client_of
         ),
-        lambda home, fleet, targets: Collector(home, fleet, targets, transport.gc_interval_s),
+        lambda home, fleet, targets: OrphanCollector(home, fleet, targets, transport.gc_interval_s),
         lambda note: [Informer(api, kind.path(), note) for kind in kinds if kind.name in EDITED],
     )
     return session

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from dispatcher import api as calls
 from dispatcher.adapters.copies import is_finished, priority_patch, read_copy
-from dispatcher.adapters.slices import counted, counts_of, shrinking_patch
+from dispatcher.adapters.slices import counts_of, shrinking_patch, with_counts
 from dispatcher.jobs import kind_of
 from dispatcher.targets import Target
 from dispatcher.workers import groups
@@ -35,7 +35,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Carrier:
+class CopyReconciler:
     """Reconciles with the ledger's decisions; ``home`` is the manager cluster's API server."""
 
     home: KubernetesApi
@@ -43,7 +43,7 @@ class Carrier:
     dispatched: Callable[[str, str], None]  # with ClusterQueue and cluster: a copy was made
     now: Callable[[], str]  # as Kubernetes writes it
 
-    async def carry(
+    async def reconcile(
         self, worker: Worker, key: str, target: Target, *, shared: bool = False
     ) -> Outcome:
         """Reconcile a workload at a cluster, and return the state of its copy.
@@ -54,22 +54,24 @@ class Carrier:
             TidegateError: an API server refused, or did not answer.
         """
         if worker.name in target.leaving:
-            return await self._withdraw(worker, key, target, shared=shared)
+            return await self._delete_copy(worker, key, target, shared=shared)
         local = await self._local(key, target)
         if worker.name == target.chosen:
-            return await self._run(worker, key, target, local)
+            return await self._reconcile_job(worker, key, target, local)
         if local is None:
             return Outcome(known=False, later=True)  # it is not shown yet
-        return await self._copy(worker, key, target, local)
+        return await self._reconcile_copy(worker, key, target, local)
 
     async def _local(self, key: str, target: Target) -> Object | None:
         namespace, _, name = key.partition("/")
         local = await calls.read(self.home, WORKLOAD.path(namespace, name))
         if local is None or not target.counts:
             return local
-        return counted(local, target.counts, at_most=target.superseded)
+        return with_counts(local, target.counts, at_most=target.superseded)
 
-    async def _withdraw(self, worker: Worker, key: str, target: Target, *, shared: bool) -> Outcome:
+    async def _delete_copy(
+        self, worker: Worker, key: str, target: Target, *, shared: bool
+    ) -> Outcome:
         group = kind_of(target.job).is_group
         if target.superseded:
             remains = False  # the job is another slice's by now
@@ -83,37 +85,41 @@ class Carrier:
         gone = not remains and key not in worker.workloads.items
         return Outcome() if gone else Outcome(known=False, later=True)
 
-    async def _copy(self, worker: Worker, key: str, target: Target, local: Object) -> Outcome:
+    async def _reconcile_copy(
+        self, worker: Worker, key: str, target: Target, local: Object
+    ) -> Outcome:
         remote = worker.workloads.items.get(key)
         if remote is None:
             if await worker.copy(local):
                 self.dispatched(target.cluster_queue, worker.name)
             return Outcome(known=False, later=True)  # its watch reports it
-        remote = await _alike(worker, local, remote)
-        return _outcome(local, remote, foreign=False)
+        remote = await _patch_mutable_fields(worker, local, remote)
+        return _outcome_of(local, remote, foreign=False)
 
-    async def _run(self, worker: Worker, key: str, target: Target, local: Object | None) -> Outcome:
+    async def _reconcile_job(
+        self, worker: Worker, key: str, target: Target, local: Object | None
+    ) -> Outcome:
         remote = worker.workloads.items.get(key)
         if remote is None and target.makes_copy and not target.superseded and local is not None:
-            return await self._copy(worker, key, target, local)
+            return await self._reconcile_copy(worker, key, target, local)
         if remote is None:
             return Outcome(known=not target.makes_copy, later=target.makes_copy)
         if local is not None and not (target.superseded and is_finished(remote)):
             if shrinking_patch(local, remote) is not None:
                 # The job first: a copy with fewer pods than its job is one that is out of sync.
                 await self._bringer.shrink(worker, target.job, key, local)
-            remote = await _alike(worker, local, remote)
+            remote = await _patch_mutable_fields(worker, local, remote)
         if target.stopping:
             await worker.deactivate(remote, target.stopping, self.now())
         state = read_copy(local, remote, foreign=False, synced=False)
         waits = not (state.admitted_us or state.finished_us or target.stopping)
         if waits or target.superseded:
-            await self._follow(worker, key, target, local)
-            return _outcome(local, remote, foreign=False)
+            await self._reconcile_slice(worker, key, target, local)
+            return _outcome_of(local, remote, foreign=False)
         over = bool(state.finished_us or target.stopping)
-        outcome, job_version = await self._brought(worker, target.job, key, local, ended=over)
+        outcome, job_version = await self._bring_job(worker, target.job, key, local, ended=over)
         later, foreign = outcome == "later", outcome == "foreign"
-        result = _outcome(
+        result = _outcome_of(
             local,
             remote,
             job=outcome in ("there", "later"),
@@ -123,14 +129,16 @@ class Carrier:
         )
         return replace(result, job_version=job_version) if over else result
 
-    async def _follow(self, worker: Worker, key: str, target: Target, local: Object | None) -> None:
+    async def _reconcile_slice(
+        self, worker: Worker, key: str, target: Target, local: Object | None
+    ) -> None:
         """Reconcile a job that runs for one slice while another one is to replace it."""
         if target.superseded and local is not None:
             await self._bringer.shrink(worker, target.job, key, local)
         elif target.makes_copy:
             await self._bringer.look(worker, target.job)
 
-    async def _brought(
+    async def _bring_job(
         self, worker: Worker, job: ObjectRef, key: str, local: Object | None, *, ended: bool
     ) -> tuple[Found, int]:
         if kind_of(job).is_group:
@@ -143,13 +151,13 @@ class Carrier:
         return Bringer(self.home, self.origin)
 
 
-async def _alike(worker: Worker, local: Object, remote: Object) -> Object:
+async def _patch_mutable_fields(worker: Worker, local: Object, remote: Object) -> Object:
     """Patch the mutable fields of a copy, and return the patched copy."""
     patch = priority_patch(local, remote) or shrinking_patch(local, remote)
     return remote if patch is None else await worker.change_copy(remote, patch)
 
 
-def _outcome(  # noqa: PLR0913 - what a pass may find
+def _outcome_of(  # noqa: PLR0913 - what a pass may find
     local: Object | None,
     remote: Object,
     *,

@@ -12,8 +12,8 @@ from typing import Any
 
 from dispatcher import api as calls
 from dispatcher.adapters.copies import is_several, workload_of, workloads_of
-from dispatcher.jobs import is_going
-from dispatcher.manager.home import Home
+from dispatcher.jobs import is_being_deleted
+from dispatcher.manager.home import ManagerCluster
 from dispatcher.targets import Targets
 from dispatcher.workers.fleet import Fleet
 from dispatcher.workers.worker import Worker
@@ -26,10 +26,12 @@ from tidegate.service.logs import get_log
 _log = get_log("collect")
 
 
-class Collector:
+class OrphanCollector:
     """Looks every ``interval_s`` at each cluster that answers; 0: never."""
 
-    def __init__(self, home: Home, fleet: Fleet, targets: Targets, interval_s: float) -> None:
+    def __init__(
+        self, home: ManagerCluster, fleet: Fleet, targets: Targets, interval_s: float
+    ) -> None:
         self._home, self._fleet, self._targets = home, fleet, targets
         self._interval_s = interval_s
 
@@ -46,15 +48,15 @@ class Collector:
 
     async def _collect(self, worker: Worker) -> None:
         for key, copy in list(worker.workloads.items.items()):
-            with _noted(worker, key):
-                await self._look_at(worker, key, copy)
+            with _logged(worker, key):
+                await self._check_copy(worker, key, copy)
         for path, jobs in worker.jobs.items():
             kind = next(kind for kind in JOB_KINDS.values() if kind.path() == path)
             for key, job in list(jobs.items.items()):
-                with _noted(worker, key):
-                    await self._look_at_job(worker, kind, key, job)
+                with _logged(worker, key):
+                    await self._check_job(worker, kind, key, job)
 
-    async def _look_at(self, worker: Worker, key: str, copy: Object) -> None:
+    async def _check_copy(self, worker: Worker, key: str, copy: Object) -> None:
         if await self._is_wanted(key):
             return
         namespace = key.partition("/")[0]
@@ -75,7 +77,7 @@ class Collector:
         workload = "" if job is None else workload_of(job)
         return bool(workload) and await self._is_wanted(workload)
 
-    async def _look_at_job(self, worker: Worker, kind: JobKind[Any], key: str, job: Object) -> None:
+    async def _check_job(self, worker: Worker, kind: JobKind[Any], key: str, job: Object) -> None:
         """Delete a job whose Workload copy is gone: the copy was the only reference to it."""
         workloads = workloads_of(kind, job)
         if not workloads or any(each in worker.workloads.items for each in workloads):
@@ -93,11 +95,11 @@ class Collector:
             return True
         namespace, _, name = key.partition("/")
         local = await calls.read(self._home.api, WORKLOAD.path(namespace, name))
-        return local is not None and not is_going(local)
+        return local is not None and not is_being_deleted(local)
 
 
 @contextmanager
-def _noted(worker: Worker, key: str) -> Generator[None]:
+def _logged(worker: Worker, key: str) -> Generator[None]:
     """Log the failure of one object: the others go on."""
     try:
         yield

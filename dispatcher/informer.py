@@ -26,13 +26,13 @@ Changed = Callable[[str], None]
 """Called with each key of a changed object, once ``items`` holds its new state."""
 
 
-class Allowance:
+class SizeLimit:
     """What the objects of one API server may still take; its informers share it."""
 
     def __init__(self, left_bytes: int = BYTES_MAX) -> None:
         self.left_bytes = left_bytes
 
-    def demand(self, size: int) -> None:
+    def reserve(self, size: int) -> None:
         """Check that so many bytes are left.
 
         Raises:
@@ -59,7 +59,7 @@ class Informer:
         index: Callable[[Object], Sequence[str]] | None = None,
         *,
         may_lack: bool = False,
-        allowance: Allowance | None = None,
+        allowance: SizeLimit | None = None,
     ) -> None:
         """``may_lack``: a resource that the server does not have counts as an empty list.
 
@@ -98,19 +98,19 @@ class Informer:
             _check_amount(len(items), self._path)
             more_bytes += size
             if self._allowance is not None:
-                self._allowance.demand(more_bytes)
+                self._allowance.reserve(more_bytes)
             token = page["metadata"].get("continue", "")
             if not token:
                 break
         self._version = page["metadata"]["resourceVersion"]
         both = (*self.items.values(), *items.values())
-        news = [by for obj in both for by in self._by(obj)]
+        news = [by for obj in both for by in self._index_keys(obj)]
         for key in list(self.items):
             self._drop(key)
         self.complete = True
         for key, obj in items.items():
-            self._put(key, obj, sizes[key])
-        self._tell(news)
+            self._store(key, obj, sizes[key])
+        self._notify(news)
 
     async def follow(self) -> None:
         """Watch from what was listed on, until that breaks; ends that were asked for do not count.
@@ -128,9 +128,9 @@ class Informer:
             }
             async with self._api.watch(self._path, query) as lines:
                 async for line in lines:
-                    self._take(line)
+                    self._apply_line(line)
 
-    async def keep(self, random: Random) -> None:
+    async def run(self, random: Random) -> None:
         """List and watch for ever; after any error begin again."""
         waits = backoff_delays(random, first_s=_FIRST_S, most_s=_MOST_S)
         while True:
@@ -141,7 +141,7 @@ class Informer:
             except (TidegateError, msgspec.DecodeError):
                 await asyncio.sleep(next(waits))
 
-    def _take(self, line: bytes) -> None:
+    def _apply_line(self, line: bytes) -> None:
         event = _decoder.decode(line)
         status: Object = event["object"]
         if event["type"] == "ERROR":
@@ -150,22 +150,22 @@ class Informer:
         if event["type"] == "BOOKMARK":
             return
         key = key_of(status)
-        news = (*self._drop(key), *self._by(status))
+        news = (*self._drop(key), *self._index_keys(status))
         if event["type"] != "DELETED":
-            self._put(key, status, len(line))
+            self._store(key, status, len(line))
             _check_amount(len(self.items), self._path)
-        self._tell(news)
+        self._notify(news)
 
-    def _tell(self, news: Iterable[str]) -> None:
+    def _notify(self, news: Iterable[str]) -> None:
         for by in dict.fromkeys(news):
             self._changed(by)
 
-    def _by(self, obj: Object) -> Sequence[str]:
+    def _index_keys(self, obj: Object) -> Sequence[str]:
         return (key_of(obj),) if self._index is None else self._index(obj)
 
-    def _put(self, key: str, obj: Object, size: int) -> None:
+    def _store(self, key: str, obj: Object, size: int) -> None:
         if self._allowance is not None:
-            self._allowance.demand(size)
+            self._allowance.reserve(size)
             self._allowance.left_bytes -= size
         self.items[key], self._sizes[key] = obj, size
         for by in () if self._index is None else self._index(obj):
@@ -176,7 +176,7 @@ class Informer:
         obj, size = self.items.pop(key, None), self._sizes.pop(key, 0)
         if self._allowance is not None:
             self._allowance.left_bytes += size
-        named = () if obj is None else self._by(obj)
+        named = () if obj is None else self._index_keys(obj)
         for by in named:
             if by in self.indexed:
                 self.indexed[by].pop(key, None)

@@ -21,12 +21,12 @@ async def object_of(api: KubernetesApi, job: ObjectRef) -> Object | None:
         ApiUnreachableError: no answer came.
     """
     obj = await read(api, kind_of(job).path(quote(job.namespace), quote(parent_name(job))))
-    if obj is None or obj["metadata"]["uid"] != parent_uid(job) or is_going(obj):
+    if obj is None or obj["metadata"]["uid"] != parent_uid(job) or is_being_deleted(obj):
         return None
     return obj
 
 
-def is_going(obj: Object) -> bool:
+def is_being_deleted(obj: Object) -> bool:
     """Return whether an object is being deleted."""
     return bool(obj["metadata"].get("deletionTimestamp"))
 

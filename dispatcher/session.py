@@ -12,10 +12,10 @@ from contextlib import suppress
 from random import Random
 
 from dispatcher.adapters.jobs import EDITED
-from dispatcher.carrying import Carrier
-from dispatcher.collect import Collector
+from dispatcher.carrying import CopyReconciler
+from dispatcher.collect import OrphanCollector
 from dispatcher.informer import Informer
-from dispatcher.manager.home import Home
+from dispatcher.manager.home import ManagerCluster
 from dispatcher.metrics import Metrics
 from dispatcher.publish import Publisher
 from dispatcher.queue import Place, Queue
@@ -53,7 +53,7 @@ class Session:
         *,
         lease_s: float,
         publisher: Publisher,
-        carrier: Carrier,
+        carrier: CopyReconciler,
         metrics: Metrics,
         random: Random,
     ) -> None:
@@ -66,9 +66,9 @@ class Session:
 
     def connect(
         self,
-        home: Callable[[Callable[[], None]], Home],
-        fleet: Callable[[Home, Callable[[str, str], None]], Fleet],
-        collector: Callable[[Home, Fleet, Targets], Collector],
+        home: Callable[[Callable[[], None]], ManagerCluster],
+        fleet: Callable[[ManagerCluster, Callable[[str, str], None]], Fleet],
+        collector: Callable[[ManagerCluster, Fleet, Targets], OrphanCollector],
         edited: Callable[[Callable[[str], None]], Sequence[Informer]] = lambda _: (),
     ) -> None:
         """Set the parts that call back; ``edited`` are jobs here whose edits are copied on."""
@@ -130,7 +130,7 @@ class Session:
             tasks.create_task(self._refresh())
             tasks.create_task(self._carry_all())
             for informer in self._edited:
-                tasks.create_task(informer.keep(self._random))
+                tasks.create_task(informer.run(self._random))
 
     async def _hear(self) -> None:
         """Publish everything again whenever the scheduler requests it."""
@@ -247,7 +247,7 @@ class Session:
             return
         leaves = cluster in target.leaving  # and not only since its copy was found to be gone
         shared = leaves and self._targets.shares(key, cluster)
-        outcome = await self._carrier.carry(worker, key, target, shared=shared)
+        outcome = await self._carrier.reconcile(worker, key, target, shared=shared)
         if outcome.known:
             await self._publisher.copy(cluster, key, outcome)
             if leaves and outcome.copy is None:

@@ -133,7 +133,7 @@ class Targets:
             return None
         heirs = [
             heir
-            for heir in self._slices.heirs(workload)
+            for heir in self._slices.successors(workload)
             if (other := self.of.get(heir)) is not None and other.chosen == cluster
         ]
         counts = self._slices.counts(workload, *heirs)

@@ -13,10 +13,10 @@ from ingest.jobs.scope import Scope
 from ingest.metrics import Metrics
 from ingest.publish import Publisher
 from ingest.resources import watched
-from ingest.session import Session, Standby
+from ingest.session import Session, SessionRunner
 from ingest.settings import Settings
-from ingest.sync import Dependencies
-from ingest.watched import Watched
+from ingest.sync import SyncDependencies
+from ingest.watched import WatchedResource
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.keys import CLUSTER
 from tidegate.bus.ports import Lease
@@ -64,13 +64,15 @@ async def ingest(service: Service, settings: Settings) -> None:
         resources = watched(kinds, scope, configured.device_classes, placed)
         identity = Identity()
         metrics = Metrics(service.registry)
-        begin = partial(_begin, service, settings, resources, placed, api, bus, metrics, identity)
+        begin = partial(
+            _new_session, service, settings, resources, placed, api, bus, metrics, identity
+        )
         with lock_holder_file(settings.holder_file, service.session) as holder:
             lease = await take_over_lease(partial(_lease, bus, settings), holder)
-            standby = Standby(lease, settings.lease_s, begin)
+            standby = SessionRunner(lease, settings.lease_s, begin)
             service.health.add_readiness_check("watches", standby.waits_for)
             service.health.add_readiness_check("bus", bus.fault)
-            await until_stopped(service, _observe(standby, api, bus, identity))
+            await until_stopped(service, _publish_unless_foreign(standby, api, bus, identity))
 
 
 @dataclass(slots=True)
@@ -80,17 +82,19 @@ class Identity:
     cluster_uid: str = ""
 
 
-async def _observe(standby: Standby, api: KubernetesApi, bus: NatsBus, identity: Identity) -> None:
+async def _publish_unless_foreign(
+    standby: SessionRunner, api: KubernetesApi, bus: NatsBus, identity: Identity
+) -> None:
     """Publish observations, unless the bus belongs to another cluster."""
     claim = partial(bus.register().claim, CLUSTER)
     identity.cluster_uid = await refuse_other_cluster(partial(cluster_uid, api), claim)
     await standby.run()
 
 
-def _begin(  # noqa: PLR0913, PLR0917 - the parts of a process
+def _new_session(  # noqa: PLR0913, PLR0917 - the parts of a process
     service: Service,
     settings: Settings,
-    resources: Sequence[Watched],
+    resources: Sequence[WatchedResource],
     placed: PlacedJobs,
     api: KubernetesApi,
     bus: NatsBus,
@@ -110,7 +114,7 @@ def _begin(  # noqa: PLR0913, PLR0917 - the parts of a process
         cluster_uid=identity.cluster_uid,
         placed=placed,
     )
-    deps = Dependencies(api, publisher, settings.pace(), service.random, metrics)
+    deps = SyncDependencies(api, publisher, settings.pace(), service.random, metrics)
     return Session(resources, deps, port)
 
 

@@ -245,7 +245,7 @@ def _author(meta: ObjectMeta) -> str:
     return meta.annotations.get(names.AUTHOR, "")
 
 
-def refused(
+def refusal_of(
     resource: str, observation: Observed, error: str, job: JobObserved | None = None
 ) -> ObjectRefused:
     """Return the observation of an object that cannot be decoded or is too large."""

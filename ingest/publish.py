@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 
 import msgspec
 
-from ingest.definitions import refused
+from ingest.definitions import refusal_of
 from ingest.jobs.placed import PlacedJobs
 from ingest.metrics import Metrics
 from tidegate.bus.ports import ObservationPublisher
@@ -37,10 +37,10 @@ GONE_MAX = 4_096
 _DIGEST_BYTES = 16
 
 
-class _Last(NamedTuple):
+class _LastPublished(NamedTuple):
     """The last published observation of an object."""
 
-    drawn: int  # when it was reduced to that, as ``Publisher.draw`` counts
+    drawn: int  # when it was reduced to that, as ``Publisher.next_moment`` counts
     digest: bytes  # empty: delivery is unknown, or it is to be published again
     provisional: bool = False  # published outside of its resource's lists and watch alone
     round: int = 0  # of the list that published it; 0: no list did
@@ -71,7 +71,7 @@ class Publisher:
         self._tracing = tracing
         self._sent = 0  # the counter in message ids: a retry of one publish keeps its number
         self._drawn = 0
-        self._published = dict[tuple[str, str], _Last]()  # by resource and uid
+        self._published = dict[tuple[str, str], _LastPublished]()  # by resource and uid
         self._begun, self._completed = dict[str, int](), dict[str, int]()  # lists by resource
         self.gone = dict[tuple[str, str], int]()
         """When objects were reduced to nothing, the last ``GONE_MAX`` of them."""
@@ -80,12 +80,12 @@ class Publisher:
         """Publish everything again from here on, for a resync."""
         self._published = {key: last._replace(digest=b"") for key, last in self._published.items()}
 
-    def draw(self) -> int:
+    def next_moment(self) -> int:
         """Return the number of a moment: what was reduced now is newer than what was before."""
         self._drawn += 1
         return self._drawn
 
-    async def tell(
+    async def publish_object(
         self,
         resource: str,
         observation: Observed,
@@ -106,22 +106,24 @@ class Publisher:
         object that was first published this way is published again by its resource's own list. So
         is an object of a list that broke off: an incomplete list proves nothing.
         """
-        drawn = drawn or self.draw()
+        drawn = drawn or self.next_moment()
         if self._placed is not None and isinstance(observation, JobObserved):
             observation = await self._with_body(observation)
         key, digest = (resource, observation.uid), _digest(observation)
         last = self._published.get(key)
-        if self._is_old(key, drawn) or (
-            last is not None and last.digest == digest and not self._proves(resource, last, round)
+        if self._is_superseded(key, drawn) or (
+            last is not None
+            and last.digest == digest
+            and not self._is_due_in_list(resource, last, round)
         ):
             self._metrics.observed(resource, "suppressed").inc()
             return
         payload = self._encoded(resource, observation, round)
-        mine = self._published[key] = _Last(
+        mine = self._published[key] = _LastPublished(
             drawn,
             digest,
-            provisional=indirect and self._may_be_unknown(resource, last),
-            round=round or self._broken_off(resource, last),
+            provisional=indirect and self._may_be_missing(resource, last),
+            round=round or self._incomplete_list(resource, last),
         )
         subject = observed(self._cluster, resource, observation.namespace, observation.name)
 
@@ -142,24 +144,24 @@ class Publisher:
             raise
         if isinstance(observation, ObjectGone):
             self._published.pop(key, None)
-            self._bury(key, drawn)
+            self._note_deletion(key, drawn)
         self._metrics.observed(resource, "published").inc()
 
     async def _with_body(self, observation: JobObserved) -> JobObserved:
         """Return a job's observation with the digest of its body, which was stored before."""
         assert self._placed is not None, "jobs that may be placed are watched"
-        observation = self._placed.joined(observation)
+        observation = self._placed.with_body_digest(observation)
         if observation.body:
-            await self._placed.stored.keep(observation.body)
+            await self._placed.stored.store(observation.body)
         return observation
 
-    def _proves(self, resource: str, last: _Last, round: int) -> bool:  # noqa: A002 - see tell
+    def _is_due_in_list(self, resource: str, last: _LastPublished, round: int) -> bool:  # noqa: A002 - see tell
         """Return whether a list has to tell what was published last once more."""
         return bool(round) and (
-            last.provisional or self._broken_off(resource, last) not in {0, round}
+            last.provisional or self._incomplete_list(resource, last) not in {0, round}
         )
 
-    def _may_be_unknown(self, resource: str, last: _Last | None) -> bool:
+    def _may_be_missing(self, resource: str, last: _LastPublished | None) -> bool:
         """Return whether the scheduler may pass over what no list tells.
 
         While one is read it may, whatever was published before: versions may be those of a backup.
@@ -167,24 +169,26 @@ class Publisher:
         listing = self._begun.get(resource, 0) > self._completed.get(resource, 0)
         return listing or last is None or last.provisional or not last.digest
 
-    def _broken_off(self, resource: str, last: _Last | None) -> int:
+    def _incomplete_list(self, resource: str, last: _LastPublished | None) -> int:
         """Return the incomplete list that published an object last; 0: none."""
         number = 0 if last is None else last.round
         return number if number > self._completed.get(resource, 0) else 0
 
-    def _is_old(self, key: tuple[str, str], drawn: int) -> bool:
+    def _is_superseded(self, key: tuple[str, str], drawn: int) -> bool:
         """Return whether what was reduced at ``drawn`` is older than what was published."""
         last = self._published.get(key)
         return self.gone.get(key, 0) > drawn or (last is not None and last.drawn > drawn)
 
-    def _bury(self, key: tuple[str, str], drawn: int) -> None:
+    def _note_deletion(self, key: tuple[str, str], drawn: int) -> None:
         """Remember for a while since when an object is gone: an older event may be underway."""
         self.gone.pop(key, None)
         self.gone[key] = drawn
         if len(self.gone) > GONE_MAX:
             del self.gone[next(iter(self.gone))]
 
-    async def say(self, resource: str, message: SyncStarted | SyncCompleted | Heartbeat) -> None:
+    async def publish_message(
+        self, resource: str, message: SyncStarted | SyncCompleted | Heartbeat
+    ) -> None:
         """Publish a list bracket or the time; a list begins with which cluster it is of."""
         if isinstance(message, SyncStarted):
             self._begun[resource] = message.round
@@ -196,16 +200,16 @@ class Publisher:
     async def drop_bodies(self) -> None:
         """Drop the bodies that no job has any more."""
         if self._placed is not None:
-            await self._placed.stored.drop()
+            await self._placed.stored.delete_unused()
 
     def _encoded(self, resource: str, observation: Observed, round: int) -> bytes:  # noqa: A002 - see tell
         stamped = msgspec.structs.replace(observation, session=self.session, round=round)
         try:
-            return _fitting(stamped)
+            return _encode_within_limit(stamped)
         except TooLargeError as error:
             self._metrics.observations.labels(resource, "refused").inc()
             why = str(error)
-            return encode(refused(resource, stamped, why, _unread(stamped, why)))
+            return encode(refusal_of(resource, stamped, why, _oversized_job(stamped, why)))
 
     async def _send_traced(
         self, observation: JobObserved, subject: str, payload: bytes, stands: Callable[[], bool]
@@ -241,14 +245,14 @@ class Publisher:
                 return
 
 
-def _fitting(observation: Observed) -> bytes:
+def _encode_within_limit(observation: Observed) -> bytes:
     payload = encode(cast("Observation", observation))
     if isinstance(observation, JobObserved) and len(payload) > JOB_BYTES_MAX:
         raise TooLargeError(f"at most {JOB_BYTES_MAX} bytes", len(payload))
     return payload
 
 
-def _unread(observation: Observed, error: str) -> JobObserved | None:
+def _oversized_job(observation: Observed, error: str) -> JobObserved | None:
     """Return the identity and state of a job that is too large; None for other objects."""
     if not isinstance(observation, JobObserved) or not observation.queue:
         return None

@@ -18,7 +18,7 @@ from ingest.pods.descriptions import both, described
 from ingest.pods.groups import PodGroups
 from ingest.pods.referred import PATH, RESOURCE, Claims, Named
 from ingest.pods.serving import ServingSets
-from ingest.watched import Watched
+from ingest.watched import WatchedResource
 from tidegate.contracts.observations import Observed
 from tidegate.jobs import workload
 from tidegate.jobs.kind import JobKind
@@ -36,8 +36,8 @@ _KUEUE = f"/apis/{API_VERSION}"
 Observe: TypeAlias = Callable[[Any], Observed]
 
 
-def _defined(resource: str, path: str, kind: type[Any], observe: Observe) -> Watched:
-    return Watched(
+def _defined(resource: str, path: str, kind: type[Any], observe: Observe) -> WatchedResource:
+    return WatchedResource(
         resource=resource,
         path=path,
         kind=kind,
@@ -46,11 +46,11 @@ def _defined(resource: str, path: str, kind: type[Any], observe: Observe) -> Wat
     )
 
 
-def _kueue(plural: str, kind: type[Any], observe: Observe) -> Watched:
+def _kueue(plural: str, kind: type[Any], observe: Observe) -> WatchedResource:
     return _defined(f"{plural}.{GROUP}", f"{_KUEUE}/{plural}", kind, observe)
 
 
-def _worker(plural: str, kind: type[Any], observe: Observe) -> Watched:
+def _worker(plural: str, kind: type[Any], observe: Observe) -> WatchedResource:
     """Watch the MultiKueue objects, which only manager clusters have."""
     return msgspec.structs.replace(_kueue(plural, kind, observe), optional=True)
 
@@ -65,7 +65,7 @@ def watched(
     scope: Scope = EVERYWHERE,
     device_classes: Mapping[str, str] = NO_DEVICES,
     placed: PlacedJobs | None = None,
-) -> tuple[Watched, ...]:
+) -> tuple[WatchedResource, ...]:
     """Return what an ingest of these job kinds watches; each call has a cache of its own.
 
     ``placed``: what is known of jobs that run in another cluster; None: none does. Workloads are
@@ -99,7 +99,7 @@ def watched(
     )
 
 
-def _definitions(scope: Scope) -> tuple[Watched, ...]:
+def _definitions(scope: Scope) -> tuple[WatchedResource, ...]:
     """Watch what decisions depend on, without jobs and without effect on jobs' observations."""
     local_queue = partial(definitions.local_queue, label_keys=scope.queue_labels)
     return (
@@ -134,13 +134,13 @@ _NOT_WATCHED = (workload.NAME, pod_group.NAME)
 """Kinds that are published by the watch of another resource."""
 
 
-def _watched_job(kind: JobKind[Any], index: JobIndex, sets: ServingSets) -> Watched:
+def _watched_job(kind: JobKind[Any], index: JobIndex, sets: ServingSets) -> WatchedResource:
     if kind.name in SETS:
         return _set(kind, index, sets)
     return _pods(index, sets) if kind.name == pod.NAME else _job(kind, index)
 
 
-def _set(kind: JobKind[Any], index: JobIndex, sets: ServingSets) -> Watched:
+def _set(kind: JobKind[Any], index: JobIndex, sets: ServingSets) -> WatchedResource:
     """Watch objects that are queued through their pods."""
     return msgspec.structs.replace(
         _job(kind, index),
@@ -151,7 +151,7 @@ def _set(kind: JobKind[Any], index: JobIndex, sets: ServingSets) -> Watched:
     )
 
 
-def _pods(index: JobIndex, sets: ServingSets) -> Watched:
+def _pods(index: JobIndex, sets: ServingSets) -> WatchedResource:
     groups, alone = PodGroups(index), _job(pod.KIND, index)
 
     def observe(obj: Pod) -> Iterator[ResourceObservation]:
@@ -164,13 +164,13 @@ def _pods(index: JobIndex, sets: ServingSets) -> Watched:
             sets.forget(uid, version)
         of = groups.take if in_group else sets.take if in_set else alone.observe
         yield from of(obj)
-        sets.see(version)
+        sets.note_pods_version(version)
 
     def gone(uid: str, version: int) -> Iterator[ResourceObservation]:
         sets.forget(uid, version)
         yield from groups.forget(uid, version)
         yield from alone.gone(uid, version)
-        sets.see(version)
+        sets.note_pods_version(version)
 
     def listed(present: Collection[str], version: int) -> Iterator[ResourceObservation]:
         yield from sets.listed(present, version)
@@ -181,7 +181,7 @@ def _pods(index: JobIndex, sets: ServingSets) -> Watched:
         return (*listed, *groups.present())
 
     def settle() -> Iterator[ResourceObservation]:
-        yield from sets.settle()
+        yield from sets.changed_jobs()
         yield from groups.settle()
 
     return msgspec.structs.replace(
@@ -189,27 +189,27 @@ def _pods(index: JobIndex, sets: ServingSets) -> Watched:
     )
 
 
-def _job(kind: JobKind[Any], index: JobIndex) -> Watched:
-    return Watched(
+def _job(kind: JobKind[Any], index: JobIndex) -> WatchedResource:
+    return WatchedResource(
         resource=kind.resource,
         path=kind.path(),
         kind=kind.object_type,
         observe=lambda obj: index.job(kind, obj),
-        unreadable=lambda meta, obj, why: index.unreadable(kind, meta, obj, why),
+        unreadable=lambda meta, obj, why: index.malformed_job(kind, meta, obj, why),
         gone=lambda uid, _version: index.forget(uid),
         listed=lambda present, _version: index.listed_jobs(kind.resource, present),
         optional=kind.optional,
     )
 
 
-def _claim_templates(claims: Claims, index: JobIndex) -> Watched:
+def _claim_templates(claims: Claims, index: JobIndex) -> WatchedResource:
     """Watch objects that change jobs but have no observation of their own, such as templates."""
 
     def changed(templates: Iterable[Named | None]) -> Iterator[ResourceObservation]:
         for template in templates:
             yield from () if template is None else index.claimed(template)
 
-    return Watched(
+    return WatchedResource(
         resource=RESOURCE,
         path=PATH,
         kind=seen.ResourceClaimTemplate,
@@ -221,27 +221,27 @@ def _claim_templates(claims: Claims, index: JobIndex) -> Watched:
     )
 
 
-def _flavors(placement: Placement) -> Watched:
+def _flavors(placement: Placement) -> WatchedResource:
     row = _kueue("resourceflavors", flavors.ResourceFlavor, definitions.flavor)
     return msgspec.structs.replace(row, observe=placement.flavor)
 
 
-def _namespaces(index: JobIndex) -> Watched:
+def _namespaces(index: JobIndex) -> WatchedResource:
     resource = "namespaces"
 
     def observe(namespace: seen.Namespace) -> Iterator[ResourceObservation]:
         yield resource, definitions.namespace(namespace)
         yield from index.namespace(namespace)
 
-    return Watched(
+    return WatchedResource(
         resource=resource, path="/api/v1/namespaces", kind=seen.Namespace, observe=observe
     )
 
 
-def _workloads(index: JobIndex) -> Watched:
+def _workloads(index: JobIndex) -> WatchedResource:
     resource = workload.KIND.resource
 
-    return Watched(
+    return WatchedResource(
         resource=resource,
         path=workload.KIND.path(),
         kind=Workload,

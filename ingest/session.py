@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from ingest.publish import HEARTBEATS
-from ingest.sync import Dependencies, Sync
-from ingest.watched import Watched
+from ingest.sync import ResourceSync, SyncDependencies
+from ingest.watched import WatchedResource
 from tidegate.bus.ports import Lease, ObservationPublisher
 from tidegate.contracts.observations import Heartbeat
 from tidegate.errors import BusUnreachableError
@@ -31,11 +31,11 @@ class Session:
     """One process of ingest, from its start to its end."""
 
     def __init__(
-        self, watched: Sequence[Watched], deps: Dependencies, port: ObservationPublisher
+        self, watched: Sequence[WatchedResource], deps: SyncDependencies, port: ObservationPublisher
     ) -> None:
         self._deps = deps
         self._port = port
-        self._syncs = [Sync(row, deps) for row in watched]
+        self._syncs = [ResourceSync(row, deps) for row in watched]
 
     def waits_for(self) -> str:
         """Return which resources are not watched, and why; empty while every watch is open."""
@@ -47,11 +47,11 @@ class Session:
         async with asyncio.TaskGroup() as tasks:
             for sync in self._syncs:
                 tasks.create_task(sync.run())
-            tasks.create_task(self._obey())
-            tasks.create_task(self._beat())
-            tasks.create_task(self._drop())
+            tasks.create_task(self._serve_resync_requests())
+            tasks.create_task(self._publish_heartbeats())
+            tasks.create_task(self._drop_bodies())
 
-    async def _beat(self) -> None:
+    async def _publish_heartbeats(self) -> None:
         """Publish a heartbeat once a second, only while the watches of all jobs are open.
 
         The counter is this session's age in seconds: seconds without a beat do not look like a
@@ -60,7 +60,7 @@ class Session:
         loop = asyncio.get_running_loop()
         began, beat = loop.time(), 0
         while True:
-            if any(sync.stops_time for sync in self._syncs):
+            if any(sync.blocks_time_because for sync in self._syncs):
                 await asyncio.sleep(_POLL_S)
                 continue
             beat = max(beat, int((loop.time() - began) / _BEAT_S)) + 1
@@ -69,36 +69,36 @@ class Session:
                 beat=beat,
                 resources=tuple(sync.watched.resource for sync in self._syncs if sync.is_watchable),
             )
-            await self._deps.publisher.say(HEARTBEATS, heartbeat)
+            await self._deps.publisher.publish_message(HEARTBEATS, heartbeat)
             self._deps.metrics.heartbeats.inc()
             await asyncio.sleep(max(0.0, began + beat * _BEAT_S - loop.time()))
 
-    async def _drop(self) -> None:
+    async def _drop_bodies(self) -> None:
         """Drop what placed jobs have left on the bus; the time does not wait for that."""
         while True:
             await asyncio.sleep(_BEAT_S)
             await self._deps.publisher.drop_bodies()
 
-    async def _obey(self) -> None:
+    async def _serve_resync_requests(self) -> None:
         """List everything again, news or not, whenever the scheduler asks."""
         waits = backoff_delays(self._deps.random, first_s=0.5, most_s=10.0)
         while True:
             try:
                 async for reason in self._port.resync_requests():
-                    self._list_again(reason)
+                    self._relist_all(reason)
             except BusUnreachableError as error:
                 await asyncio.sleep(next(waits))
                 # A request may have been missed meanwhile; publishing too much does no harm.
-                self._list_again(f"requests could not be heard: {error}")
+                self._relist_all(f"requests could not be heard: {error}")
 
-    def _list_again(self, reason: str) -> None:
+    def _relist_all(self, reason: str) -> None:
         _log.info("publishes everything again", reason=reason)
         self._deps.publisher.forget_published()
         for sync in self._syncs:
-            sync.ask()
+            sync.request_list()
 
 
-class Standby:
+class SessionRunner:
     """Runs one session after another, each for as long as the lease is held."""
 
     def __init__(self, lease: Lease, lease_s: float, begin: Callable[[int], Session]) -> None:
@@ -118,25 +118,25 @@ class Standby:
         """Publish while holding the lease, until cancelled; it is released at the end."""
         self._runs = True
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(maintain_lease(self._lease, self._lease_s, self._change))
-            tasks.create_task(self._tell())
+            tasks.create_task(maintain_lease(self._lease, self._lease_s, self._set_active))
+            tasks.create_task(self._update_metrics())
 
-    def _change(self, active: bool) -> None:  # noqa: FBT001 - as ``maintain_lease`` calls it
+    def _set_active(self, active: bool) -> None:  # noqa: FBT001 - as ``maintain_lease`` calls it
         came, went = (self._ours, self._lost) if active else (self._lost, self._ours)
         came.set()
         went.clear()
 
-    async def _tell(self) -> None:
+    async def _update_metrics(self) -> None:
         number = 0
         while True:
             await self._ours.wait()
             number += 1
             self._session = self._begin(number)
-            await _until(self._lost, self._session)
+            await _run_until_lost(self._lost, self._session)
             self._session = None
 
 
-async def _until(lost: asyncio.Event, session: Session) -> None:
+async def _run_until_lost(lost: asyncio.Event, session: Session) -> None:
     """Run a session until the lease is lost; what it raises before is raised here."""
     running, losing = asyncio.ensure_future(session.run()), asyncio.ensure_future(lost.wait())
     try:

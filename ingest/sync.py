@@ -19,9 +19,9 @@ from ingest.definitions import identity
 from ingest.jobs.ownership import ResourceObservation
 from ingest.metrics import Metrics
 from ingest.publish import Publisher
-from ingest.tasks import cancelled, in_turn, together
-from ingest.watch import Changed, Changes, Pace, Watch, pages
-from ingest.watched import SLICE, Reducer, Watched
+from ingest.tasks import cancel_and_wait, run_in_sequence, run_together
+from ingest.watch import Changed, ChangeQueue, Pace, Watch, pages
+from ingest.watched import SLICE, Reducer, WatchedResource
 from tidegate.contracts.observations import ObjectGone, SyncCompleted, SyncStarted
 from tidegate.errors import ApiStatusError, ApiUnreachableError, TidegateError, UndecodableError
 from tidegate.kinds.meta import ObjectMeta
@@ -39,7 +39,7 @@ _log = get_log("sync")
 
 
 @dataclass(frozen=True, slots=True)
-class Dependencies:
+class SyncDependencies:
     """What every resource of a session shares."""
 
     api: KubernetesApi
@@ -49,10 +49,10 @@ class Dependencies:
     metrics: Metrics
 
 
-class Sync:
+class ResourceSync:
     """Lists and watches one resource for ever, and publishes its observations."""
 
-    def __init__(self, watched: Watched, deps: Dependencies) -> None:
+    def __init__(self, watched: WatchedResource, deps: SyncDependencies) -> None:
         self.watched = watched
         self.absent = False  # there is no such resource at the API server
         self._forbidden = False  # there is no right to list it
@@ -67,7 +67,7 @@ class Sync:
     @property
     def is_watchable(self) -> bool:
         """Return whether the resource is needed, and readable by this account."""
-        return self._is_needed and not (self.absent or self._is_left_out)
+        return self._is_needed and not (self.absent or self._is_forbidden)
 
     @property
     def open(self) -> bool:
@@ -83,13 +83,13 @@ class Sync:
         return "there is no right to list it" if self._forbidden else lack
 
     @property
-    def stops_time(self) -> str:
+    def blocks_time_because(self) -> str:
         """Return why time stands still for it; empty: it may pass.
 
         After one complete list of a resource without deadlines no open watch is needed: which
         is evicted follows from watches of jobs.
         """
-        passes = self.watched.timeless and (self._listed or self._is_left_out)
+        passes = self.watched.timeless and (self._listed or self._is_forbidden)
         return "" if passes else self.waits_for
 
     @property
@@ -97,11 +97,11 @@ class Sync:
         return self.watched.needed is None or self.watched.needed.is_set()
 
     @property
-    def _is_left_out(self) -> bool:
+    def _is_forbidden(self) -> bool:
         """Return whether the rights to an optional resource are missing."""
         return self.watched.needed is not None and self._forbidden
 
-    def ask(self) -> None:
+    def request_list(self) -> None:
         """Ask for a list as soon as possible: a resync."""
         self._asked.set()
 
@@ -123,7 +123,7 @@ class Sync:
                 why = await self._publish_changes(version)
             except (ApiUnreachableError, ApiStatusError, UndecodableError) as error:
                 why = "error"
-                self._note(error)
+                self._log_error(error)
                 await asyncio.sleep(next(waits))
             except Exception:  # noqa: BLE001 - of one resource: the others go on
                 why = "error"
@@ -138,26 +138,26 @@ class Sync:
         """
         resource, publisher = self.watched.resource, self._publisher
         if self.absent or self._forbidden or not self._round:
-            await self._probe()
+            await self._check_exists()
         self._round += 1
         started = SyncStarted(resource=resource, session=publisher.session, round=self._round)
-        await publisher.say(resource, started)
+        await publisher.publish_message(resource, started)
         present, version = list[str](), 0
         async with aclosing(pages(self._api, self.watched, self._pace)) as listed:
             async for page in listed:
                 version = version or page.version
                 items = (self._publish_object(item, self._round) for item in page.items)
-                await (in_turn if self.watched.wide else together)(items)
+                await (run_in_sequence if self.watched.wide else run_together)(items)
                 present += [item.metadata.uid for item in page.items]
         others = self.watched.listed(frozenset(present), version)
         if not self.watched.wide:
             others = tuple(others)  # what is present follows from it
         await self._publish_others(others, self._round, frozenset(self.watched.present(present)))
         for completed in self._completed(list(self.watched.present(present)), version):
-            await publisher.say(resource, completed)
+            await publisher.publish_message(resource, completed)
         return version
 
-    async def _probe(self) -> None:
+    async def _check_exists(self) -> None:
         """Ask whether the resource is there at all, before a bracket is opened for it."""
         answer = await self._api.request("GET", self.watched.path, query={"limit": "1"})
         if answer.status == HTTPStatus.NOT_FOUND:
@@ -194,11 +194,11 @@ class Sync:
                 return watching.result()
             return "resync" if request.done() else "due"
         finally:
-            await cancelled(watching, request)
+            await cancel_and_wait(watching, request)
 
     async def _follow(self, version: int) -> str:
         """Publish each change; return why the watch ended for good."""
-        changes = Changes()
+        changes = ChangeQueue()
         async with asyncio.TaskGroup() as tasks, aclosing(self._watch.events(version)) as events:
             tasks.create_task(self._publish(changes))
             async for event in events:
@@ -208,7 +208,7 @@ class Sync:
                 await changes.put(event)
         raise AssertionError("a watch ends with Expired")
 
-    async def _publish(self, changes: Changes) -> None:
+    async def _publish(self, changes: ChangeQueue) -> None:
         underway = asyncio.Semaphore(UNDERWAY_MAX)
 
         async with asyncio.TaskGroup() as tasks, aclosing(changes.batches()) as batches:
@@ -226,10 +226,10 @@ class Sync:
         if event.type == "DELETED":
             meta: ObjectMeta = event.object.metadata
             gone = ObjectGone(**identity(meta), resource=self.watched.resource)
-            slices = self._reducer.gone(meta, self.ask)
-            others, drawn = next(slices, []), self._publisher.draw()
+            slices = self._reducer.reduce_deletion(meta, self.request_list)
+            others, drawn = next(slices, []), self._publisher.next_moment()
             if not self.watched.summed:
-                await self._publisher.tell(self.watched.resource, gone, drawn=drawn)
+                await self._publisher.publish_object(self.watched.resource, gone, drawn=drawn)
             await self._publish_others(others, drawn=drawn)
             for others in slices:
                 await self._publish_others(others)
@@ -237,11 +237,11 @@ class Sync:
             await self._publish_object(event.object, 0)
 
     async def _publish_object(self, obj: Any, round: int) -> None:  # noqa: A002, ANN401 - the resource's kind; architecture's word
-        for reduced in self._reducer.present(obj):
-            drawn = self._publisher.draw()
+        for reduced in self._reducer.reduce(obj):
+            drawn = self._publisher.next_moment()
             publishes = [self._publish_reduced(obj, item, round, drawn) for item in reduced]
             # Of several, other resources have their turn before the next slice.
-            await (publishes[0] if len(publishes) == 1 else together(publishes))
+            await (publishes[0] if len(publishes) == 1 else run_together(publishes))
 
     async def _publish_reduced(
         self,
@@ -253,7 +253,7 @@ class Sync:
         # Another object of the resource is as it was known, maybe before the list.
         resource, observation = reduced
         own = (resource, observation.uid) == (self.watched.resource, obj.metadata.uid)
-        await self._publisher.tell(
+        await self._publisher.publish_object(
             resource, observation, round=round if own else 0, drawn=drawn, indirect=not own
         )
 
@@ -266,11 +266,11 @@ class Sync:
     ) -> None:
         """Publish what an object or a list changes; ``present``: the uids of that list, if any."""
         if not self.watched.wide:  # a snapshot of what changes while it is published
-            others, drawn = tuple(others), drawn or self._publisher.draw()
+            others, drawn = tuple(others), drawn or self._publisher.next_moment()
         remaining = iter(others)
         while few := list(islice(remaining, SLICE if self.watched.wide else UNDERWAY_MAX)):
-            at = drawn or self._publisher.draw()
-            await together(self._publish_other(item, round, present, at) for item in few)
+            at = drawn or self._publisher.next_moment()
+            await run_together(self._publish_other(item, round, present, at) for item in few)
 
     async def _publish_other(
         self,
@@ -283,11 +283,11 @@ class Sync:
         resource, observation = other
         listed = resource == self.watched.resource and observation.uid in present
         number = round if listed or self.watched.summed else 0
-        await self._publisher.tell(
+        await self._publisher.publish_object(
             resource, observation, round=number, drawn=drawn, indirect=not number
         )
 
-    def _note(self, error: TidegateError) -> None:
+    def _log_error(self, error: TidegateError) -> None:
         status = error.status if isinstance(error, ApiStatusError) else None
         absent, forbidden = status == HTTPStatus.NOT_FOUND, status == HTTPStatus.FORBIDDEN
         if (absent and self.absent) or (forbidden and self._forbidden):

@@ -7,20 +7,20 @@ from collections.abc import Coroutine, Iterable
 from typing import Any
 
 
-async def together(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
+async def run_together(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
     """Run all of them at once; the first that fails cancels the others."""
     async with asyncio.TaskGroup() as tasks:
         for coroutine in coroutines:
             tasks.create_task(coroutine)
 
 
-async def in_turn(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
+async def run_in_sequence(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
     """Run one after the other."""
     for coroutine in coroutines:
         await coroutine
 
 
-async def cancelled(*tasks: asyncio.Future[Any]) -> None:
+async def cancel_and_wait(*tasks: asyncio.Future[Any]) -> None:
     """Cancel tasks, and wait until they have ended, however they do."""
     for task in tasks:
         task.cancel()

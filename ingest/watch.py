@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from ingest.watched import Watched
+from ingest.watched import WatchedResource
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
 from tidegate.kinds.decode import Bookmark, Page, decode, decode_list
 from tidegate.kinds.meta import Status
@@ -66,7 +66,9 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     relist_s: float = 600.0
 
 
-async def pages(api: KubernetesApi, watched: Watched, pace: Pace) -> AsyncGenerator[Page[Any]]:
+async def pages(
+    api: KubernetesApi, watched: WatchedResource, pace: Pace
+) -> AsyncGenerator[Page[Any]]:
     """Yield a list of the resource page by page, all of one version.
 
     Raises:
@@ -89,7 +91,9 @@ async def pages(api: KubernetesApi, watched: Watched, pace: Pace) -> AsyncGenera
 class Watch:
     """The watch of one resource, from a list's version on."""
 
-    def __init__(self, api: KubernetesApi, watched: Watched, *, pace: Pace, random: Random) -> None:
+    def __init__(
+        self, api: KubernetesApi, watched: WatchedResource, *, pace: Pace, random: Random
+    ) -> None:
         self.open = False  # the server took the watch, and it has not ended
         self._broken = False  # it ended with an error and is not open again yet
         self._opened = False  # the newest one was taken, whatever became of it
@@ -100,11 +104,11 @@ class Watch:
 
     async def events(self, version: int) -> AsyncGenerator[Event]:
         """Yield each change above ``version``, at last one ``Expired``."""
-        waits, loop, barren = self._waits(), asyncio.get_running_loop(), 0
+        waits, loop, barren = self._delays(), asyncio.get_running_loop(), 0
         while barren < BARREN_MAX:
             since, broke, self._opened = loop.time(), False, False
             try:
-                async with aclosing(self._once(version)) as events:
+                async with aclosing(self._watch_once(version)) as events:
                     async for event in events:
                         barren = 0
                         if isinstance(event, Bookmark):
@@ -116,16 +120,16 @@ class Watch:
                         version = max(version, event.object.metadata.version)
             except (ApiUnreachableError, ApiStatusError, UndecodableError) as error:
                 broke = True
-                self._note(str(error))
+                self._log_first_failure(str(error))
             lasted = loop.time() - since >= _LASTING_S
-            waits = self._waits() if lasted else waits
+            waits = self._delays() if lasted else waits
             # One that breaks each time at the same place would never come behind that.
             barren = 0 if (lasted and not broke) or not self._opened else barren + 1
             if broke or not lasted:
                 await asyncio.sleep(next(waits))
         yield Expired("closed")
 
-    async def _once(self, version: int) -> AsyncGenerator[Changed | Bookmark | Expired]:
+    async def _watch_once(self, version: int) -> AsyncGenerator[Changed | Bookmark | Expired]:
         """Yield the events of one request, until the server ends it.
 
         Ends are spread, so that a server's watches do not all come back together.
@@ -141,7 +145,7 @@ class Watch:
             async with self._api.watch(self._watched.path, query) as lines:
                 self.open, self._opened, self._broken = True, True, False
                 async for line in lines:
-                    yield self._read(line)
+                    yield self._decode_line(line)
         except ApiStatusError as error:
             if error.status not in (HTTPStatus.GONE, HTTPStatus.NOT_FOUND):
                 raise
@@ -149,7 +153,7 @@ class Watch:
         finally:
             self.open = False
 
-    def _read(self, line: bytes) -> Changed | Bookmark | Expired:
+    def _decode_line(self, line: bytes) -> Changed | Bookmark | Expired:
         kind, obj = decode(line, self._watched.kind, self._watched.noted)
         match obj:
             case Bookmark():
@@ -162,17 +166,17 @@ class Watch:
                 assert kind in ("ADDED", "MODIFIED", "DELETED")
                 return Changed(kind, obj)
 
-    def _note(self, error: str) -> None:
+    def _log_first_failure(self, error: str) -> None:
         """Log the first failure of an outage; the metrics have its length."""
         if not self._broken:
             _log.warning("watch broke", resource=self._watched.resource, error=error)
         self._broken = True
 
-    def _waits(self) -> Iterator[float]:
+    def _delays(self) -> Iterator[float]:
         return backoff_delays(self._random, first_s=0.1, most_s=_BACKOFF_MOST_S)
 
 
-class Changes:
+class ChangeQueue:
     """Changes added by a watch and published batch by batch."""
 
     def __init__(self) -> None:
@@ -219,9 +223,9 @@ class Changes:
             if self._ended and not self._waiting:
                 return
             if batch and not self._ended:
-                await self._rest()
+                await self._let_gather()
 
-    async def _rest(self) -> None:
+    async def _let_gather(self) -> None:
         """Let changes gather: a job's states follow one another, and the last says all.
 
         A new object ends the rest, and takes along what waits, unless the batch was a load.

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import msgspec
 
-from ingest.definitions import identity, refused
+from ingest.definitions import identity, refusal_of
 from ingest.jobs.ownership import ResourceObservation
 from ingest.metrics import Metrics
 from tidegate.contracts.observations import JobObserved, Observed
@@ -30,7 +30,7 @@ SLICE = 32
 _log = get_log("reduce")
 
 
-class Watched(msgspec.Struct, frozen=True, kw_only=True):
+class WatchedResource(msgspec.Struct, frozen=True, kw_only=True):
     """A resource that is listed and watched."""
 
     resource: str  # as rounds and subjects call it, e.g. "jobs.batch"
@@ -66,52 +66,52 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
 class Reducer:
     """Reduces the objects of one resource to observations; raises nothing."""
 
-    watched: Watched
+    watched: WatchedResource
     metrics: Metrics
 
-    def present(self, obj: Any) -> Iterator[list[ResourceObservation]]:  # noqa: ANN401 - of the resource's kind
+    def reduce(self, obj: Any) -> Iterator[list[ResourceObservation]]:  # noqa: ANN401 - of the resource's kind
         """Yield the observations of a present object, and those of others that it changes."""
         if isinstance(obj, Unreadable):
-            yield [self._refused(obj, obj.error)]
+            yield [self._refusal(obj, obj.error)]
             return
         try:
-            yield from self._slices(self.watched.observe(obj))
+            yield from self._batches(self.watched.observe(obj))
         except TidegateError as error:
-            yield [self._refused(obj, said(error))]
+            yield [self._refusal(obj, said(error))]
         except Exception as error:  # noqa: BLE001 - of one object: the others go on
             _log.exception("not observed", resource=self.watched.resource, uid=obj.metadata.uid)
-            yield [self._refused(obj, f"{type(error).__name__}: {said(error)}")]
+            yield [self._refusal(obj, f"{type(error).__name__}: {said(error)}")]
 
-    def gone(
+    def reduce_deletion(
         self, meta: ObjectMeta, failed: Callable[[], None]
     ) -> Iterator[list[ResourceObservation]]:
         """Yield what else a deletion changes; ``failed`` is called if that is not all."""
         try:
-            yield from self._slices(self.watched.gone(meta.uid, meta.version))
+            yield from self._batches(self.watched.gone(meta.uid, meta.version))
         except Exception:  # noqa: BLE001 - of one object: the next list tells what this did not
             self.metrics.observations.labels(self.watched.resource, "failed").inc()
             _log.exception("not forgotten", resource=self.watched.resource, uid=meta.uid)
             failed()
 
-    def _slices(
+    def _batches(
         self, observations: Iterable[ResourceObservation]
     ) -> Iterator[list[ResourceObservation]]:
         remaining = iter(observations)
         while few := list(islice(remaining, SLICE)):
             yield few
 
-    def _refused(self, obj: Any, error: str) -> ResourceObservation:  # noqa: ANN401 - of the kind, or Unreadable
+    def _refusal(self, obj: Any, error: str) -> ResourceObservation:  # noqa: ANN401 - of the kind, or Unreadable
         resource, meta = self.watched.resource, obj.metadata
         self.metrics.observations.labels(resource, "refused").inc()
         try:
-            job = self.watched.unreadable(meta, _plain(obj), error)
+            job = self.watched.unreadable(meta, _as_json(obj), error)
         except Exception:  # noqa: BLE001 - of one object: its refusal is published all the same
             _log.exception("not described", resource=resource, uid=meta.uid)
             job = None
-        return resource, refused(resource, Observed(**identity(meta)), error, job)
+        return resource, refusal_of(resource, Observed(**identity(meta)), error, job)
 
 
-def _plain(obj: Any) -> Object:  # noqa: ANN401 - of a resource's kind, or Unreadable
+def _as_json(obj: Any) -> Object:  # noqa: ANN401 - of a resource's kind, or Unreadable
     if not isinstance(obj, Unreadable):
         return cast("Object", msgspec.to_builtins(obj))
     try:

@@ -17,7 +17,7 @@ from scheduler.dependencies import Dependencies, Snapshots, in_thread
 from scheduler.events_reach import measured
 from scheduler.health import Status, Traces
 from scheduler.metrics.gauges import BuildInfo, Gauges
-from scheduler.settings import Settings, refuse_shared
+from scheduler.settings import Settings, check_partition_policy
 from scheduler.term import schedule
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
@@ -43,7 +43,7 @@ CACHE_KIB = 8_192
 async def scheduler(service: Service, settings: Settings) -> None:
     """Lead or stand by until the service is asked to stop."""
     configured = read_configuration(settings.config)
-    refuse_shared(settings.partition, configured.policy)
+    check_partition_policy(settings.partition, configured.policy)
     for warning in configured.warnings:
         get_log("configuration").warning(warning)
     async with _bus(service, settings) as bus, measured(bus.events_retention, service.registry):

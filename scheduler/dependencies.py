@@ -11,7 +11,7 @@ import msgspec
 
 from scheduler.events_reach import Window
 from scheduler.health import Status, Traces
-from scheduler.poison import Poison
+from scheduler.poison import PoisonObservations
 from tidegate.bus.ports import EventPublisher, Ledger, ObservationReader, Register
 from tidegate.contracts.entry import Snapshot
 from tidegate.model.policy import Policy
@@ -86,7 +86,7 @@ class Dependencies:
     snapshots: Snapshots | None = None
     window: Window = field(default_factory=Window)
     register: Register | None = None  # None: the bus's owner is not checked
-    poison: Poison = field(default_factory=Poison)
+    poison: PoisonObservations = field(default_factory=PoisonObservations)
     traces: Traces = field(default_factory=Traces)
     partition: int = 0  # whose ledger it is
     tell: Tell | None = None  # publishes trees that move to other partitions

@@ -132,7 +132,7 @@ class Status:
             self.turns.inc()
         for kind, count in Counts(entry.type for entry in entries).items():
             self._entries.labels(kind).inc(count)
-        self.meter.took(events, leader.state)
+        self.meter.count_events(events, leader.state)
         log_decisions(entries, events)
 
     def published(self, leader: LeaderState, turn_seconds: float) -> None:

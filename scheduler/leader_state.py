@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from scheduler.binding import Bound, confirm, is_tail, newest_own
 from scheduler.dependencies import Dependencies
 from scheduler.events_reach import CHUNK_ENTRIES, window_begin
-from scheduler.members import Members, members_of
-from scheduler.snapshots import restored
+from scheduler.members import MemberStreams, members_of
+from scheduler.snapshots import restore_state
 from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.contracts.facts import FactEvent, LedgerOpened, PolicyConfigured
 from tidegate.core.decide import VERSION
@@ -48,7 +48,7 @@ class LeaderState:
     seen_s: float  # the loop's time of that
     moved_s: float  # the loop's time of the last commit
     kept: int  # the ledger seq from which the next snapshot is counted
-    members: Members = field(default_factory=Members)
+    members: MemberStreams = field(default_factory=MemberStreams)
     forgotten: Position = field(default_factory=Position)  # the last up to which the bus dropped
     unforgotten: int = 0  # accepted observations since then
     unforgotten_bytes: int = 0
@@ -74,7 +74,7 @@ async def open_leader_state(deps: Dependencies, term: Term) -> LeaderState:
         ChainError: the ledger's history was altered.
         BusUnreachableError, LedgerUnreachableError, CommitUnknownError: try again.
     """
-    state, head = await deps.run_sync(lambda: restored(deps))
+    state, head = await deps.run_sync(lambda: restore_state(deps))
     now_s = asyncio.get_running_loop().time()
     leader = LeaderState(
         deps=deps,

@@ -25,7 +25,7 @@ _log = get_log("members")
 
 
 @dataclass(slots=True)
-class Member:
+class MemberStream:
     """One member cluster's stream in one term."""
 
     inbox: ObservationReader
@@ -37,10 +37,10 @@ class Member:
 
 
 @dataclass(slots=True)
-class Members:
+class MemberStreams:
     """All member clusters' streams in one term, and their pending pulls."""
 
-    by_name: dict[str, Member] = field(default_factory=dict)
+    by_name: dict[str, MemberStream] = field(default_factory=dict)
     pulling: dict[str, asyncio.Task[Sequence[Message]]] = field(default_factory=dict)
 
     @property
@@ -71,13 +71,15 @@ class Members:
 
 def members_of(
     inboxes: Mapping[str, ObservationReader], committed: Mapping[str, Position]
-) -> Members:
+) -> MemberStreams:
     """Return the streams of a term that begins, each at its committed position."""
     at = {name: committed.get(name, Position()) for name in inboxes}
-    return Members({name: Member(inbox, at[name], at[name]) for name, inbox in inboxes.items()})
+    return MemberStreams(
+        {name: MemberStream(inbox, at[name], at[name]) for name, inbox in inboxes.items()}
+    )
 
 
-async def begin(members: Members, deps: Dependencies) -> None:
+async def begin_members(members: MemberStreams, deps: Dependencies) -> None:
     """Begin with each cluster that nothing was read of, as ``first_turn`` does with its own.
 
     Raises:
@@ -91,7 +93,7 @@ async def begin(members: Members, deps: Dependencies) -> None:
 
 
 async def pull_all(
-    members: Members, deps: Dependencies, own: Position, wait_s: float
+    members: MemberStreams, deps: Dependencies, own: Position, wait_s: float
 ) -> list[Batch]:
     """Return what follows the positions, by cluster, the own first; wait for the first of them.
 
@@ -113,13 +115,13 @@ async def pull_all(
     return [Batch(name, members.pulling.pop(name).result()) for name in ready]
 
 
-def _is_searching(members: Members, deps: Dependencies, own: Position) -> bool:
+def _is_searching(members: MemberStreams, deps: Dependencies, own: Position) -> bool:
     of_members = ((name, member.accepted) for name, member in members.by_name.items())
     return any(deps.poison.may_follow(*at) for at in ((OWN, own), *of_members))
 
 
 def _wanted(
-    members: Members, deps: Dependencies, own: Position
+    members: MemberStreams, deps: Dependencies, own: Position
 ) -> Iterator[tuple[str, Coroutine[Any, Any, Sequence[Message]]]]:
     """Yield a pull of each stream without a pending one."""
     if OWN not in members.pulling:
@@ -134,7 +136,7 @@ async def _own(deps: Dependencies, own: Position, wait_s: float) -> Sequence[Mes
     return await deps.observation_reader.pull(own, count_max=count_max, wait_s=wait_s)
 
 
-async def _of_member(deps: Dependencies, name: str, member: Member) -> Sequence[Message]:
+async def _of_member(deps: Dependencies, name: str, member: MemberStream) -> Sequence[Message]:
     """Pull of a member cluster; if its stream cannot be read, the others are read all the same."""
     accepted, pace = member.accepted, deps.pace
     count_max = deps.poison.count_max(name, accepted, pace.messages_max)

@@ -26,7 +26,7 @@ class Batch(NamedTuple):
 
 
 @dataclass(slots=True)
-class Poison:
+class PoisonObservations:
     """The poison observations that one scheduler knows, by cluster; empty after a start."""
 
     _refused: dict[str, dict[Position, str]] = field(default_factory=dict)

@@ -110,7 +110,7 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
         return Window(bytes_max=self.events_bytes, age_us=self.events_age_s * 1_000_000)
 
 
-def refuse_shared(partition: int, policy: Policy) -> None:
+def check_partition_policy(partition: int, policy: Policy) -> None:
     """Refuse a configuration under which another partition than 0 cannot decide alone.
 
     Raises:

@@ -16,7 +16,7 @@ from tidegate.service.logs import get_log
 _log = get_log("snapshots")
 
 
-def restored(deps: Dependencies) -> tuple[State, Entry]:
+def restore_state(deps: Dependencies) -> tuple[State, Entry]:
     """Return the state that the whole ledger gives, and the entry that new ones must follow.
 
     Synchronous: to be run beside the loop.
@@ -34,7 +34,7 @@ def restored(deps: Dependencies) -> tuple[State, Entry]:
     return state, head
 
 
-async def keep(deps: Dependencies, state: State, head: Entry) -> None:
+async def write_snapshot(deps: Dependencies, state: State, head: Entry) -> None:
     """Write a snapshot; a failure costs the next start some time and nothing else."""
     assert deps.snapshots is not None, "asked for only where there are any"
     assert state.seq == head.seq, "between turns the state stands where the ledger stands"

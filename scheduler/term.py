@@ -50,40 +50,44 @@ async def schedule(deps: Dependencies, stopping: asyncio.Event, random: Random) 
         ChainError, UndecodableError: the ledger cannot be read: no scheduler may lead on it.
     """
     waits = _waits(deps, random)
-    await _bury(deps)
+    await _release_dead_lease(deps)
     while not stopping.is_set():
         try:
             term = await _take(deps)
             if term is None:
                 deps.status.become("standby")
-                await _pause(stopping, deps.pace.lease_s / 5 * (0.5 + random.random()))
+                await _sleep_unless_stopping(
+                    stopping, deps.pace.lease_s / 5 * (0.5 + random.random())
+                )
                 continue
-            await _lead(deps, term, stopping)
+            await _work_as_leader(deps, term, stopping)
             waits = _waits(deps, random)
         except (FencedError, SequenceConflictError) as error:
             _log.warning("stands by", why=str(error))
             deps.status.become("standby")
-            await _pause(stopping, next(waits))
+            await _sleep_unless_stopping(stopping, next(waits))
         except LostTailError as error:
             _log.error("does not lead", why=str(error), remedy="tidegate ledger recover")
             deps.status.become("standby", f"{error} Run `tidegate ledger recover`.")
-            await _pause(stopping, deps.pace.lost_tail_s)
+            await _sleep_unless_stopping(stopping, deps.pace.lost_tail_s)
         except (OtherClusterError, OtherLedgerError) as error:
             _log.error("does not lead", why=str(error))
             deps.status.become("standby", str(error))
-            await _pause(stopping, deps.pace.lost_tail_s)
+            await _sleep_unless_stopping(stopping, deps.pace.lost_tail_s)
         except TurnHangsError as error:
             _log.error("gives way", why=str(error))
             deps.status.become("starting", str(error))
-            await _pause(stopping, deps.pace.lease_s / 2)  # longer than a standby waits to look
+            await _sleep_unless_stopping(
+                stopping, deps.pace.lease_s / 2
+            )  # longer than a standby waits to look
         except (*PASSING, PoisonedTurnError) as error:
             _log.warning("starts again from the ledger", why=str(error))
             deps.status.become("starting", str(error))
-            await _pause(stopping, next(waits))
+            await _sleep_unless_stopping(stopping, next(waits))
     deps.status.become("stopped")
 
 
-async def _bury(deps: Dependencies) -> None:
+async def _release_dead_lease(deps: Dependencies) -> None:
     """Give up the lease of our dead predecessor, in its name."""
     lead, predecessor = deps.ledger.begin_term, deps.holder.predecessor
     if predecessor:
@@ -96,19 +100,19 @@ async def _take(deps: Dependencies) -> Term | None:
     return await deps.run_sync(lambda: lead(holder, lease_us))
 
 
-async def _lead(deps: Dependencies, term: Term, stopping: asyncio.Event) -> None:
-    async with _renewed(deps, term) as lost:
+async def _work_as_leader(deps: Dependencies, term: Term, stopping: asyncio.Event) -> None:
+    async with _renewed_lease(deps, term) as lost:
         leader = await open_leader_state(deps, term)
         await first_turn(leader)
         deps.status.become("leading")
         _log.info("leads", epoch=term.epoch, seq=leader.head.seq)
         try:
-            await _unless(lost, _turns(leader, stopping, lost))
+            await _run_unless_lost(lost, _run_turns(leader, stopping, lost))
         finally:
             await leader.members.stop()
 
 
-async def _turns(
+async def _run_turns(
     leader: LeaderState, stopping: asyncio.Event, lost: asyncio.Future[TidegateError]
 ) -> None:
     """Take turns; a turn that kept its cancellation for itself is the term's last all the same."""
@@ -116,7 +120,9 @@ async def _turns(
         await _one_turn(leader, stopping)
 
 
-async def _unless(lost: asyncio.Future[TidegateError], turns: Coroutine[Any, Any, None]) -> None:
+async def _run_unless_lost(
+    lost: asyncio.Future[TidegateError], turns: Coroutine[Any, Any, None]
+) -> None:
     """Run turns to their end, unless the term is lost meanwhile: then give up where they stand.
 
     What one has handed to the database by then proves its epoch there, or is not written.
@@ -140,18 +146,18 @@ async def _one_turn(leader: LeaderState, stopping: asyncio.Event) -> None:
     try:
         await turn(leader)
         status.trouble = ""
-        await _rest(leader, leader.read - before)
+        await _wait_for_more(leader, leader.read - before)
         if status.deaf:
-            await _pause(stopping, leader.deps.pace.retry_s)
+            await _sleep_unless_stopping(stopping, leader.deps.pace.retry_s)
     except BusUnreachableError as error:
         if not leader.sound:
             raise
         status.trouble = str(error)
-        await _pause(stopping, leader.deps.pace.retry_s)
+        await _sleep_unless_stopping(stopping, leader.deps.pace.retry_s)
     status.turned()
 
 
-async def _rest(leader: LeaderState, read: int) -> None:
+async def _wait_for_more(leader: LeaderState, read: int) -> None:
     """Let observations gather after a turn that read several, for the next will be larger for it.
 
     A commit and what goes to the bus cost about the same for one observation as for fifty, so the
@@ -164,7 +170,7 @@ async def _rest(leader: LeaderState, read: int) -> None:
 
 
 @asynccontextmanager
-async def _renewed(
+async def _renewed_lease(
     deps: Dependencies, term: Term
 ) -> AsyncGenerator[asyncio.Future[TidegateError], None]:
     """Keep the lease while the context is open, then give it up; yield the event of its loss."""
@@ -209,7 +215,7 @@ def _waits(deps: Dependencies, random: Random) -> Iterator[float]:
     return backoff_delays(random, deps.pace.retry_s, deps.pace.retry_s_max)
 
 
-async def _pause(stopping: asyncio.Event, pause_s: float) -> None:
+async def _sleep_unless_stopping(stopping: asyncio.Event, pause_s: float) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(pause_s):
             await stopping.wait()

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 from scheduler.binding import Bound, learn
 from scheduler.dependencies import Pace
 from scheduler.leader_state import LeaderState, look, opening, publish
-from scheduler.members import OWN, begin, pull_all
+from scheduler.members import OWN, begin_members, pull_all
 from scheduler.poison import Batch
-from scheduler.snapshots import keep
+from scheduler.snapshots import write_snapshot
 from tidegate.bus.jetstream.keys import ledger_key
 from tidegate.bus.ports import ObservationReader
 from tidegate.contracts.chain import seal
@@ -59,10 +59,10 @@ async def first_turn(leader: LeaderState) -> int:
         bound = await learn(register)
     if leader.accepted == Position():
         leader.accepted = await leader.deps.observation_reader.start_position()
-        await _ask(leader, OWN, "nothing has been read yet")
+        await _request_resync(leader, OWN, "nothing has been read yet")
     elif leader.deps.partition or leader.state.objects.elsewhere:
-        await _ask(leader, OWN, "which jobs other partitions had is not remembered")
-    await begin(leader.members, leader.deps)
+        await _request_resync(leader, OWN, "which jobs other partitions had is not remembered")
+    await begin_members(leader.members, leader.deps)
     leader.sound = False
     facts = opening(leader, bound)
     if bound.cluster_uid and register is not None:
@@ -88,48 +88,50 @@ async def turn(leader: LeaderState) -> int:
     deps.traces.heard([message for batch in batches for message in batch.messages])
     leader.sound = False
     try:
-        written = await _taken(leader, batches)
+        written = await _accept_batches(leader, batches)
     except TidegateError as error:
         if not isinstance(error, TooLargeError):
             raise
         raise deps.poison.blame(batches, error) from error
     except Exception as error:
         raise deps.poison.blame(batches, error) from error
-    await _tell_others(leader)
-    await _forget(leader, batches)
-    if deps.snapshots is not None and leader.head.seq - leader.kept >= _apart(leader, pace):
+    await _publish_handovers(leader)
+    await _purge_committed(leader, batches)
+    if deps.snapshots is not None and leader.head.seq - leader.kept >= _snapshot_interval(
+        leader, pace
+    ):
         leader.kept = leader.head.seq
-        await keep(deps, leader.state, leader.head)
+        await write_snapshot(deps, leader.state, leader.head)
     leader.took_s = asyncio.get_running_loop().time() - began_s
     return written
 
 
-def _apart(leader: LeaderState, pace: Pace) -> int:
+def _snapshot_interval(leader: LeaderState, pace: Pace) -> int:
     """Return how many entries lie between two snapshots: each costs with what the state holds."""
     return max(pace.snapshot_entries, 2 * len(leader.state.workloads))
 
 
-async def _taken(leader: LeaderState, batches: Sequence[Batch]) -> int:
+async def _accept_batches(leader: LeaderState, batches: Sequence[Batch]) -> int:
     facts = list[FactEvent]()
     for batch in batches:
-        news = _accepted(leader, batch)
+        news = _accept_batch(leader, batch)
         facts += news
-        if loss := _loss(news):
+        if loss := _resync_reason(news):
             # Requested before the loss is committed: after a crash here the loss is met, and
             # requested, again.
-            await _ask(leader, batch.cluster, loss)
+            await _request_resync(leader, batch.cluster, loss)
     if leader.state.dedup.missed:
-        await _ask(leader, OWN, "LocalQueues lead to this partition that led to another")
+        await _request_resync(leader, OWN, "LocalQueues lead to this partition that led to another")
         leader.state.dedup.missed = False
     return await _write(leader, facts)
 
 
-async def _ask(leader: LeaderState, cluster: str, reason: str) -> None:
-    await _inbox(leader, cluster).request_resync(reason)
+async def _request_resync(leader: LeaderState, cluster: str, reason: str) -> None:
+    await _reader_of(leader, cluster).request_resync(reason)
     leader.deps.status.resyncs.inc()
 
 
-def _accepted(leader: LeaderState, batch: Batch) -> list[FactEvent]:
+def _accept_batch(leader: LeaderState, batch: Batch) -> list[FactEvent]:
     """Fold the observations of one stream into the state; return the facts."""
     deps, messages = leader.deps, batch.messages
     refused = deps.poison.refused(batch.cluster)
@@ -148,13 +150,13 @@ def _accepted(leader: LeaderState, batch: Batch) -> list[FactEvent]:
     return facts
 
 
-def _inbox(leader: LeaderState, cluster: str) -> ObservationReader:
+def _reader_of(leader: LeaderState, cluster: str) -> ObservationReader:
     return (
         leader.members.by_name[cluster].inbox if cluster != OWN else leader.deps.observation_reader
     )
 
 
-async def _forget(leader: LeaderState, batches: Sequence[Batch]) -> None:
+async def _purge_committed(leader: LeaderState, batches: Sequence[Batch]) -> None:
     """Purge committed observations, many at once: a purge costs as much as a hundred of them."""
     pace = leader.deps.pace
     for cluster, messages in batches:
@@ -182,7 +184,7 @@ async def _purge(leader: LeaderState, cluster: str, position: Position) -> bool:
         if cluster == OWN:
             lowest = leader.deps.ledger.purge_limit
             position = await leader.deps.run_sync(lambda: lowest(leader.committed))
-        await _inbox(leader, cluster).purge_through(position)
+        await _reader_of(leader, cluster).purge_through(position)
     except (BusRefusedError, BusUnreachableError):
         if cluster == OWN:
             raise
@@ -223,7 +225,7 @@ async def _write(leader: LeaderState, facts: Sequence[FactEvent]) -> int:
     return len(entries)
 
 
-def _loss(facts: Sequence[FactEvent]) -> str:
+def _resync_reason(facts: Sequence[FactEvent]) -> str:
     """Return why ingest must resync; empty if it need not."""
     for fact in facts:
         if isinstance(fact, GapObserved):
@@ -236,21 +238,21 @@ def _loss(facts: Sequence[FactEvent]) -> str:
     return ""
 
 
-async def _tell_others(leader: LeaderState) -> None:
+async def _publish_handovers(leader: LeaderState) -> None:
     """Publish trees that were released and are not known to be taken, and trees that were taken."""
     state = leader.state
     now_s = asyncio.get_running_loop().time()
     if state.dedup.confirms:
         confirms, state.dedup.confirms = list(state.dedup.confirms.values()), {}
         for confirm in confirms:
-            await _tell(leader, confirm, now_s)
+            await _publish_handover(leader, confirm, now_s)
     if state.moves.released and now_s - leader.handed_s >= AGAIN_S:
         leader.handed_s = now_s
         for message in untaken(state):
-            await _tell(leader, message, now_s)
+            await _publish_handover(leader, message, now_s)
 
 
-async def _tell(leader: LeaderState, message: HandoverObserved, now_s: float) -> None:
+async def _publish_handover(leader: LeaderState, message: HandoverObserved, now_s: float) -> None:
     """Store a message; if the bus fails it is sent again in a while, or requested."""
     deps = leader.deps
     subject = observed(deps.cluster, HANDOVERS, "", f"{deps.partition}")

@@ -16,21 +16,21 @@ _AMOUNTS = frozenset(("requests", "limits", "overhead"))  # maps of quantities
 _QUANTITIES = frozenset(("sizeLimit", "divisor"))
 
 
-def alike(mine: Any, other: Any) -> bool:  # noqa: ANN401 - any JSON value
+def is_equivalent(mine: Any, other: Any) -> bool:  # noqa: ANN401 - any JSON value
     """Return whether two values differ in nothing but how the same is written."""
-    return bool(_meant(mine, "") == _meant(other, ""))
+    return bool(_normalized(mine, "") == _normalized(other, ""))
 
 
-def _meant(value: Any, field: str) -> Any:  # noqa: ANN401 - any JSON value
+def _normalized(value: Any, field: str) -> Any:  # noqa: ANN401 - any JSON value
     """Return a value without what is empty in it, and with quantities as numbers."""
     match value:
         case dict() if field in _AMOUNTS:
             return {key: _quantity(text) for key, text in value.items()}
         case dict():
-            fields = {key: _meant(inner, key) for key, inner in value.items()}
+            fields = {key: _normalized(inner, key) for key, inner in value.items()}
             return {key: inner for key, inner in fields.items() if inner}
         case list():
-            return [_meant(entry, "") for entry in value]
+            return [_normalized(entry, "") for entry in value]
         case str() | int() | float() if field in _QUANTITIES:
             return _quantity(value)
         case _:

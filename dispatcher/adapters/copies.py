@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dispatcher.adapters.alike import alike
+from dispatcher.adapters.alike import is_equivalent
 from tidegate.contracts.observed.clusters import RemoteCopy
 from tidegate.errors import TidegateError
 from tidegate.jobs.job_metadata import is_elastic, prebuilt_workload_name
@@ -33,12 +33,12 @@ def workload_copy(local: Object, origin: str) -> Object:
     return {
         "apiVersion": local["apiVersion"],
         "kind": local["kind"],
-        "metadata": copied_meta(local, origin),
+        "metadata": copy_metadata(local, origin),
         "spec": local["spec"],
     }
 
 
-def copied_meta(local: Object, origin: str) -> Object:
+def copy_metadata(local: Object, origin: str) -> Object:
     """Return the metadata of a copy: without owners and without this cluster's own annotations."""
     meta = local["metadata"]
     labels = {key: text for key, text in meta.get("labels", {}).items() if key != names.JOB_UID}
@@ -55,7 +55,7 @@ def copied_meta(local: Object, origin: str) -> Object:
     }
 
 
-def is_ours(obj: Object, origin: str) -> bool:
+def is_copy_of_origin(obj: Object, origin: str) -> bool:
     """Return whether the manager of this origin sent an object; an empty origin sends none."""
     label: str = obj["metadata"].get("labels", {}).get(names.MANAGER, "")
     return bool(origin) and label == origin
@@ -63,11 +63,11 @@ def is_ours(obj: Object, origin: str) -> bool:
 
 def priority_patch(local: Object, remote: Object) -> Object | None:
     """Return the patch that gives a copy another priority; None: nothing but that must differ."""
-    local_spec, remote_spec = compared(local), compared(remote)
-    if alike(local_spec, remote_spec):
+    local_spec, remote_spec = comparable_spec(local), comparable_spec(remote)
+    if is_equivalent(local_spec, remote_spec):
         return None
     rest = {field: local_spec.get(field) for field in PRIORITY}
-    if not alike({**remote_spec, **rest}, {**local_spec, **rest}):
+    if not is_equivalent({**remote_spec, **rest}, {**local_spec, **rest}):
         return None
     return {"spec": rest}
 
@@ -77,7 +77,7 @@ def deactivation_patch(remote: Object, message: str, at: str) -> Object | None:
 
     Source: multikueue.md 2.5, step 6.
     """
-    if _held(remote, "DeactivationTarget") or _held(remote, "Evicted"):
+    if _true_condition(remote, "DeactivationTarget") or _true_condition(remote, "Evicted"):
         return None
     condition = {
         "type": "DeactivationTarget",
@@ -94,10 +94,10 @@ def deactivation_patch(remote: Object, message: str, at: str) -> Object | None:
 
 def differs(local: Object, remote: Object) -> bool:
     """Return whether a copy's spec differs from that of the Workload here."""
-    return not alike(compared(local), compared(remote))
+    return not is_equivalent(comparable_spec(local), comparable_spec(remote))
 
 
-def compared(workload: Object) -> Object:
+def comparable_spec(workload: Object) -> Object:
     """Return what of a Workload's spec is the same here and there."""
     spec: Object = {
         key: value for key, value in workload["spec"].items() if key != "preemptionGates"
@@ -109,10 +109,10 @@ def read_copy(
     local: Object | None, remote: Object, *, job: bool = False, foreign: bool, synced: bool
 ) -> RemoteCopy:
     """Return what counts of a copy."""
-    admitted, evicted = _held(remote, "Admitted"), _held(remote, "Evicted")
-    finished = _held(remote, "Finished")
+    admitted, evicted = _true_condition(remote, "Admitted"), _true_condition(remote, "Evicted")
+    finished = _true_condition(remote, "Finished")
     return RemoteCopy(
-        reserved=_held(remote, "QuotaReserved") is not None,
+        reserved=_true_condition(remote, "QuotaReserved") is not None,
         admitted_us=_since(admitted),
         evicted_us=_since(evicted),
         finished_us=_since(finished),
@@ -127,10 +127,10 @@ def read_copy(
 
 def is_finished(remote: Object) -> bool:
     """Return whether a copy has ended on its worker."""
-    return _held(remote, "Finished") is not None
+    return _true_condition(remote, "Finished") is not None
 
 
-def _held(workload: Object, kind: str) -> dict[str, Any] | None:
+def _true_condition(workload: Object, kind: str) -> dict[str, Any] | None:
     conditions = workload.get("status", {}).get("conditions", ())
     return next(
         (
@@ -176,7 +176,7 @@ def is_several(kind: JobKind[Any]) -> bool:
     return serving is not None and serving.layout.grouped
 
 
-def stands_for(kind: JobKind[Any], remote: Object, job: ObjectRef, key: str) -> bool:
+def is_copy_of_job(kind: JobKind[Any], remote: Object, job: ObjectRef, key: str) -> bool:
     """Return whether a remote object is a copy of this job, and of no older one with its name."""
     meta = remote["metadata"]
     labels, notes = meta.get("labels") or {}, meta.get("annotations") or {}

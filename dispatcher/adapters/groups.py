@@ -17,7 +17,7 @@ from tidegate.kinds.decode import read
 from tidegate.kinds.pods import Pod
 
 
-def sent(pods: Sequence[Pod]) -> set[str]:
+def pods_to_send(pods: Sequence[Pod]) -> set[str]:
     """Return the names of the pods that a worker cluster should have.
 
     Those that succeeded elsewhere run again, as the pods of a Job do; those that failed wait for

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from typing import Any, Literal
 
-from dispatcher.adapters.copies import copied_meta, is_several
+from dispatcher.adapters.copies import copy_metadata, is_several
 from dispatcher.adapters.slices import ungated
 from tidegate.jobs.batch.placing import without_controller_fields
 from tidegate.jobs.job_metadata import is_elastic
@@ -31,7 +31,7 @@ def remote_job(kind: JobKind[Any], local: Object, workload: str, origin: str) ->
     spec = deepcopy(local["spec"])
     if "suspend" in spec:
         spec["suspend"] = True  # whatever became of it here: it waits for its admission there
-    meta = copied_meta(local, origin)
+    meta = copy_metadata(local, origin)
     if not is_several(kind):
         meta["annotations"][names.PREBUILT_WORKLOAD] = workload
     meta["labels"].pop(names.PREBUILT_WORKLOAD, None)  # it would count before the annotation
@@ -45,10 +45,10 @@ def remote_job(kind: JobKind[Any], local: Object, workload: str, origin: str) ->
     }
     if kind.managed_by is not None:
         copied = with_value(copied, kind.managed_by.path, None)
-    return _MADE.get(kind.name, _as_it_is)(ungated(kind.name, copied))
+    return _MADE.get(kind.name, _unchanged)(ungated(kind.name, copied))
 
 
-def _as_it_is(copied: Object) -> Object:
+def _unchanged(copied: Object) -> Object:
     return copied
 
 
@@ -168,7 +168,7 @@ def _pod_status(local: Object, status: Object) -> Object:
     selects the pod would send its clients there.
     """
     status = {field: value for field, value in status.items() if field not in _ADDRESSES}
-    if _resumes(local.get("status") or {}, status):
+    if _has_restarted(local.get("status") or {}, status):
         status = {field: value for field, value in status.items() if field not in _CONTAINERS}
     gated = bool(local["spec"].get("schedulingGates"))
     local_condition = _scheduled(local.get("status") or {})
@@ -187,7 +187,7 @@ def _pod_status(local: Object, status: Object) -> Object:
     return {**status, "conditions": [*others, local_condition]}
 
 
-def _resumes(local: Object, status: Object) -> bool:
+def _has_restarted(local: Object, status: Object) -> bool:
     """Return whether a container that ended here has not there: no API server lets that happen."""
     ended = {
         (field, container["name"])

@@ -53,7 +53,7 @@ class Slices:
             return {}
         return {name: min(counts.get(name, 0) for counts in sizes) for name in sizes[0]}
 
-    def heirs(self, workload: str) -> Iterator[str]:
+    def successors(self, workload: str) -> Iterator[str]:
         """Yield the slices that replaced a slice, one after the other."""
         return _chain(workload, self._heir)
 

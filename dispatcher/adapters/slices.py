@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from dispatcher.adapters.alike import alike
-from dispatcher.adapters.copies import PRIORITY, compared, prebuilt_of
+from dispatcher.adapters.alike import is_equivalent
+from dispatcher.adapters.copies import PRIORITY, comparable_spec, prebuilt_of
 from tidegate.jobs.batch.numbers import PODSET
 from tidegate.jobs.job_metadata import is_elastic
 from tidegate.jobs.kind import Object
@@ -24,7 +24,7 @@ Counts: TypeAlias = Mapping[str, int]
 """How many pods of each podset."""
 
 
-def counted(workload: Object, counts: Counts, *, at_most: bool = False) -> Object:
+def with_counts(workload: Object, counts: Counts, *, at_most: bool = False) -> Object:
     """Return a Workload as the ledger has the number of its pods: its object may show that late.
 
     Args:
@@ -52,15 +52,17 @@ def shrinking_patch(local: Object, remote: Object) -> Object | None:
     """
     if not is_elastic(local["metadata"].get("annotations") or {}):
         return None
-    mine, other = compared(local), compared(remote)
+    mine, other = comparable_spec(local), comparable_spec(remote)
     before, after = counts_of(remote), counts_of(local)
     if before == after or before.keys() != after.keys():
         return None
     if any(after[name] > count for name, count in before.items()):
         return None
-    podsets = counted(remote, after)["spec"]["podSets"]
+    podsets = with_counts(remote, after)["spec"]["podSets"]
     rest = {"podSets": podsets, **{field: mine.get(field) for field in PRIORITY}}
-    if not alike({**other, **rest}, {**mine, **{field: mine.get(field) for field in PRIORITY}}):
+    if not is_equivalent(
+        {**other, **rest}, {**mine, **{field: mine.get(field) for field in PRIORITY}}
+    ):
         return None
     return {"spec": rest}
 
@@ -70,7 +72,7 @@ def counts_of(workload: Object) -> dict[str, int]:
     return {podset["name"]: podset.get("count", 1) for podset in workload["spec"]["podSets"]}
 
 
-def sized(kind: str, job: Object, asks: Object, counts: Counts) -> Object:
+def with_size(kind: str, job: Object, asks: Object, counts: Counts) -> Object:
     """Return an elastic job with as many pods as are granted; ``asks``: how its owner wants it.
 
     Jobs that are not elastic, and those of other kinds, stay as they are.
@@ -109,7 +111,7 @@ def joining_patch(
     None: it is. It holds for the job as it was looked at alone: else an older slice's would count
     after a newer one's.
     """
-    after = sized(kind, remote, local, counts)
+    after = with_size(kind, remote, local, counts)
     if after is remote:
         return None
     spec = merge_patch(remote["spec"], after["spec"])

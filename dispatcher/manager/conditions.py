@@ -62,7 +62,7 @@ def _patch(obj: Object, kind: str, verdict: tuple[bool, str, str], at: str) -> O
     return {"status": {"conditions": [*others, condition]}}
 
 
-def is_ours(check: Object) -> bool:
+def is_multikueue_check(check: Object) -> bool:
     """Return whether a check is MultiKueue's."""
     controller: str = check["spec"]["controllerName"]
     return controller == CONTROLLER

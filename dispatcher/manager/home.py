@@ -8,7 +8,7 @@ from random import Random
 
 from dispatcher import api as calls
 from dispatcher.informer import Informer
-from dispatcher.manager.conditions import active_patch, check_patch, is_ours
+from dispatcher.manager.conditions import active_patch, check_patch, is_multikueue_check
 from dispatcher.manager.credentials import Sources
 from dispatcher.manager.queues import Queues
 from tidegate.errors import TidegateError
@@ -24,7 +24,7 @@ PROFILES = "/apis/multicluster.x-k8s.io/v1alpha1/namespaces/{}/clusterprofiles"
 _log = get_log("home")
 
 
-class Home:
+class ManagerCluster:
     """The present definitions, and their conditions."""
 
     def __init__(  # noqa: PLR0913, PLR0917 - the parts of it
@@ -74,7 +74,7 @@ class Home:
         profiles = () if self._providers is None else (self._profiles,)
         return (self.clusters, self._configs, self._checks, self._secrets, *profiles)
 
-    def use(self, usable: Iterable[str]) -> None:
+    def set_usable(self, usable: Iterable[str]) -> None:
         """Note which clusters answer."""
         self._usable = frozenset(usable)
         self._news.set()
@@ -83,7 +83,7 @@ class Home:
         """Watch for ever."""
         async with asyncio.TaskGroup() as tasks:
             for informer in self._informers:
-                tasks.create_task(informer.keep(self._random))
+                tasks.create_task(informer.run(self._random))
             tasks.create_task(self._show_checks())
             tasks.create_task(self._queues.run())
 
@@ -108,7 +108,11 @@ class Home:
             self._news.clear()
             if not self.complete:
                 continue
-            checks = {name: check for name, check in self._checks.items.items() if is_ours(check)}
+            checks = {
+                name: check
+                for name, check in self._checks.items.items()
+                if is_multikueue_check(check)
+            }
             self._queues.use(frozenset(checks))
             for name, check in checks.items():
                 body = check_patch(

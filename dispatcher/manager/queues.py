@@ -46,7 +46,7 @@ class Queues:
         """Watch for ever, and set on each LocalQueue the condition about its worker clusters."""
         async with asyncio.TaskGroup() as tasks:
             for informer in (self._cluster_queues, self._local_queues):
-                tasks.create_task(informer.keep(self._random))
+                tasks.create_task(informer.run(self._random))
             tasks.create_task(self._show())
 
     def _note(self, key: str) -> None:

@@ -11,15 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from dispatcher import api as calls
-from dispatcher.adapters.copies import is_ours, stands_for, workload_of
-from dispatcher.adapters.jobs import (
-    DEFERRED,
-    remote_job,
-    spec_patch,
-    status_patch,
-    suspended_patch,
-)
-from dispatcher.adapters.slices import Counts, counts_of, joining_patch, sized
+from dispatcher.adapters.copies import is_copy_of_job, is_copy_of_origin, workload_of
+from dispatcher.adapters.jobs import DEFERRED, remote_job, spec_patch, status_patch, suspended_patch
+from dispatcher.adapters.slices import Counts, counts_of, joining_patch, with_size
 from dispatcher.jobs import kind_of, object_of
 from dispatcher.workers.worker import Worker
 from tidegate.jobs.kind import JobKind, Object
@@ -56,10 +50,10 @@ class Bringer:
             if ended:
                 return "gone", int(meta["resourceVersion"])
             body = remote_job(kind, local, key.partition("/")[2], self.origin)
-            body = sized(kind.name, body, local, counts)
+            body = with_size(kind.name, body, local, counts)
             outcome = await self._make(worker, kind, body, job, key)
             return outcome, int(meta["resourceVersion"])
-        if is_ours(remote, self.origin) and not stands_for(kind, remote, job, key):
+        if is_copy_of_origin(remote, self.origin) and not is_copy_of_job(kind, remote, job, key):
             return "later", int(meta["resourceVersion"])  # one of its name of before still goes
         result, version = await self.show(kind, local, remote)
         if result == "there" and not ended:
@@ -81,9 +75,9 @@ class Bringer:
         remote = await worker.job(kind, meta["namespace"], meta["name"], fresh=True)
         if remote is None:
             return "later"
-        if not is_ours(remote, self.origin):
+        if not is_copy_of_origin(remote, self.origin):
             return "foreign"
-        return "there" if stands_for(kind, remote, job, key) else "later"
+        return "there" if is_copy_of_job(kind, remote, job, key) else "later"
 
     async def look(self, worker: Worker, job: ObjectRef) -> None:
         """Copy back the status of a job that runs on the worker for another slice."""
@@ -115,15 +109,15 @@ class Bringer:
         """Delete a remote job; return whether any of its objects is left."""
         kind, name = kind_of(job), parent_name(job)
         remote = await worker.job(kind, job.namespace, name)
-        if remote is not None and stands_for(kind, remote, job, key):
+        if remote is not None and is_copy_of_job(kind, remote, job, key):
             await worker.delete_job(kind, job.namespace, name)
         remote = worker.jobs[kind.path()].items.get(f"{job.namespace}/{name}")
-        return remote is not None and stands_for(kind, remote, job, key)
+        return remote is not None and is_copy_of_job(kind, remote, job, key)
 
     async def show(self, kind: JobKind[Any], local: Object, remote: Object) -> tuple[Found, int]:
         """Copy the status of a remote object to the one here; see ``bring``."""
         for _ in range(_PATCHES_MAX):
-            if not is_ours(remote, self.origin):
+            if not is_copy_of_origin(remote, self.origin):
                 return "foreign", _version(local)
             patch = status_patch(kind, local, remote)
             deferred = patch == DEFERRED

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from dispatcher.manager.credentials import Credentials, credentials_of
-from dispatcher.manager.home import Home
+from dispatcher.manager.home import ManagerCluster
 from dispatcher.manager.plugins import log_in
 from dispatcher.publish import Publisher
 from dispatcher.workers.backoff import Attempts, with_attempts
@@ -57,7 +57,7 @@ class Fleet:
 
     def __init__(  # noqa: PLR0913, PLR0917 - the parts of it
         self,
-        home: Home,
+        home: ManagerCluster,
         publisher: Publisher,
         kinds: Sequence[JobKind[Any]],
         origin: str,
@@ -179,7 +179,7 @@ class Fleet:
         await self._home.show_cluster(name, status=False, reason=reason, message=message)
 
     def _use(self) -> None:
-        self._home.use(self.workers)
+        self._home.set_usable(self.workers)
 
     async def _cut(self, line: _Line) -> None:
         if line.task is not None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from dispatcher import api as calls
-from dispatcher.adapters.copies import is_ours, workload_of
-from dispatcher.adapters.groups import is_copy_of, remote_pod, sent
-from dispatcher.jobs import is_going
+from dispatcher.adapters.copies import is_copy_of_origin, workload_of
+from dispatcher.adapters.groups import is_copy_of, pods_to_send, remote_pod
+from dispatcher.jobs import is_being_deleted
 from dispatcher.workers.bringing import Bringer, Found
 from dispatcher.workers.worker import Worker
 from tidegate.jobs.kind import Object
@@ -33,10 +33,10 @@ async def bring(
     typed = [read(each, Pod) for each in pods]
     if not typed or group_uid(typed) != job.uid:
         return "gone", 0
-    local_pods = {each["metadata"]["name"]: each for each in pods if not is_going(each)}
+    local_pods = {each["metadata"]["name"]: each for each in pods if not is_being_deleted(each)}
     remote_pods = await _there(bringer, worker, job, key, fresh=ended)
     results: list[Found] = [await _delete_others(worker, local_pods, remote_pods)]
-    to_send = set[str]() if ended else sent(typed)
+    to_send = set[str]() if ended else pods_to_send(typed)
     version = max(int(each["metadata"]["resourceVersion"]) for each in pods)
     for name, local in local_pods.items():
         if name in remote_pods and is_copy_of(remote_pods[name], local):
@@ -55,7 +55,7 @@ async def take_away(bringer: Bringer, worker: Worker, job: ObjectRef, key: str) 
     """
     remote_pods = await _there(bringer, worker, job, key, fresh=True)
     for each in remote_pods.values():
-        if not is_going(each):
+        if not is_being_deleted(each):
             await calls.delete(worker.api, _path(each), each)
     return bool(remote_pods)
 
@@ -94,7 +94,7 @@ async def _delete_others(
             continue
         if local is not None:
             result = "later"
-        if not is_going(remote):
+        if not is_being_deleted(remote):
             await calls.delete(worker.api, _path(remote), remote)
     return result
 
@@ -107,7 +107,7 @@ async def _make(bringer: Bringer, worker: Worker, local: Object, key: str) -> Fo
     remote = await worker.job(pod.KIND, meta["namespace"], meta["name"], fresh=True)
     if remote is None:
         return "later"
-    mine = is_ours(remote, bringer.origin) and workload_of(remote) == key
+    mine = is_copy_of_origin(remote, bringer.origin) and workload_of(remote) == key
     if not mine:
         return "foreign"
     return "there" if is_copy_of(remote, local) else "later"

@@ -11,8 +11,13 @@ from functools import partial
 from typing import Any
 
 from dispatcher import api as calls
-from dispatcher.adapters.copies import deactivation_patch, is_ours, workload_copy, workloads_of
-from dispatcher.informer import Allowance, Informer
+from dispatcher.adapters.copies import (
+    deactivation_patch,
+    is_copy_of_origin,
+    workload_copy,
+    workloads_of,
+)
+from dispatcher.informer import Informer, SizeLimit
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.workload import KIND as WORKLOAD
 from tidegate.kinds import names
@@ -31,7 +36,7 @@ class Worker:
         changed: Callable[[str], None],
     ) -> None:
         self.name, self.api, self._origin = name, api, origin
-        selector, allowance = f"{names.MANAGER}={origin}", Allowance()
+        selector, allowance = f"{names.MANAGER}={origin}", SizeLimit()
         self.workloads = Informer(api, WORKLOAD.path(), changed, selector, allowance=allowance)
         self.jobs = {
             kind.path(): Informer(
@@ -82,7 +87,7 @@ class Worker:
         namespace, _, name = key.partition("/")
         path = WORKLOAD.path(namespace, name)
         obj = await calls.read(self.api, path)
-        if obj is None or not is_ours(obj, self._origin):
+        if obj is None or not is_copy_of_origin(obj, self._origin):
             return
         finalizers = obj["metadata"].get("finalizers", [])
         if names.IN_USE in finalizers:
@@ -111,7 +116,7 @@ class Worker:
     async def delete_job(self, kind: JobKind[Any], namespace: str, name: str) -> None:
         """Delete a remote job; jobs that others created stay."""
         job = await self.job(kind, namespace, name)
-        if job is not None and is_ours(job, self._origin):
+        if job is not None and is_copy_of_origin(job, self._origin):
             await calls.delete(self.api, kind.path(namespace, name), job)
 
 

@@ -27,7 +27,7 @@ OVERHEAD_BYTES = 256
 _log = get_log("placed")
 
 
-class _Held(NamedTuple):
+class _StoredBody(NamedTuple):
     """The body that a job has on the bus, or should have."""
 
     namespace: str
@@ -40,7 +40,7 @@ class Bodies:
 
     def __init__(self, keeper: BodyWriter, random: Random) -> None:
         self._keeper, self._random = keeper, random
-        self._held = dict[str, _Held]()
+        self._held = dict[str, _StoredBody]()
         self._bytes = Counter[str]()  # by namespace
         self._jobs = Counter[str]()  # by digest: a job that is made anew may have the same
         self._unkept = dict[str, bytes]()  # by digest, until they are stored
@@ -60,7 +60,7 @@ class Bodies:
         before = self._held.get(uid)
         together = self._bytes[namespace] + size - (0 if before is None else before.size)
         if together > NAMESPACE_BODIES_BYTES_MAX and not runs:
-            self.leave(uid)
+            self.drop_body_of(uid)
             raise OutOfSpaceError(
                 f"Bodies of placed jobs in namespace {namespace} may take "
                 f"{NAMESPACE_BODIES_BYTES_MAX} bytes on the bus, and take "
@@ -68,15 +68,15 @@ class Bodies:
             )
         if listed or before is None or before.digest != digest:
             self._unkept[digest] = body
-        self._hold(_Held(namespace, digest, size), uid)
+        self._refer_to(_StoredBody(namespace, digest, size), uid)
         return digest
 
     def release(self, uid: str, body: bytes) -> str:
         """Queue the body of a finished job to be dropped, and return its digest."""
-        self.leave(uid)
+        self.drop_body_of(uid)
         return digest_of(body)
 
-    def leave(self, uid: str) -> None:
+    def drop_body_of(self, uid: str) -> None:
         """Queue the body of a deleted job to be dropped."""
         own = self._held.pop(uid, None)
         if own is None:
@@ -90,7 +90,7 @@ class Bodies:
             self._unkept.pop(own.digest, None)
             self._over[own.digest] = None
 
-    async def keep(self, digest: str) -> None:
+    async def store(self, digest: str) -> None:
         """Store a job's body, unless that was done; try a few times, and then rest for a while.
 
         A body that could not be stored is tried again when its job is observed next. There is no
@@ -114,7 +114,7 @@ class Bodies:
                 return
         self._rests_until = loop.time() + REST_S
 
-    async def drop(self) -> None:
+    async def delete_unused(self) -> None:
         """Drop bodies that no job has any more; one that cannot be dropped expires by its age."""
         if not self._over:
             return
@@ -132,9 +132,9 @@ class Bodies:
                 _log.warning("a body cannot be dropped", digest=digest, error=str(error))
                 self._drops_rest_until = loop.time() + REST_S  # it may be refused, and storing not
 
-    def _hold(self, own: _Held, uid: str) -> None:
+    def _refer_to(self, own: _StoredBody, uid: str) -> None:
         self._jobs[own.digest] += 1
         self._bytes[own.namespace] += own.size
-        self.leave(uid)
+        self.drop_body_of(uid)
         self._held[uid] = own
         self._over.pop(own.digest, None)

@@ -74,7 +74,7 @@ def overrides_of(workload: Workload) -> Overrides:
     )
 
 
-def overridden(
+def with_overrides(
     job: JobObserved, over: Overrides, of_variant: tuple[tuple[CheckSeen, ...], str] | None
 ) -> JobObserved:
     """Return a job as its Workload overrides it; the checks are those of a variant, if one has."""
@@ -95,7 +95,7 @@ def overridden(
     )
 
 
-def is_beside(workload: Workload) -> bool:
+def is_additional_slice(workload: Workload) -> bool:
     """Return whether an elastic job has another Workload: this slice is old, or will replace it.
 
     One that was evicted had taken over before.

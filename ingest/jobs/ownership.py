@@ -55,7 +55,7 @@ class DirectWorkloads:
             return
         owner = unmanaged_owner(wl.metadata, self._is_watched)
         if owner is None:
-            yield self.tell(workload.observe(wl))
+            yield self.publish_once(workload.observe(wl))
             return
         yield from self.withdraw(wl.metadata)
         yield (
@@ -64,11 +64,11 @@ class DirectWorkloads:
                 **identity(wl.metadata),
                 resource=RESOURCE,
                 reason=UNMANAGED_OWNER,
-                error=unmanaged_sentence(owner),
+                error=unmanaged_reason(owner),
             ),
         )
 
-    def tell(self, observed: JobObserved) -> ResourceObservation:
+    def publish_once(self, observed: JobObserved) -> ResourceObservation:
         """Return a Workload's observation, and remember that it was published."""
         self._published.add(observed.uid)
         if claims_devices(observed):
@@ -79,7 +79,7 @@ class DirectWorkloads:
         """Yield the Workloads that claim devices by a template."""
         for uid in self._claims.claimants(template):
             if uid in self._claiming:  # it may have been deleted since the one before
-                yield self.tell(self._claiming[uid])
+                yield self.publish_once(self._claiming[uid])
 
     def withdraw(self, meta: ObjectMeta) -> Iterator[ResourceObservation]:
         """Yield the removal of a Workload, if it was published as a job."""
@@ -115,7 +115,7 @@ def unmanaged_owner(
     return owner if generated or is_known_kind(owner.api_version, owner.kind) else None
 
 
-def unmanaged_sentence(owner: OwnerReference) -> str:
+def unmanaged_reason(owner: OwnerReference) -> str:
     """Return why a Workload is not counted."""
     return (
         f"Its owner {owner.kind} {owner.name} ({owner.api_version}) is of a job kind that is not "
@@ -124,7 +124,7 @@ def unmanaged_sentence(owner: OwnerReference) -> str:
     )
 
 
-class Made(msgspec.Struct, frozen=True, kw_only=True):
+class UserWorkload(msgspec.Struct, frozen=True, kw_only=True):
     """A Workload that no service made."""
 
     owner: str  # uid of its controller; empty: it has none
@@ -132,12 +132,12 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     was_owned: bool = False  # its job was deleted: it is no job itself
 
 
-class Prebuilt:
+class PrebuiltWorkloads:
     """All Workloads that jobs may name, and the jobs that name one."""
 
     def __init__(self) -> None:
         self.listed = False  # the first list of Workloads is complete
-        self._made = dict[str, Made]()  # by key
+        self._made = dict[str, UserWorkload]()  # by key
         self._keys = dict[str, str]()  # by a Workload's uid
         self._claims = dict[str, dict[str, None]]()  # a Workload's key to the jobs that name it
         self._named = dict[str, str]()  # a job's uid to that key
@@ -150,7 +150,9 @@ class Prebuilt:
             owner = meta.controller()
             observation = workload.observe(wl)
             uid = "" if owner is None else owner.uid
-            self._made[key] = Made(owner=uid, seen=observation, was_owned=workload.is_orphan(meta))
+            self._made[key] = UserWorkload(
+                owner=uid, seen=observation, was_owned=workload.is_orphan(meta)
+            )
             self._keys[meta.uid] = key
 
     def forget(self, uid: str) -> list[str]:
@@ -159,7 +161,7 @@ class Prebuilt:
         entry = self._made.get(key)
         if entry is None or entry.seen.uid != uid:  # another has its name
             return []
-        had = self.holders(key)
+        had = self.claimants(key)
         del self._made[key]
         return had
 
@@ -194,7 +196,7 @@ class Prebuilt:
         """Return whether a job names a Workload."""
         return self._named.get(uid) == key
 
-    def holders(self, key: str) -> list[str]:
+    def claimants(self, key: str) -> list[str]:
         """Return the uids of the jobs that have a Workload: its owner's, else the first's.
 
         All others that name it wait whatever it becomes, so that they need not be observed again.
@@ -214,14 +216,14 @@ class Prebuilt:
         """
         return (uid for uid in listed if self._keys.get(uid) in self._claims)
 
-    def made(self, key: str) -> JobObserved | None:
+    def observation_of_unclaimed(self, key: str) -> JobObserved | None:
         """Return the observation of a Workload that no job names."""
         entry = self._made.get(key)
         if entry is None or entry.owner or entry.was_owned or key in self._claims:
             return None
         return entry.seen
 
-    def joined(self, job: JobObserved) -> JobObserved:
+    def with_prebuilt(self, job: JobObserved) -> JobObserved:
         """Return a job that names a Workload as that asks for it, or waiting for it."""
         if not self.listed:
             return prebuilt.awaiting_observation(job)

@@ -15,7 +15,7 @@ import msgspec
 
 from ingest.jobs.bodies import Bodies
 from ingest.jobs.ownership import ResourceObservation
-from ingest.watched import Watched
+from ingest.watched import WatchedResource
 from tidegate.bus.ports import BodyWriter
 from tidegate.contracts.observations import JobObserved
 from tidegate.contracts.observed.clusters import STATUS_BYTES_MAX, CopySeen
@@ -35,7 +35,7 @@ _ORIGIN_MAX = 384
 """Characters of an origin: a uid and a cluster's name are fewer."""
 
 
-class _Body(msgspec.Struct, frozen=True):
+class _JobBody(msgspec.Struct, frozen=True):
     """The data of a job that may be placed."""
 
     digest: str  # empty: it has no body
@@ -48,7 +48,7 @@ class PlacedJobs:
     def __init__(self, keeper: BodyWriter, random: Random) -> None:
         self.stored = Bodies(keeper, random)
         self._resources = dict[str, str]()  # of those that are known here at all
-        self._bodies = dict[str, _Body]()
+        self._bodies = dict[str, _JobBody]()
         self._statuses = dict[str, str]()  # of copies
 
     def note(
@@ -65,7 +65,7 @@ class PlacedJobs:
         try:
             self._take(kind, meta, msgspec.json.decode(text, type=dict[str, Any]), listed=listed)
         except (*FAILURES, TidegateError) as error:
-            self._bodies[meta.uid] = _Body("", said(error))
+            self._bodies[meta.uid] = _JobBody("", said(error))
 
     def _take(self, kind: JobKind[Any], meta: ObjectMeta, obj: Object, *, listed: bool) -> None:
         if is_copy(meta):
@@ -78,12 +78,12 @@ class PlacedJobs:
                 )
             body = body_of(kind, obj)
             if kind.terminal_phase(obj):
-                self._bodies[meta.uid] = _Body(self.stored.release(meta.uid, body))
+                self._bodies[meta.uid] = _JobBody(self.stored.release(meta.uid, body))
                 return
             state = kind.status_of(meta, obj)
             runs = state.started or state.active > 0  # only a batch Job says that it started
             digest = self.stored.take(meta.uid, meta.namespace, body, listed=listed, runs=runs)
-            self._bodies[meta.uid] = _Body(digest)
+            self._bodies[meta.uid] = _JobBody(digest)
 
     def check(self, uid: str) -> None:
         """Demand that a job that may be placed has a body.
@@ -95,7 +95,7 @@ class PlacedJobs:
         if body is not None and body.problem:
             raise UndecodableError(body.problem)
 
-    def joined(self, observation: JobObserved) -> JobObserved:
+    def with_body_digest(self, observation: JobObserved) -> JobObserved:
         """Return a managed job's observation with its body's digest, if it may be placed."""
         body = self._bodies.get(observation.uid)
         if body is None or not observation.queue:
@@ -109,7 +109,7 @@ class PlacedJobs:
         cluster: where no policy protects the marks of a copy, any user may write them.
         """
         meta: ObjectMeta = obj.metadata
-        observation = _standing(kind, obj)
+        observation = _state_only(kind, obj)
         queue, origin = (meta.annotations.get(n, "") for n in (names.ORIGIN_QUEUE, names.ORIGIN))
         copy = CopySeen(origin=origin, status=self._statuses.get(meta.uid, ""))
         if not is_name(queue):  # an annotation may hold anything, at any length
@@ -124,17 +124,17 @@ class PlacedJobs:
         self._bodies.pop(uid, None)
         self._statuses.pop(uid, None)
 
-    def leave(self, uid: str) -> None:
+    def drop_object(self, uid: str) -> None:
         """Forget an object that is gone."""
         self.forget(uid)
-        self.stored.leave(uid)
+        self.stored.drop_body_of(uid)
         self._resources.pop(uid, None)
 
     def listed(self, resource: str, present: Collection[str]) -> None:
         """Forget the objects that a list of their resource no longer has."""
         for uid, its_resource in list(self._resources.items()):
             if its_resource == resource and uid not in present:
-                self.leave(uid)
+                self.drop_object(uid)
 
 
 def is_copy(meta: ObjectMeta) -> bool:
@@ -142,7 +142,7 @@ def is_copy(meta: ObjectMeta) -> bool:
     return 0 < len(meta.annotations.get(names.ORIGIN, "")) <= _ORIGIN_MAX
 
 
-def _standing(kind: JobKind[Any], obj: Any) -> JobObserved:  # noqa: ANN401 - of the kind's own type
+def _state_only(kind: JobKind[Any], obj: Any) -> JobObserved:  # noqa: ANN401 - of the kind's own type
     """Return how an object stands that is no workload itself, even if it cannot be read."""
     meta: ObjectMeta = obj.metadata
     identity = unmanaged_job(kind, meta)
@@ -159,11 +159,11 @@ def _standing(kind: JobKind[Any], obj: Any) -> JobObserved:  # noqa: ANN401 - of
 
 
 def with_placed(
-    row: Watched,
+    row: WatchedResource,
     kind: JobKind[Any],
     placed: PlacedJobs | None,
     owns: Callable[[JobKind[Any], ObjectMeta], Iterator[ResourceObservation]],
-) -> Watched:
+) -> WatchedResource:
     """Return a kind's watch with the bodies of its jobs and the copies of others'.
 
     Kinds that no other controller may run have neither. ``owns`` remembers an object that may own
@@ -184,7 +184,7 @@ def with_placed(
         yield from row.observe(obj)
 
     def gone(uid: str, version: int) -> Iterator[ResourceObservation]:
-        placed.leave(uid)
+        placed.drop_object(uid)
         yield from row.gone(uid, version)
 
     def listed(present: Collection[str], version: int) -> Iterator[ResourceObservation]:

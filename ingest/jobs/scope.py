@@ -28,7 +28,7 @@ NAME_LABEL = "kubernetes.io/metadata.name"
 DEPTH_MAX = 10
 
 
-class Asking(msgspec.Struct, frozen=True, kw_only=True):
+class QueuedJob(msgspec.Struct, frozen=True, kw_only=True):
     """A job that asks to be managed, as observed alone."""
 
     kind: JobKind[Any]
@@ -37,17 +37,17 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     asks: bool = True  # False: only its owner may be managed
 
 
-def job_is_one(job: Asking) -> bool:
+def is_listed(job: QueuedJob) -> bool:
     """Return whether a job is an object of its own, which a list contains."""
     return job.kind.members is None
 
 
-def called(job: Asking) -> str:
-    """Return the key under which a Workload refers to a job; see ``JobIndex.stands_for``."""
-    return job.meta.uid if job_is_one(job) else job.alone.workload
+def reference_of(job: QueuedJob) -> str:
+    """Return the key under which a Workload refers to a job; see ``JobIndex.job_uid_of``."""
+    return job.meta.uid if is_listed(job) else job.alone.workload
 
 
-def is_kept(job: Asking) -> bool:
+def is_pending_group(job: QueuedJob) -> bool:
     """Return whether a job is a pod group without running pods: it may wait for further pods.
 
     A namespace that is being deleted is deleted only once it has no pods, and what keeps these
@@ -64,11 +64,11 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: LabelSelector | None = None  # managedJobsNamespaceSelector; None: Kueue's default
     queue_labels: tuple[str, ...] = ()  # keys of labels by which metrics select LocalQueues
 
-    def asks(self, meta: ObjectMeta) -> bool:
+    def has_queue(self, meta: ObjectMeta) -> bool:
         """Return whether a job has a queue name, in any namespace."""
         return self.without_queue or bool(meta.labels.get(QUEUE_NAME))
 
-    def covers(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
+    def manages(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
         """Return whether a namespace's jobs are managed; ``labels``: None until observed."""
         if self.namespaces is None:
             return namespace not in NAMESPACES_LEFT_ALONE
@@ -78,7 +78,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         """Demand that a job is elastic only where it may be; one that names a Workload was sent.
 
         Any user may write the label of a job that a manager sent; a job with a forged one waits
-        for a Workload that was sent as well (``Prebuilt.joined``).
+        for a Workload that was sent as well (``PrebuiltWorkloads.with_prebuilt``).
 
         Raises:
             NotSupportedError: elastic jobs are not enabled, or it has a Workload of its owner's.
@@ -115,7 +115,7 @@ class Lineage:
         self._seen = dict[str, Ancestor]()  # by uid
         self._children = dict[str, dict[str, None]]()  # uids by their owner's
 
-    def knows(self, owner: OwnerReference) -> bool:
+    def is_watched(self, owner: OwnerReference) -> bool:
         """Return whether an owner is of a kind that is watched."""
         group, _, _ = owner.api_version.rpartition("/")
         return (group, owner.kind) in self._kinds
@@ -140,20 +140,20 @@ class Lineage:
         No controller creates objects of its own kind: such an owner reference does not explain why
         a job should run on the quota of another.
         """
-        above = self._managed_above(meta)
+        above = self._managed_ancestor(meta)
         return above is not None and (above == UNKNOWN or above.resource != kind.resource)
 
-    def astray(self, kind: JobKind[Any], meta: ObjectMeta, *, asks: bool) -> Stray | None:
+    def stray_reason(self, kind: JobKind[Any], meta: ObjectMeta, *, asks: bool) -> Stray | None:
         """Return why an object that is no workload must not run; None: it may.
 
         Source: behaviour.md 15.1: it is kept suspended while its ancestor is not admitted.
         """
-        above = self._managed_above(meta)
+        above = self._managed_ancestor(meta)
         if above is None or (above == UNKNOWN and not asks) or not above.waits:
             return None
         return "OwnerWaits" if above.resource == kind.resource else "OwnerMayWait"
 
-    def _managed_above(self, meta: ObjectMeta) -> Ancestor | None:
+    def _managed_ancestor(self, meta: ObjectMeta) -> Ancestor | None:
         """Return the nearest managed ancestor; UNKNOWN where it was not observed."""
         owner = self.owner(meta)
         for _ in range(DEPTH_MAX):
@@ -185,7 +185,7 @@ class Lineage:
     def owner(self, meta: ObjectMeta) -> str:
         """Return the uid of its controller, if that is of a watched kind."""
         owner = meta.controller()
-        return owner.uid if owner is not None and self.knows(owner) else ""
+        return owner.uid if owner is not None and self.is_watched(owner) else ""
 
     def _below(self, uid: str, depth: int = DEPTH_MAX) -> Iterator[str]:
         for child in list(self._children.get(uid, ())) if depth else ():

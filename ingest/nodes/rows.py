@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ingest import definitions
 from ingest.jobs.ownership import ResourceObservation
 from ingest.nodes.pod_usage import PodUsage
-from ingest.watched import Watched
+from ingest.watched import WatchedResource
 from tidegate.contracts.observed.nodes import NODE_PODS, NODES, TOPOLOGIES
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor, Topology
 from tidegate.kinds.names import API_VERSION, GROUP
@@ -34,12 +34,12 @@ class Placement:
             self._named.set()
         yield f"resourceflavors.{GROUP}", definitions.flavor(flavor)
 
-    def rows(self) -> tuple[Watched, ...]:
+    def rows(self) -> tuple[WatchedResource, ...]:
         """Return what is watched."""
         return self._topologies(), self._pods(), self._nodes()
 
-    def _topologies(self) -> Watched:
-        return Watched(
+    def _topologies(self) -> WatchedResource:
+        return WatchedResource(
             resource=TOPOLOGIES,
             path=f"/apis/{API_VERSION}/topologies",
             kind=Topology,
@@ -48,8 +48,8 @@ class Placement:
             needed=self._named,
         )
 
-    def _pods(self) -> Watched:
-        return Watched(
+    def _pods(self) -> WatchedResource:
+        return WatchedResource(
             resource=NODE_PODS,
             path="/api/v1/pods",
             kind=BoundPod,
@@ -64,8 +64,8 @@ class Placement:
             summed=True,
         )
 
-    def _nodes(self) -> Watched:
-        return Watched(
+    def _nodes(self) -> WatchedResource:
+        return WatchedResource(
             resource=NODES,
             path="/api/v1/nodes",
             kind=Node,

@@ -10,19 +10,19 @@ import msgspec
 from ingest.jobs.job_index import JobIndex
 from ingest.jobs.ownership import ResourceObservation
 from ingest.pods.referred import Described, waiting
-from ingest.watched import Watched
+from ingest.watched import WatchedResource
 from tidegate.errors import TidegateError
 from tidegate.jobs.job_status import UntypedObject
 from tidegate.jobs.kind import JobKind
 
 
-def described(kind: JobKind[Any], plural: str, index: JobIndex) -> Watched:
+def described(kind: JobKind[Any], plural: str, index: JobIndex) -> WatchedResource:
     """Watch the objects that describe the pods of a kind's jobs.
 
     It is called otherwise than jobs are: those of a kind that is not enabled are not watched by it.
     """
     path, referred = f"/apis/{kind.group}/{kind.version}/{plural}", index.referred
-    return Watched(
+    return WatchedResource(
         resource=f"described-{plural}.{kind.group}",
         path=path,
         kind=Described,
@@ -34,7 +34,7 @@ def described(kind: JobKind[Any], plural: str, index: JobIndex) -> Watched:
     )
 
 
-def both(described: Watched | None, job: Watched) -> Watched:
+def both(described: WatchedResource | None, job: WatchedResource) -> WatchedResource:
     """Watch jobs that also say what the pods of other jobs are like; None: they do not."""
     if described is None:
         return job
@@ -62,4 +62,4 @@ def _republished(
         try:
             yield from index.job(kind, obj)
         except TidegateError:
-            yield from index.wait(kind, obj.metadata, waiting(kind, obj))
+            yield from index.put_incomplete(kind, obj.metadata, waiting(kind, obj))

@@ -14,10 +14,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from ingest.definitions import identity, refused
+from ingest.definitions import identity, refusal_of
 from ingest.jobs.job_index import JobIndex
 from ingest.jobs.ownership import ResourceObservation
-from ingest.jobs.scope import Asking
+from ingest.jobs.scope import QueuedJob
 from ingest.pods.leaving import LEFT, must_not_run
 from tidegate.contracts.observations import JobObserved, ObjectGone, Observed
 from tidegate.errors import TidegateError, UndecodableError
@@ -51,7 +51,7 @@ class PodGroups:
     def is_member(self, member: Pod) -> bool:
         """Return whether a pod belongs to a group that is managed."""
         meta = member.metadata
-        return bool(group_name(meta)) and self._index.asks(pod_group.KIND, meta)
+        return bool(group_name(meta)) and self._index.has_queue(pod_group.KIND, meta)
 
     def holds(self, member: Pod) -> bool:
         """Return whether a pod was taken that may run: it counts here until it does not."""
@@ -123,7 +123,7 @@ class PodGroups:
                 yield from self._unreadable(key, pods, newest, said(error))
             for gated in filter(pod_state.is_gated, pods):
                 resource, about = pod_group.KIND.resource, Observed(**identity(gated.metadata))
-                yield resource, refused(resource, about, said(error))
+                yield resource, refusal_of(resource, about, said(error))
 
     def _by_started(
         self, key: Key, started: Sequence[Pod], version: int, why: str
@@ -142,20 +142,20 @@ class PodGroups:
         if observation.queue:
             self._whole.add(key)
         meta = _meta(pods[0].metadata, observation)
-        asking = Asking(kind=pod_group.KIND, meta=meta, alone=observation)
+        asking = QueuedJob(kind=pod_group.KIND, meta=meta, alone=observation)
         yield from self._index.put(asking, workload="/".join(key))
 
     def _unreadable(
         self, key: Key, pods: Sequence[Pod], version: int, why: str
     ) -> Iterator[ResourceObservation]:
         """Yield that a group must not run; nor may a pod that is not found by the group's name."""
-        if not self._index.covers(key[0]):
+        if not self._index.manages(key[0]):
             return
         resource, named = pod_group.KIND.resource, is_name(key[1])
         if named:
             group = unreadable_group(pod_group.KIND, key, pods, version, why)
             yield from self._replaced(key, group)
-            yield resource, refused(resource, group, why, group)
+            yield resource, refusal_of(resource, group, why, group)
         for member in pods:
             if member.metadata.uid in self._left or not named:
                 yield must_not_run(member, why)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from ingest.definitions import refused
+from ingest.definitions import refusal_of
 from ingest.jobs.ownership import ResourceObservation
 from tidegate.jobs.job_metadata import stray_job
 from tidegate.jobs.pods import pod
@@ -20,4 +20,4 @@ def must_not_run(member: Pod, why: str = LEFT) -> ResourceObservation:
     """Return the observation of a pod that is to be stopped by itself."""
     obj = msgspec.to_builtins(member)
     observation = stray_job(pod.KIND, member.metadata, obj, "Unreadable", why)
-    return pod.KIND.resource, refused(pod.KIND.resource, observation, why, observation)
+    return pod.KIND.resource, refusal_of(pod.KIND.resource, observation, why, observation)

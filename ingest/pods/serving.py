@@ -14,7 +14,7 @@ import msgspec
 
 from ingest.jobs.job_index import JobIndex
 from ingest.jobs.ownership import ResourceObservation
-from ingest.jobs.scope import Asking
+from ingest.jobs.scope import QueuedJob
 from ingest.pods.leaving import must_not_run
 from ingest.pods.parts import Key, Part, key_of, part_of
 from tidegate.contracts.observations import ObjectGone
@@ -69,7 +69,7 @@ class ServingSets:
         """Remember a pod; its job is observed by ``settle``."""
         uid, part = pod.metadata.uid, part_of(self._sets, pod.metadata)
         former_part = self._of.get(uid, part)
-        if self.holds(pod) and self._names_another(pod):
+        if self.holds(pod) and self._is_of_other_set(pod):
             self._left.add(uid)
         if uid in self._left:
             part = former_part
@@ -80,24 +80,24 @@ class ServingSets:
         self._pods.setdefault(key, {}).setdefault(index, {})[uid] = pod
         self._of[uid] = part
         self._changed[part] = pod.metadata.version
-        if uid in self._left and self._index.covers(pod.metadata.namespace):
+        if uid in self._left and self._index.manages(pod.metadata.namespace):
             yield must_not_run(pod)
 
-    def _names_another(self, pod: Pod) -> bool:
+    def _is_of_other_set(self, pod: Pod) -> bool:
         key, index = part = self._of[pod.metadata.uid]
         was_marked = is_gated_for_queue(self._pods[key][index][pod.metadata.uid].metadata)
         unmarked = was_marked and not is_gated_for_queue(pod.metadata)
         return unmarked or part_of(self._sets, pod.metadata) != part
 
-    def see(self, version: int) -> None:
+    def note_pods_version(self, version: int) -> None:
         """Take the version that the watch of pods has reached: it may complete jobs."""
         self._seen = max(self._seen, version)
 
-    def settle(self) -> Iterator[ResourceObservation]:
+    def changed_jobs(self) -> Iterator[ResourceObservation]:
         """Yield the jobs whose pods changed, once for all events: each costs O(pods)."""
         changed, self._changed = self._changed, {}
         version = max(changed.values(), default=self._seen)
-        yield from self._republished([*changed, *self._uncertain], version)
+        yield from self._republish([*changed, *self._uncertain], version)
 
     def forget(self, uid: str, version: int) -> None:
         """Forget a pod that is gone; its job is observed by ``settle``."""
@@ -119,7 +119,7 @@ class ServingSets:
             self.forget(uid, version)
         self._changed.clear()
         for key in list(self._objects):
-            yield from self._safely(key, version)
+            yield from self._jobs_unless_invalid(key, version)
 
     def observe(self, kind: JobKind[Any], obj: UntypedObject) -> Iterator[ResourceObservation]:
         """Remember an object, and yield its jobs.
@@ -140,8 +140,8 @@ class ServingSets:
         key = self._keys.get(uid)
         if key is not None:
             self._gone.add(key)
-            self._index.without(uid)
-            yield from self._safely(key, version)
+            self._index.forget_parent(uid)
+            yield from self._jobs_unless_invalid(key, version)
 
     def listed_objects(
         self, kind: JobKind[Any], present: Collection[str], version: int
@@ -173,15 +173,15 @@ class ServingSets:
             return ()
         return range(replicas if layout.grouped and not self._listed else 0)
 
-    def _republished(self, parts: Sequence[Part], version: int) -> Iterator[ResourceObservation]:
+    def _republish(self, parts: Sequence[Part], version: int) -> Iterator[ResourceObservation]:
         changed = dict[Key, set[int | None]]()
         for key, index in parts:
             changed.setdefault(key, set()).add(index)
         for key, indexes in changed.items():
             if key in self._objects and self._listed:
-                yield from self._safely(key, version, indexes)
+                yield from self._jobs_unless_invalid(key, version, indexes)
 
-    def _safely(
+    def _jobs_unless_invalid(
         self, key: Key, version: int, changed: Collection[int | None] | None = None
     ) -> Iterator[ResourceObservation]:
         """Yield an object's jobs; an invalid job stays as it was published."""
@@ -196,13 +196,13 @@ class ServingSets:
     ) -> Iterator[ResourceObservation]:
         """Yield an object's jobs: all, or those that changed, that are new and that are gone."""
         kind, obj = self._sets[key[0]], self._objects[key]
-        if not self._index.asks(kind.row, obj.metadata):
+        if not self._index.has_queue(kind.row, obj.metadata):
             yield from self._dropped(key, version, list(self._published.get(key, ())))
             yield kind.row.resource, unmanaged_job(kind.row, obj.metadata)
             return
         if not self._listed:  # half its pods look like one that lost some
             return
-        expected, published = self._indexes(kind, key), self._published.get(key, {})
+        expected, published = self._job_indexes(kind, key), self._published.get(key, {})
         jobs = {
             index: self._job(kind, obj, (key, index), version)
             for index in expected
@@ -217,7 +217,7 @@ class ServingSets:
         if not expected and key in self._gone:
             self._forget_object(key)
 
-    def _indexes(self, kind: ServingSet, key: Key) -> dict[int | None, None]:
+    def _job_indexes(self, kind: ServingSet, key: Key) -> dict[int | None, None]:
         """Return in order which jobs an object has: those it asks for, and those with pods."""
         present = self._pods.get(key, {})
         if key in self._gone:
@@ -228,7 +228,7 @@ class ServingSets:
         more = sorted(index for index in present if index is not None and index >= replicas)
         return dict.fromkeys([*range(replicas), *more])
 
-    def _job(self, kind: ServingSet, obj: UntypedObject, part: Part, version: int) -> Asking:
+    def _job(self, kind: ServingSet, obj: UntypedObject, part: Part, version: int) -> QueuedJob:
         key, index = part
         pods = tuple(self._pods_of(part))
         self._newest[part] = self._version(part, version)
@@ -245,7 +245,7 @@ class ServingSets:
             uid=observation.uid,
             resource_version=str(observation.version),
         )
-        return Asking(kind=kind.row, meta=meta, alone=observation)
+        return QueuedJob(kind=kind.row, meta=meta, alone=observation)
 
     def _pods_of(self, part: Part) -> Collection[Pod]:
         key, index = part

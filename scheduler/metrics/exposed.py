@@ -12,7 +12,7 @@ from tidegate.service.config.local_queue_metrics import LocalQueueMetrics
 ALL = LocalQueueMetrics()
 
 
-def exposed(chosen: LocalQueueMetrics, objects: Objects) -> Mapping[str, LocalQueueDefined]:
+def exposed_queues(chosen: LocalQueueMetrics, objects: Objects) -> Mapping[str, LocalQueueDefined]:
     """Return the LocalQueues with series, by "<namespace>/<name>"; the live dict if all have."""
     if not chosen.enabled:
         return {}
@@ -25,7 +25,7 @@ def exposed(chosen: LocalQueueMetrics, objects: Objects) -> Mapping[str, LocalQu
     }
 
 
-class Exposure:
+class ExposedQueues:
     """The same for one LocalQueue after another, by the newest definitions."""
 
     def __init__(self, chosen: LocalQueueMetrics) -> None:
@@ -33,7 +33,7 @@ class Exposure:
         self._selector = chosen.selector
         self._queues: Mapping[str, LocalQueueDefined] = {}
 
-    def stand(self, objects: Objects) -> None:
+    def update(self, objects: Objects) -> None:
         """Go by these definitions from now on."""
         self._queues = objects.local_queues
 

@@ -15,7 +15,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from scheduler.metrics.exposed import ALL
-from scheduler.metrics.queue_stats import Queue, QueueStats, Sums, queues_below, shapes, standing
+from scheduler.metrics.queue_stats import Queue, QueueStats, Sums, queue_stats, queues_below, shapes
 from scheduler.metrics.resource_gauges import resource_gauges
 from scheduler.metrics.series import ROLE
 from tidegate.core.queueing import admission_fair_sharing
@@ -63,7 +63,7 @@ class Gauges(Collector):
 
     def _of(self, state: State) -> Iterator[GaugeMetricFamily]:
         forest(state)  # what is derived is up to date from here on
-        now = standing(state, self._local_queues, requests=self._resources)
+        now = queue_stats(state, self._local_queues, requests=self._resources)
         yield from _of_workloads("", CLUSTER_QUEUE, now.cluster_queues)
         if self._local_queues.enabled:
             yield from _of_workloads("local_queue_", LOCAL_QUEUE, now.local_queues)

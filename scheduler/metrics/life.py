@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from scheduler.metrics.series import Labels, shared
+from scheduler.metrics.series import Labels, interned_labels
 from tidegate.contracts.facts import Event
 from tidegate.core.state.state import Workload
 
@@ -32,7 +32,7 @@ def life_of(workload: Workload) -> Life:
     named = workload.priority_class or workload.pod_priority_class
     namespace = workload.key.partition("/")[0]
     return Life(
-        labels=shared(Labels(workload.cluster_queue, namespace, workload.queue, named)),
+        labels=interned_labels(Labels(workload.cluster_queue, namespace, workload.queue, named)),
         queued_us=max(workload.created_us, workload.evicted_us),
         reserved_us=workload.reserved_us,
         admitted_us=workload.admitted_us,

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from scheduler.metrics.exposed import ALL, Exposure
+from scheduler.metrics.exposed import ALL, ExposedQueues
 from scheduler.metrics.life import Life, S, life_of, since
-from scheduler.metrics.series import GO_CLIENT, LONG, ROLE, Labels, Maker, shared
+from scheduler.metrics.series import GO_CLIENT, LONG, ROLE, FigureMaker, Labels, interned_labels
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.facts import Event
 from tidegate.contracts.phases import SLICE_REPLACED
@@ -25,13 +25,13 @@ class Meter:
 
     def __init__(self, registry: CollectorRegistry, local_queues: LocalQueueMetrics = ALL) -> None:
         self._lives = dict[str, Life]()
-        self._exposure = Exposure(local_queues)
-        self._maker = maker = Maker(registry, self._exposure)
+        self._exposure = ExposedQueues(local_queues)
+        self._maker = maker = FigureMaker(registry, self._exposure)
         self._make_counters(maker)
         self._make_waits(maker)
         self._make_others(registry)
 
-    def _make_counters(self, maker: Maker) -> None:
+    def _make_counters(self, maker: FigureMaker) -> None:
         counter, by = maker.counter, "priority_class"
         self._reserved = counter("quota_reserved_workloads", "Quota reservations.", by)
         self._admitted = counter("admitted_workloads", "Admissions.", by)
@@ -46,7 +46,7 @@ class Meter:
             local=False,
         )
 
-    def _make_waits(self, maker: Maker) -> None:
+    def _make_waits(self, maker: FigureMaker) -> None:
         seconds, by = maker.seconds, "priority_class"
         self._waited_for_quota = seconds(
             "quota_reserved_wait_time_seconds", "From being queued to quota.", by
@@ -127,9 +127,9 @@ class Meter:
             self._attempts.labels(*labels).inc()
             self._attempt_s.labels(*labels).observe(seconds)
 
-    def took(self, events: Sequence[Event], state: State) -> None:
+    def count_events(self, events: Sequence[Event], state: State) -> None:
         """Count the events of one commit; ``state`` stands behind them."""
-        self._exposure.stand(state.objects)
+        self._exposure.update(state.objects)
         for event in events:
             count = _COUNTED.get(type(event))
             if count is not None:
@@ -139,7 +139,7 @@ class Meter:
         """Begin a life."""
         namespace = event.workload.partition("/")[0]
         priority_class = event.priority_class or event.pod_priority_class
-        labels = shared(Labels("", namespace, event.queue, priority_class))
+        labels = interned_labels(Labels("", namespace, event.queue, priority_class))
         queued_us = event.created_us or event.at_us
         self._lives[event.workload] = Life(labels=labels, queued_us=queued_us)
 
@@ -149,7 +149,7 @@ class Meter:
         if life is not None:
             named = event.priority_class or event.pod_priority_class
             labels = life.labels._replace(queue=event.queue, priority_class=named)
-            life.labels = shared(labels)
+            life.labels = interned_labels(labels)
 
     def removed(self, event: facts.WorkloadRemoved, _state: State) -> None:
         """End a life."""
@@ -159,7 +159,7 @@ class Meter:
         """Count a reservation."""
         life = self._life(event.workload, state)
         if life is not None:
-            life.labels = shared(life.labels._replace(cluster_queue=event.cluster_queue))
+            life.labels = interned_labels(life.labels._replace(cluster_queue=event.cluster_queue))
             life.reserved_us, life.checked = event.at_us, bool(event.checks)
             self._reserved.add(life.labels)
             self._waited_for_quota.add(life.labels, since(life.queued_us, event))
@@ -236,7 +236,7 @@ class Meter:
         self._ran.add(life.labels, (life.executed_us + running_us) * S)
         life.admitted_us = life.executed_us = 0
 
-    def queue_gone(self, event: facts.ClusterQueueRemoved, _state: State) -> None:
+    def cluster_queue_removed(self, event: facts.ClusterQueueRemoved, _state: State) -> None:
         """Forget the series of a ClusterQueue."""
         self._maker.forget_cluster_queue(event.name)
         self._preempted.remove_by_labels({"preempting_cluster_queue": event.name})
@@ -246,7 +246,7 @@ class Meter:
         """Begin or end the series of a LocalQueue."""
         self._maker.follow_local_queue(event.namespace, event.name)
 
-    def local_queue_gone(self, event: facts.LocalQueueRemoved, _state: State) -> None:
+    def local_queue_removed(self, event: facts.LocalQueueRemoved, _state: State) -> None:
         """Forget the series of a LocalQueue."""
         self._maker.forget_local_queue(event.namespace, event.name)
 
@@ -265,9 +265,9 @@ _COUNTED: dict[type, Callable[..., None]] = {
     facts.WorkloadRemoved: Meter.removed,
     facts.WorkloadFinished: Meter.finished,
     facts.PodsReadyReported: Meter.ready,
-    facts.ClusterQueueRemoved: Meter.queue_gone,
+    facts.ClusterQueueRemoved: Meter.cluster_queue_removed,
     facts.LocalQueueDefined: Meter.local_queue_defined,
-    facts.LocalQueueRemoved: Meter.local_queue_gone,
+    facts.LocalQueueRemoved: Meter.local_queue_removed,
     decisions.QuotaReserved: Meter.reserved,
     decisions.WorkloadAdmitted: Meter.admitted,
     decisions.WorkloadEvicted: Meter.evicted,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from scheduler.metrics.exposed import ALL, exposed
+from scheduler.metrics.exposed import ALL, exposed_queues
 from tidegate.contracts.facts import LocalQueueDefined
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.quota.charging import count, per_pod
@@ -25,7 +25,7 @@ Queue = tuple[str, ...]
 """A ClusterQueue as (name,), a LocalQueue as (name, namespace)."""
 
 
-class _Alike(NamedTuple):
+class _SumKey(NamedTuple):
     """Workloads that count alike: thousands of them are one row."""
 
     cluster_queue: str
@@ -58,18 +58,20 @@ class QueueStats(msgspec.Struct, kw_only=True):
     drifting: int = 0  # orders that had to be given again and are not yet seen to be done
 
 
-def standing(state: State, local_queues: LocalQueueMetrics = ALL, *, requests: bool) -> QueueStats:
+def queue_stats(
+    state: State, local_queues: LocalQueueMetrics = ALL, *, requests: bool
+) -> QueueStats:
     """Return the statistics of a state's workloads; sums of requests only if ``requests``."""
-    stats = _begun(state, exposed(local_queues, state.objects))
-    alike = Counter[_Alike]()
+    stats = _empty_stats(state, exposed_queues(local_queues, state.objects))
+    alike = Counter[_SumKey]()
     for workload in state.workloads.values():
-        alike[_alike(workload)] += 1
+        alike[_sum_key(workload)] += 1
         if (
             requests
             and workload.phase == "pending"
             and workload.cluster_queue in state.forest.cluster_queues
         ):
-            _ask(stats.cluster_queues, (workload.cluster_queue,), workload, state)
+            _add_requests(stats.cluster_queues, (workload.cluster_queue,), workload, state)
         if workload.repeated and workload.phase != "finished":
             stats.drifting += 1
     for kind, number in alike.items():
@@ -82,16 +84,16 @@ def standing(state: State, local_queues: LocalQueueMetrics = ALL, *, requests: b
     return stats
 
 
-def _begun(state: State, local_queues: Mapping[str, LocalQueueDefined]) -> QueueStats:
+def _empty_stats(state: State, local_queues: Mapping[str, LocalQueueDefined]) -> QueueStats:
     stats = QueueStats(exposed=local_queues)
     for name in state.forest.cluster_queues:
-        _begin(stats.cluster_queues, (name,))
+        _add_idle_queue(stats.cluster_queues, (name,))
     for local in local_queues.values():
-        _begin(stats.local_queues, (local.name, local.namespace))
+        _add_idle_queue(stats.local_queues, (local.name, local.namespace))
     return stats
 
 
-def _begin(sums: Sums, queue: Queue) -> None:
+def _add_idle_queue(sums: Sums, queue: Queue) -> None:
     """Report an idle queue as 0."""
     for status in ("active", "inadmissible"):
         sums.pending[queue, status] = 0
@@ -113,7 +115,7 @@ def queues_below(node: Node) -> Iterator[Node]:
         yield from queues_below(child)
 
 
-def _alike(workload: Workload) -> _Alike:
+def _sum_key(workload: Workload) -> _SumKey:
     """Return a workload's labels in the sums."""
     namespace, phase = workload.key.partition("/")[0], workload.phase
     status = why = ""
@@ -131,10 +133,10 @@ def _alike(workload: Workload) -> _Alike:
         status, charges = "admitted" if is_admitted else "reserved", workload.charges
     elif phase == "finished":
         status = phase
-    return _Alike(workload.cluster_queue, namespace, workload.queue, status, why, charges)
+    return _SumKey(workload.cluster_queue, namespace, workload.queue, status, why, charges)
 
 
-def _count(sums: Sums, queue: Queue, kind: _Alike, number: int, above: str) -> None:
+def _count(sums: Sums, queue: Queue, kind: _SumKey, number: int, above: str) -> None:
     match kind.status:
         case "active" | "inadmissible":
             sums.pending[queue, kind.status] += number
@@ -142,12 +144,12 @@ def _count(sums: Sums, queue: Queue, kind: _Alike, number: int, above: str) -> N
         case "finished":
             sums.finished[queue] += number
         case "admitted" | "reserved":
-            _hold(sums, queue, kind, number, above)
+            _count_admitted(sums, queue, kind, number, above)
         case _:
             pass  # inactive: it neither waits nor holds anything
 
 
-def _hold(sums: Sums, queue: Queue, kind: _Alike, number: int, above: str) -> None:
+def _count_admitted(sums: Sums, queue: Queue, kind: _SumKey, number: int, above: str) -> None:
     is_admitted = kind.status == "admitted"
     sums.reserving[queue] += number
     if is_admitted:
@@ -160,7 +162,7 @@ def _hold(sums: Sums, queue: Queue, kind: _Alike, number: int, above: str) -> No
             sums.used[queue, fr] += units * number
 
 
-def _ask(sums: Sums, queue: Queue, workload: Workload, state: State) -> None:
+def _add_requests(sums: Sums, queue: Queue, workload: Workload, state: State) -> None:
     for podset, each in zip(workload.podsets, per_pod(state, workload), strict=True):
         pods = count(workload, podset)
         for resource, units in each.items():

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from scheduler.metrics.exposed import Exposure
+from scheduler.metrics.exposed import ExposedQueues
 
 LONG = (1.0, 2.5, *(5.0 * 2**n for n in range(14)))  # up to 40960 s
 SHORT = LONG[:-2]  # up to 10240 s
@@ -32,12 +32,12 @@ class Labels(NamedTuple):
 
 
 @lru_cache(maxsize=4_096)
-def shared(labels: Labels) -> Labels:
+def interned_labels(labels: Labels) -> Labels:
     """Return the one object for equal labels: thousands of workloads have the same."""
     return labels
 
 
-class Pair:
+class FigurePair:
     """One figure, by ClusterQueue and again by LocalQueue."""
 
     def __init__(
@@ -45,7 +45,7 @@ class Pair:
         by_cluster_queue: Counter | Histogram,
         by_local_queue: Counter | Histogram | None,
         extra: tuple[str, ...],
-        exposure: Exposure,
+        exposure: ExposedQueues,
     ) -> None:
         self._by_cluster_queue, self._by_local_queue = by_cluster_queue, by_local_queue
         self._extra, self._exposure = extra, exposure
@@ -82,16 +82,16 @@ def _add_of(child: Counter | Histogram) -> _Add:
     return child.inc if isinstance(child, Counter) else child.observe
 
 
-class Maker:
+class FigureMaker:
     """Makes figures in one registry; LocalQueues may be left out."""
 
-    def __init__(self, registry: CollectorRegistry, exposure: Exposure) -> None:
+    def __init__(self, registry: CollectorRegistry, exposure: ExposedQueues) -> None:
         self._registry, self._exposure = registry, exposure
         self.by_cluster_queue = list[Counter | Histogram]()
         self.by_local_queue = list[Counter | Histogram]()
-        self._pairs = list[Pair]()
+        self._pairs = list[FigurePair]()
 
-    def counter(self, name: str, description: str, *extra: str, local: bool = True) -> Pair:
+    def counter(self, name: str, description: str, *extra: str, local: bool = True) -> FigurePair:
         """Return a counter pair; ``extra`` are labels beside queue and role."""
         cluster = Counter(
             f"kueue_{name}",
@@ -115,7 +115,7 @@ class Maker:
         buckets: tuple[float, ...] = SHORT,
         local_buckets: tuple[float, ...] = SHORT,
         local: bool = True,
-    ) -> Pair:
+    ) -> FigurePair:
         """Return a pair of histograms of seconds."""
         labels = ("cluster_queue", *extra, "replica_role")
         cluster = Histogram(
@@ -138,11 +138,11 @@ class Maker:
         cluster: Counter | Histogram,
         other: Counter | Histogram | None,
         extra: tuple[str, ...],
-    ) -> Pair:
+    ) -> FigurePair:
         self.by_cluster_queue.append(cluster)
         if other is not None:
             self.by_local_queue.append(other)
-        self._pairs.append(Pair(cluster, other, extra, self._exposure))
+        self._pairs.append(FigurePair(cluster, other, extra, self._exposure))
         return self._pairs[-1]
 
     def forget_cluster_queue(self, name: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dispatcher.adapters import copies
-from dispatcher.adapters.alike import alike
+from dispatcher.adapters.alike import is_equivalent
 from tests.dispatcher.test_copies import workload
 
 Object = dict[str, Any]
@@ -53,13 +53,13 @@ def test_a_copy_that_kueue_wrote_anew_does_not_differ() -> None:
     ],
 )
 def test_an_edit_differs(mine: Object, other: Object) -> None:
-    assert not alike(mine, other)
-    assert alike(mine, mine)
+    assert not is_equivalent(mine, other)
+    assert is_equivalent(mine, mine)
 
 
 def test_a_quantity_is_the_same_in_each_of_its_forms() -> None:
     for field in ("sizeLimit", "divisor"):
-        assert alike({field: "1Gi"}, {field: "1024Mi"})
+        assert is_equivalent({field: "1Gi"}, {field: "1024Mi"})
     for field in ("requests", "limits", "overhead"):
-        assert alike({field: {"cpu": 2}}, {field: {"cpu": "2"}})
-        assert alike({field: [1]}, {field: [1]})
+        assert is_equivalent({field: {"cpu": 2}}, {field: {"cpu": "2"}})
+        assert is_equivalent({field: [1]}, {field: [1]})

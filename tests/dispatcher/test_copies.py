@@ -57,9 +57,9 @@ def test_a_copy_has_no_owner_and_no_status() -> None:
     }
     assert made["spec"] == local["spec"]
     assert "status" not in made
-    assert copies.is_ours(made, ORIGIN)
-    assert not copies.is_ours(made, "manager-2")
-    assert not copies.is_ours({"metadata": {"labels": {names.MANAGER: ""}}}, "")
+    assert copies.is_copy_of_origin(made, ORIGIN)
+    assert not copies.is_copy_of_origin(made, "manager-2")
+    assert not copies.is_copy_of_origin({"metadata": {"labels": {names.MANAGER: ""}}}, "")
 
 
 def test_gates_of_preemption_and_the_default_of_active_make_no_difference() -> None:
@@ -203,7 +203,7 @@ def test_a_pod_of_a_group_names_its_podset_and_which_pod_it_is() -> None:
     for number, each in enumerate(pods):
         each["metadata"] |= {"uid": f"u{number}", "creationTimestamp": AT}
     typed = [read(each, Pod) for each in pods]
-    assert groups.sent(typed) == {"one", "two"}, "the third is more than the group has"
+    assert groups.pods_to_send(typed) == {"one", "two"}, "the third is more than the group has"
     made = groups.remote_pod(pods[0], "crew", ORIGIN)
     assert (
         made["metadata"]["annotations"]

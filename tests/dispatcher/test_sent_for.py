@@ -29,8 +29,8 @@ def test_a_leader_worker_set_is_sent_for_the_workloads_of_all_its_groups() -> No
     grown = {**local, "spec": {"replicas": 3}}
     assert spec_patch(kind, grown, made) == {"spec": {"replicas": 3}}
     job = ObjectRef(kind=LWS, namespace="a", name="llm-1", uid="u.1")
-    assert copies.stands_for(kind, made, job, f"a/{called[1]}")
-    assert not copies.stands_for(kind, made, replace(job, uid="before.1"), f"a/{called[1]}")
+    assert copies.is_copy_of_job(kind, made, job, f"a/{called[1]}")
+    assert not copies.is_copy_of_job(kind, made, replace(job, uid="before.1"), f"a/{called[1]}")
 
 
 def test_an_object_of_a_hostile_worker_was_sent_for_no_workload() -> None:
@@ -47,5 +47,5 @@ def test_a_job_of_its_name_of_before_is_no_jobs_own() -> None:
     job = ObjectRef(kind="batch/job", namespace="a", name="train", uid="u")
     remote: Object = {"metadata": {"annotations": {PREBUILT_WORKLOAD: "job-train-1"}}}
     kind = JOB_KINDS["batch/job"]
-    assert copies.stands_for(kind, remote, job, "a/job-train-1")
-    assert not copies.stands_for(kind, remote, job, "a/job-train-2")
+    assert copies.is_copy_of_job(kind, remote, job, "a/job-train-1")
+    assert not copies.is_copy_of_job(kind, remote, job, "a/job-train-2")

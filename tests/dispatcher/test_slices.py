@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from dispatcher.adapters.slices import counted, joining_patch, shrinking_patch, sized, ungated
+from dispatcher.adapters.slices import (
+    joining_patch,
+    shrinking_patch,
+    ungated,
+    with_counts,
+    with_size,
+)
 from tidegate.errors import UndecodableError
 from tidegate.jobs.ray.ray_cluster import podset_locations
 from tidegate.kinds.names import ELASTIC_JOB, ELASTIC_POD, PREBUILT_WORKLOAD
@@ -48,7 +54,7 @@ def test_a_copy_becomes_smaller_in_place_and_nothing_else_of_it_changes(
 
 def test_a_slice_whose_place_is_taken_becomes_no_larger() -> None:
     for most, expected in ((True, 2), (False, 3)):
-        asked = counted(workload(2), {"main": 3}, at_most=most)
+        asked = with_counts(workload(2), {"main": 3}, at_most=most)
         assert asked["spec"]["podSets"][0]["count"] == expected
 
 
@@ -74,7 +80,7 @@ def test_a_job_is_one_with_a_slice_and_as_large_in_one_patch(
     patch = joining_patch("batch/job", obj(**local), there, "two", counts)
     notes = {PREBUILT_WORKLOAD: "two"}
     assert patch == {"metadata": {"resourceVersion": "7", "annotations": notes}, "spec": spec}
-    after = sized(
+    after = with_size(
         "batch/job", obj(ELASTIC | {PREBUILT_WORKLOAD: "two"}, **remote), obj(**local), counts
     )
     assert joining_patch("batch/job", obj(**local), after, "two", counts) is None

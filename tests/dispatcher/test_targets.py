@@ -9,7 +9,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
-from dispatcher.collect import Collector
+from dispatcher.collect import OrphanCollector
 from dispatcher.targets import Targets
 from dispatcher.workers.worker import Worker
 from tests.parts.virtual import run_virtually
@@ -55,12 +55,12 @@ def test_all_workloads_are_looked_at_in_parts_of_about_the_same_size() -> None:
     assert sorted(key for each in few for key in each) == sorted(targets.of)
 
 
-class Slow(Collector):
+class Slow(OrphanCollector):
     """Looks at a copy on the worker cluster ``slow`` for longer than a test lasts."""
 
     looked: list[str]
 
-    async def _look_at(self, worker: Worker, key: str, copy: Object) -> None:
+    async def _check_copy(self, worker: Worker, key: str, copy: Object) -> None:
         del key, copy
         self.looked.append(worker.name)
         await asyncio.sleep(10_000 if worker.name == "slow" else 0)

@@ -23,7 +23,7 @@ from ingest.metrics import Metrics
 from ingest.publish import Publisher
 from ingest.resources import watched
 from ingest.session import Session
-from ingest.sync import Dependencies
+from ingest.sync import SyncDependencies
 from ingest.watch import Pace
 from scheduler.term import schedule
 from tests.actuator.scene import Scene, ref, start
@@ -72,7 +72,7 @@ def break_kind(monkeypatch: pytest.MonkeyPatch, **functions: object) -> None:
 def observing(stage: Stage, registry: CollectorRegistry) -> Session:
     random, metrics, port = Random(7), Metrics(registry), stage.bus.observation_publisher()
     publisher = Publisher(port, cluster="local", session="s", random=random, metrics=metrics)
-    deps = Dependencies(stage.api, publisher, Pace(), random, metrics)
+    deps = SyncDependencies(stage.api, publisher, Pace(), random, metrics)
     return Session(watched(list(JOB_KINDS.values())), deps, port)
 
 
@@ -113,8 +113,8 @@ def test_ingest_refuses_one_object_and_tells_the_others(
     """Also where not even a description of what cannot be read can be made."""
     odd_jobs_fail(monkeypatch)
     if not described:
-        broken = raising_for("odd", JobIndex.unreadable, _name_of_third)
-        monkeypatch.setattr(JobIndex, "unreadable", broken)
+        broken = raising_for("odd", JobIndex.malformed_job, _name_of_third)
+        monkeypatch.setattr(JobIndex, "malformed_job", broken)
 
     async def run() -> None:
         stage, registry = Stage(), CollectorRegistry()

@@ -43,7 +43,7 @@ def observed(kind: JobKind[Any], obj: Object) -> list[Any]:
     except TooLargeError:
         return []
     except TidegateError as error:
-        joins.unreadable(kind, seen.metadata, obj, str(error))
+        joins.malformed_job(kind, seen.metadata, obj, str(error))
         return []
     made: list[Any] = [observation for _, observation in pairs]
     assert [decode_observation(body) for body in sent] == made

@@ -13,7 +13,7 @@ from ingest.metrics import Metrics
 from ingest.publish import Publisher
 from ingest.resources import NO_DEVICES, watched
 from ingest.session import Session
-from ingest.sync import Dependencies
+from ingest.sync import SyncDependencies
 from ingest.watch import Pace
 from tests.parts.interposed import Interposed
 from tests.parts.stage import Stage
@@ -38,7 +38,7 @@ def session(  # noqa: PLR0913 - what a session stands on
     publisher = Publisher(
         port, cluster="local", session=name, random=random, metrics=metrics, placed=placed
     )
-    deps = Dependencies(api or stage.api, publisher, Pace(), random, metrics)
+    deps = SyncDependencies(api or stage.api, publisher, Pace(), random, metrics)
     rows = watched(list(JOB_KINDS.values()), scope or Scope(), device_classes, placed)
     return Session(rows, deps, port)
 

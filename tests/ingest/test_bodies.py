@@ -103,13 +103,13 @@ def test_a_job_made_anew_keeps_the_body_that_it_shares_with_the_one_before() -> 
         keeper = Keeper()
         bodies = Bodies(keeper, Random(0))
         digest = take(bodies, "old", b"same")
-        await bodies.keep(digest)
-        bodies.leave("old")
+        await bodies.store(digest)
+        bodies.drop_body_of("old")
         assert take(bodies, "new", b"same") == digest
-        await bodies.keep(digest)
-        await bodies.drop()
-        bodies.leave("old")
-        await bodies.drop()
+        await bodies.store(digest)
+        await bodies.delete_unused()
+        bodies.drop_body_of("old")
+        await bodies.delete_unused()
         assert (list(keeper.stored), keeper.dropped) == ([digest], [])
 
     run_virtually(run())
@@ -131,8 +131,8 @@ def test_one_namespace_has_a_part_of_the_room() -> None:
         take(bodies, "d", b"d")
     take(bodies, "d", b"d", space="other")
     take(bodies, "e", b"e" * 100, runs=True)
-    bodies.leave("a")
-    bodies.leave("e")
+    bodies.drop_body_of("a")
+    bodies.drop_body_of("e")
     take(bodies, "f", b"f" * 100)
 
 
@@ -165,18 +165,18 @@ def test_while_the_bus_is_away_little_is_dropped_and_nothing_waits() -> None:
         digests = [digest_of(b"%d" % number) for number in range(DROPS_MAX + 2)]
         for number, digest in enumerate(digests):
             assert take(bodies, digest, b"%d" % number) == digest
-            bodies.leave(digest)
-        await bodies.drop()
+            bodies.drop_body_of(digest)
+        await bodies.delete_unused()
         assert keeper.dropped == digests[:DROPS_MAX]
         keeper.away = True
-        await bodies.drop()
+        await bodies.delete_unused()
         keeper.away = False
-        await bodies.drop()
+        await bodies.delete_unused()
         assert keeper.dropped == digests[:DROPS_MAX]
         await asyncio.sleep(REST_S)
         take(bodies, "last", b"last")
-        bodies.leave("last")
-        await bodies.drop()
+        bodies.drop_body_of("last")
+        await bodies.delete_unused()
         assert keeper.dropped == [*digests[:DROPS_MAX], digest_of(b"last")]
 
     run_virtually(run())
@@ -187,12 +187,12 @@ def test_a_drop_that_is_refused_keeps_no_body_from_being_stored() -> None:
         keeper = Keeper()
         bodies = Bodies(keeper, Random(0))
         take(bodies, "gone", b"gone")
-        bodies.leave("gone")
+        bodies.drop_body_of("gone")
         keeper.away = True
-        await bodies.drop()
+        await bodies.delete_unused()
         keeper.away = False
         digest = take(bodies, "next", b"next")
-        await bodies.keep(digest)
+        await bodies.store(digest)
         assert list(keeper.stored) == [digest]
 
     run_virtually(run())

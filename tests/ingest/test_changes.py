@@ -8,7 +8,7 @@ from typing import Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.watch import BUSY, REST_S, WAITING_MAX, Changed, Changes
+from ingest.watch import BUSY, REST_S, WAITING_MAX, Changed, ChangeQueue
 from tests.parts.drawn import drawn
 from tests.parts.virtual import run_virtually
 from tidegate.kinds.meta import ObjectMeta
@@ -24,7 +24,7 @@ def changed(uid: str, version: int, kind: Kind = "MODIFIED") -> Changed:
 
 async def published(*waiting: Changed) -> list[tuple[str, int, str]]:
     """Return what comes out of one batch after another: uid, version and type."""
-    changes = Changes()
+    changes = ChangeQueue()
     for change in waiting:
         await changes.put(change)
     changes.end()
@@ -53,7 +53,7 @@ def test_what_an_object_was_at_its_end_comes_before_its_deletion() -> None:
 
 def test_a_change_behind_others_waits_and_what_comes_alone_or_new_behind_few_does_not() -> None:
     async def run() -> list[float]:
-        changes, loop, times = Changes(), asyncio.get_running_loop(), list[float]()
+        changes, loop, times = ChangeQueue(), asyncio.get_running_loop(), list[float]()
         batches = changes.batches()
         kinds: tuple[list[Kind], ...] = (
             ["MODIFIED"],
@@ -77,7 +77,7 @@ def test_a_change_behind_others_waits_and_what_comes_alone_or_new_behind_few_doe
 
 def test_a_new_object_takes_along_what_waits() -> None:
     async def run() -> list[str]:
-        changes = Changes()
+        changes = ChangeQueue()
         batches = changes.batches()
         await changes.put(changed("first", 1))
         await anext(batches)
@@ -92,7 +92,7 @@ def test_a_new_object_takes_along_what_waits() -> None:
 
 def test_a_watch_is_not_read_on_while_too_much_waits() -> None:
     async def run() -> bool:
-        changes = Changes()
+        changes = ChangeQueue()
         for number in range(WAITING_MAX - 1):
             await changes.put(changed(f"{number}", 1))
         last = asyncio.ensure_future(changes.put(changed("last", 1)))

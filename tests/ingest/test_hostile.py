@@ -72,7 +72,7 @@ def test_a_job_that_cannot_be_read_is_reported_with_how_it_stands(
     seen = decode_object(msgspec.json.encode(bad), KIND.object_type)
     with pytest.raises(TidegateError) as caught:
         list(joins.job(KIND, seen))
-    why = joins.unreadable(KIND, seen.metadata, bad, str(caught.value))
+    why = joins.malformed_job(KIND, seen.metadata, bad, str(caught.value))
     assert why is not None
     assert (why.stray, why.queue, why.state.suspended) == ("Unreadable", "", not runs)
     assert len(why.message) <= 1_024
@@ -87,7 +87,7 @@ def test_a_job_that_cannot_be_read_and_is_over_is_reported_as_over(
     bad = job("bad", runs=True, annotations=BAD["an elastic job"])
     bad["status"] = {"conditions": [{"type": ended, "status": "True"}]}
     seen = decode_object(msgspec.json.encode(bad), kind.object_type)
-    why = joins.unreadable(kind, seen.metadata, bad, "It cannot be read.")
+    why = joins.malformed_job(kind, seen.metadata, bad, "It cannot be read.")
     assert why is not None
     assert (why.stray, why.finished) == (None, "Succeeded")
 
@@ -96,7 +96,7 @@ def test_a_job_that_cannot_be_read_and_is_over_is_reported_as_over(
 def test_a_job_whose_status_makes_no_sense_is_not_over(joins: JobIndex, status: object) -> None:
     bad = job("bad", runs=True) | {"status": status}
     meta = decode_object(msgspec.json.encode(job("bad", runs=True)), KIND.object_type).metadata
-    why = joins.unreadable(KIND, meta, bad, "It cannot be read.")
+    why = joins.malformed_job(KIND, meta, bad, "It cannot be read.")
     assert why is not None
     assert (why.stray, why.finished) == ("Unreadable", "")
 

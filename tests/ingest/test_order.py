@@ -81,12 +81,12 @@ def test_what_was_reduced_before_is_not_reported_behind_what_is_newer() -> None:
     async def run() -> None:
         stage = Stage()
         publisher = teller(stage.bus.observation_publisher())
-        older, newer = publisher.draw(), publisher.draw()
-        await publisher.tell("jobs.batch", observed("new"), drawn=newer)
-        await publisher.tell("jobs.batch", observed("old"), drawn=older)
+        older, newer = publisher.next_moment(), publisher.next_moment()
+        await publisher.publish_object("jobs.batch", observed("new"), drawn=newer)
+        await publisher.publish_object("jobs.batch", observed("old"), drawn=older)
         publisher.forget_published()  # of what is newer it stays known
-        await publisher.tell("jobs.batch", observed("old"), drawn=older)
-        await publisher.tell("jobs.batch", observed("new"))
+        await publisher.publish_object("jobs.batch", observed("old"), drawn=older)
+        await publisher.publish_object("jobs.batch", observed("new"))
         assert [job.queue for job in await jobs(stage)] == ["new", "new"]
 
     run_virtually(run())
@@ -100,7 +100,7 @@ def test_a_list_repeats_what_another_object_s_change_published_before_it() -> No
         publisher = teller(stage.bus.observation_publisher())
         await list_once(publisher, 1)
         publisher.forget_published()
-        await publisher.tell("jobs.batch", observed("main"), indirect=True)
+        await publisher.publish_object("jobs.batch", observed("main"), indirect=True)
         await list_once(publisher, 2)
         await list_once(publisher, 3)
         assert [job.round for job in await jobs(stage)] == [1, 0, 2]
@@ -112,13 +112,13 @@ async def list_once(publisher: Publisher, number: int, *, whole: bool = True) ->
     """Tell of one job in a list, which breaks off behind it unless it is ``whole``."""
     resource, session = "jobs.batch", "s"
     started = SyncStarted(resource=resource, session=session, round=number)
-    await publisher.say(resource, started)
-    await publisher.tell(resource, observed("main"), round=number)
+    await publisher.publish_message(resource, started)
+    await publisher.publish_object(resource, observed("main"), round=number)
     if whole:
         completed = SyncCompleted(
             resource=resource, session=session, round=number, list_version=9, present=("u1",)
         )
-        await publisher.say(resource, completed)
+        await publisher.publish_message(resource, completed)
 
 
 def test_a_list_repeats_what_one_that_broke_off_reported() -> None:
@@ -129,8 +129,8 @@ def test_a_list_repeats_what_one_that_broke_off_reported() -> None:
         publisher = teller(stage.bus.observation_publisher())
         await list_once(publisher, 1, whole=False)
         await list_once(publisher, 2, whole=False)
-        await publisher.tell("jobs.batch", observed("other"), indirect=True)
-        await publisher.tell("jobs.batch", observed("main"), indirect=True)
+        await publisher.publish_object("jobs.batch", observed("other"), indirect=True)
+        await publisher.publish_object("jobs.batch", observed("main"), indirect=True)
         await list_once(publisher, 3)
         await list_once(publisher, 4)
         assert [job.round for job in await jobs(stage)] == [1, 2, 0, 0, 3]
@@ -146,9 +146,9 @@ def test_a_list_repeats_what_another_object_s_change_published_while_it_is_read(
         publisher = teller(stage.bus.observation_publisher())
         await list_once(publisher, 1)
         begun = SyncStarted(resource="jobs.batch", session="s", round=2)
-        await publisher.say("jobs.batch", begun)
-        await publisher.tell("jobs.batch", observed("other"), indirect=True)
-        await publisher.tell("jobs.batch", observed("other"), round=2)
+        await publisher.publish_message("jobs.batch", begun)
+        await publisher.publish_object("jobs.batch", observed("other"), indirect=True)
+        await publisher.publish_object("jobs.batch", observed("other"), round=2)
         assert [job.round for job in await jobs(stage)] == [1, 0, 2]
 
     run_virtually(run())
@@ -158,7 +158,9 @@ def test_what_the_bus_did_not_take_is_not_sent_again_once_there_is_newer() -> No
     async def run() -> None:
         stage = Stage()
         publisher = teller(Outlet(stage.bus.observation_publisher(), failing=1))
-        tellings = (publisher.tell("jobs.batch", observed(queue)) for queue in ("old", "new"))
+        tellings = (
+            publisher.publish_object("jobs.batch", observed(queue)) for queue in ("old", "new")
+        )
         await asyncio.gather(*tellings)
         assert [job.queue for job in await jobs(stage)] == ["new"]
 
@@ -175,10 +177,10 @@ def test_what_was_reduced_before_an_object_was_gone_is_not_reported_behind_that(
     async def run() -> None:
         stage = Stage()
         publisher = teller(stage.bus.observation_publisher())
-        older, newer = publisher.draw(), publisher.draw()
-        await publisher.tell("jobs.batch", gone(), drawn=newer)
-        await publisher.tell("jobs.batch", observed("old"), drawn=older)
-        await publisher.tell("jobs.batch", observed("again"))  # a sum of the same name
+        older, newer = publisher.next_moment(), publisher.next_moment()
+        await publisher.publish_object("jobs.batch", gone(), drawn=newer)
+        await publisher.publish_object("jobs.batch", observed("old"), drawn=older)
+        await publisher.publish_object("jobs.batch", observed("again"))  # a sum of the same name
         assert [job.queue for job in await jobs(stage)] == ["again"]
 
     run_virtually(run())
@@ -189,7 +191,7 @@ def test_it_remembers_no_more_objects_that_are_gone_than_a_few() -> None:
         publisher = teller(Stage().bus.observation_publisher())
         with patch("ingest.publish.GONE_MAX", 2):
             for number in range(5):
-                await publisher.tell("jobs.batch", replace(gone(), uid=f"u{number}"))
+                await publisher.publish_object("jobs.batch", replace(gone(), uid=f"u{number}"))
         assert [uid for _, uid in publisher.gone] == ["u3", "u4"]
 
     run_virtually(run())

@@ -70,11 +70,11 @@ def test_while_the_top_waits_what_it_owns_must_not_run(chain: tuple[str, ...]) -
     for at, (kind, meta) in enumerate(objects):
         list(lineage.note(kind, meta, asks=at == 0, waits=True))
     for kind, meta in objects[1:]:
-        assert lineage.astray(kind, meta, asks=False) is not None
+        assert lineage.stray_reason(kind, meta, asks=False) is not None
     kind, meta = objects[0]
     list(lineage.note(kind, meta, asks=True, waits=False))
     for kind, meta in objects[1:]:
-        assert lineage.astray(kind, meta, asks=False) is None
+        assert lineage.stray_reason(kind, meta, asks=False) is None
 
 
 @pytest.mark.parametrize("name", [text for text, kind in JOB_KINDS.items() if kind.managed_by])

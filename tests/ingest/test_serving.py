@@ -13,12 +13,7 @@ from tests.ingest.scene import gone, jobs, rounds, session
 from tests.parts.foreign import foreign_crd, pods_template
 from tests.parts.stage import KUEUE, Object, Stage, alongside, kueue
 from tests.parts.virtual import run_virtually
-from tidegate.contracts.observations import (
-    Heartbeat,
-    JobObserved,
-    ObjectGone,
-    ObjectRefused,
-)
+from tidegate.contracts.observations import Heartbeat, JobObserved, ObjectGone, ObjectRefused
 from tidegate.jobs.job_metadata import workload_name
 from tidegate.jobs.pods import pod as single
 from tidegate.jobs.registry import JOB_KINDS
@@ -261,10 +256,10 @@ def test_a_pod_tells_of_its_own_group_and_of_no_other() -> None:
     assert not list(sets.observe(JOB_KINDS[LWS], read(made, JOB_KINDS[LWS].object_type)))
     assert len(list(sets.listed((), 6))) == 300
     assert not list(sets.take(read(obj, Pod)))
-    observations = [obs for _, obs in sets.settle()]
+    observations = [obs for _, obs in sets.changed_jobs()]
     assert [obs.uid for obs in observations if isinstance(obs, JobObserved)] == ["u.7"]
     sets.forget("p", 10)
-    assert [obs.uid for _, obs in sets.settle() if isinstance(obs, JobObserved)] == ["u.7"]
+    assert [obs.uid for _, obs in sets.changed_jobs() if isinstance(obs, JobObserved)] == ["u.7"]
 
 
 def test_a_set_is_observed_once_for_all_events_of_a_batch() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from ingest.session import Session, Standby
+from ingest.session import Session, SessionRunner
 from tests.ingest.scene import jobs, session
 from tests.parts.stage import JOBS, Stage, alongside, eventually, job
 from tests.parts.virtual import run_virtually
@@ -14,11 +14,11 @@ from tidegate.contracts.observations import Heartbeat
 LEASE_S = 8
 
 
-def standby(stage: Stage, name: str) -> Standby:
+def standby(stage: Stage, name: str) -> SessionRunner:
     def begin(number: int) -> Session:
         return session(stage, f"{name}-{number}")
 
-    return Standby(stage.bus.lease("ingest-0", name, LEASE_S), LEASE_S, begin)
+    return SessionRunner(stage.bus.lease("ingest-0", name, LEASE_S), LEASE_S, begin)
 
 
 async def until_tells(stage: Stage, name: str) -> float:
@@ -91,7 +91,7 @@ def test_a_process_without_its_lease_tells_nothing_and_begins_another_session() 
     async def run() -> None:
         stage = Stage()
         lease = Taken(stage)
-        both = Standby(lease, LEASE_S, lambda number: session(stage, f"a-{number}"))
+        both = SessionRunner(lease, LEASE_S, lambda number: session(stage, f"a-{number}"))
         async with alongside(both.run()):
             await until_tells(stage, "a-1")
             lease.free = False

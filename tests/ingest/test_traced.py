@@ -39,5 +39,5 @@ async def test_a_job_is_traced_when_a_watch_tells_of_it(round: int, spans: int) 
             kind="batch/job",
             workload=name,
         )
-        await publisher.tell("jobs.batch", job, round=round)
+        await publisher.publish_object("jobs.batch", job, round=round)
     assert len(kept.get_finished_spans()) == spans

@@ -14,7 +14,7 @@ from ingest.jobs.ownership import ResourceObservation
 from ingest.metrics import Metrics
 from ingest.pods.referred import Described
 from ingest.resources import watched
-from ingest.watched import SLICE, Reducer, Watched
+from ingest.watched import SLICE, Reducer, WatchedResource
 from tests.parts.foreign import pods_template
 from tests.parts.stage import Object
 from tidegate.contracts.observations import JobObserved
@@ -50,7 +50,7 @@ def runtime(version: int) -> Object:
     return {"metadata": meta("torch", version), "spec": spec}
 
 
-def rows() -> dict[str, Watched]:
+def rows() -> dict[str, WatchedResource]:
     """Return the rows of an ingest that knows a runtime and many jobs of it."""
     mapping = {row.resource: row for row in watched(list(JOB_KINDS.values()))}
     list(mapping[RUNTIMES].observe(read(runtime(1), Described)))
@@ -61,14 +61,17 @@ def rows() -> dict[str, Watched]:
 
 def test_what_a_deletion_changes_is_reduced_slice_by_slice_as_well() -> None:
     reducer = Reducer(rows()[RUNTIMES], Metrics(CollectorRegistry()))
-    sizes = [len(few) for few in reducer.gone(read(runtime(2), Described).metadata, pytest.fail)]
+    sizes = [
+        len(few)
+        for few in reducer.reduce_deletion(read(runtime(2), Described).metadata, pytest.fail)
+    ]
     assert sum(sizes) == JOBS
     assert max(sizes) == SLICE
 
 
-def slices(rows: dict[str, Watched]) -> Iterator[list[ResourceObservation]]:
+def slices(rows: dict[str, WatchedResource]) -> Iterator[list[ResourceObservation]]:
     reducer = Reducer(rows[RUNTIMES], Metrics(CollectorRegistry()))
-    return reducer.present(read(runtime(2), Described))
+    return reducer.reduce(read(runtime(2), Described))
 
 
 def test_a_write_that_changes_many_jobs_is_reduced_slice_by_slice() -> None:
@@ -107,7 +110,7 @@ def jobset(*, queued: bool = True, suspended: bool = False, version: int = 7) ->
     return {"metadata": metadata, "spec": {"suspend": suspended, "replicatedJobs": [replicated]}}
 
 
-def owning() -> Watched:
+def owning() -> WatchedResource:
     """Return the row of JobSets of an ingest that knows a running one and its many Jobs."""
     mapping = {row.resource: row for row in watched(list(JOB_KINDS.values()))}
     list(mapping[jobsets.KIND.resource].observe(read(jobset(), jobsets.KIND.object_type)))
@@ -125,7 +128,7 @@ def test_an_owner_that_goes_on_as_it_was_has_nothing_observed_but_itself() -> No
 
 def test_what_an_owner_changes_is_reduced_slice_by_slice() -> None:
     reducer = Reducer(owning(), Metrics(CollectorRegistry()))
-    changed = reducer.present(read(jobset(queued=False), jobsets.KIND.object_type))
+    changed = reducer.reduce(read(jobset(queued=False), jobsets.KIND.object_type))
     sizes = [len(few) for few in changed]
     assert (sum(sizes), max(sizes)) == (1 + JOBS, SLICE)
 
@@ -140,7 +143,7 @@ def test_of_an_owner_that_changes_again_and_again_each_child_is_observed_once() 
     assert list(first) == []
 
 
-def prebuilt() -> dict[str, Watched]:
+def prebuilt() -> dict[str, WatchedResource]:
     """Return the rows of an ingest that knows a Workload which many Jobs name."""
     mapping = {row.resource: row for row in watched(list(JOB_KINDS.values()))}
     list(mapping[WORKLOADS].listed((), 1))

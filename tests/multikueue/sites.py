@@ -25,11 +25,11 @@ from actuator.project import Projector
 from actuator.workqueue import Rate
 from apiserver.controllers.running import Machinery
 from dispatcher.adapters.jobs import EDITED
-from dispatcher.carrying import Carrier
-from dispatcher.collect import Collector
+from dispatcher.carrying import CopyReconciler
+from dispatcher.collect import OrphanCollector
 from dispatcher.informer import Informer
 from dispatcher.manager.credentials import Credentials
-from dispatcher.manager.home import Home
+from dispatcher.manager.home import ManagerCluster
 from dispatcher.metrics import Metrics
 from dispatcher.publish import Publisher as Teller
 from dispatcher.session import Session as Dispatcher
@@ -39,7 +39,7 @@ from ingest.metrics import Metrics as IngestMetrics
 from ingest.publish import Publisher
 from ingest.resources import watched
 from ingest.session import Session as IngestSession
-from ingest.sync import Dependencies as IngestMeans
+from ingest.sync import SyncDependencies as IngestMeans
 from ingest.watch import Pace as IngestPace
 from scheduler.dependencies import Dependencies, Pace
 from scheduler.health import Status
@@ -196,7 +196,7 @@ class Manager(Site):
             bus.lease("dispatcher-0", holder=session, ttl_s=10),
             lease_s=10.0,
             publisher=teller,
-            carrier=Carrier(
+            carrier=CopyReconciler(
                 home=api,
                 origin="here",
                 dispatched=metrics.copied,
@@ -207,11 +207,11 @@ class Manager(Site):
         )
         kinds = [job_kind(kind) for kind in self.kinds if kind not in ("pod-group", "workload")]
         made.connect(
-            lambda changed: Home(
+            lambda changed: ManagerCluster(
                 api, "tidegate-system", Random(1), now_us, changed, self.providers
             ),
             lambda home, seen: Fleet(home, teller, kinds, "here", now_us, seen, self._client),
-            lambda home, fleet, targets: Collector(home, fleet, targets, 60.0),
+            lambda home, fleet, targets: OrphanCollector(home, fleet, targets, 60.0),
             lambda note: [
                 Informer(api, kind.path(), note) for kind in kinds if kind.name in EDITED
             ],

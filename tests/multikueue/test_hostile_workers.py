@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dispatcher.informer import OBJECTS_MAX, Allowance, Informer
+from dispatcher.informer import OBJECTS_MAX, Informer, SizeLimit
 from tests.multikueue.sites import Site, until
 from tests.multikueue.world import WORKLOADS, World, job
 from tests.parts.interposed import Interposed
@@ -250,7 +250,7 @@ async def test_what_all_objects_of_a_worker_may_take_is_shared_by_its_resources(
             items = [heavy(number) for number in range(10)]
             return Response(HTTPStatus.OK, msgspec.json.encode({**page, "items": items}))
 
-    api, allowance = Full(None), Allowance(25_000)  # type: ignore[arg-type]  # it answers itself
+    api, allowance = Full(None), SizeLimit(25_000)  # type: ignore[arg-type]  # it answers itself
     first, second, third = (
         Informer(api, f"/apis/{name}", lambda _: None, allowance=allowance) for name in "abc"
     )

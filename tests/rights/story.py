@@ -24,7 +24,7 @@ from ingest.metrics import Metrics as IngestMetrics
 from ingest.publish import Publisher
 from ingest.resources import watched
 from ingest.session import Session as IngestSession
-from ingest.sync import Dependencies
+from ingest.sync import SyncDependencies
 from ingest.watch import Pace
 from tests.bus.memory.all_ports import MemoryBus
 from tests.parts.history import History
@@ -96,7 +96,7 @@ def ingest(
     bus, random, metrics = MemoryBus(), Random(1), IngestMetrics(CollectorRegistry())
     port = bus.observation_publisher()
     publisher = Publisher(port, cluster="local", session="s1", random=random, metrics=metrics)
-    deps = Dependencies(api, publisher, Pace(), random, metrics)
+    deps = SyncDependencies(api, publisher, Pace(), random, metrics)
     return IngestSession(watched(kinds), deps, port), bus
 
 

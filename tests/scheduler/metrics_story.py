@@ -117,7 +117,7 @@ class World:
         """Fold events and have them counted, as one turn does."""
         for event in events:
             apply(self.state, event)
-        self.status.meter.took(events, self.state)
+        self.status.meter.count_events(events, self.state)
         self.events += events
 
     def value(self, name: str, /, **labels: str) -> float | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from actuator.settings import Settings as ActuatorSettings
-from scheduler.settings import Settings, refuse_shared
+from scheduler.settings import Settings, check_partition_policy
 from tidegate.errors import NotSupportedError
 from tidegate.service.config.configuration import read_configuration
 from tidegate.service.settings import ServiceSettings, read_settings
@@ -51,6 +51,6 @@ def test_admissions_that_wait_for_all_starts_are_partition_0_s(
     policy = read_configuration(str(file)).policy
     if partition and blocks:
         with pytest.raises(NotSupportedError, match=r"blockAdmission.* partition 1"):
-            refuse_shared(partition, policy)
+            check_partition_policy(partition, policy)
     else:
-        refuse_shared(partition, policy)
+        check_partition_policy(partition, policy)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.leader_state import LeaderState, open_leader_state
-from scheduler.snapshots import keep
+from scheduler.snapshots import write_snapshot
 from scheduler.turn import first_turn, turn
 from tests.scheduler.stage import Stage, first_round, play, queue
 from tidegate.contracts.entry import Snapshot
@@ -57,7 +57,7 @@ def test_a_state_that_cannot_be_written_stops_no_decision() -> None:
     async def story(stage: Stage) -> None:
         leader = await stage.leader()
         leader.state.cycle = 1 << 70
-        await keep(stage.deps(), leader.state, leader.head)
+        await write_snapshot(stage.deps(), leader.state, leader.head)
         assert stage.snapshots.newest(snapshot.VERSION) is None
 
     play(story)

@@ -30,7 +30,7 @@ from ingest.metrics import Metrics as IngestMetrics
 from ingest.publish import Publisher
 from ingest.resources import watched
 from ingest.session import Session as IngestSession
-from ingest.sync import Dependencies as IngestMeans
+from ingest.sync import SyncDependencies as IngestMeans
 from ingest.watch import Pace as IngestPace
 from scheduler.dependencies import Dependencies, Pace
 from scheduler.health import Status
