@@ -29,7 +29,7 @@ from tidegate.contracts.facts import Event
 from tidegate.core.folding import snapshot
 from tidegate.core.state.state import State
 from tidegate.replay.rebuild import rebuild
-from tidegate.replay.verify import verify
+from tidegate.replay.verify import audit_ledger
 
 SQLITE, POSTGRESQL = "sqlite", "postgresql"
 TURNS = ((1, 2_000), (50, 25_000), (500, 200_000))
@@ -92,7 +92,7 @@ def _replay(ledger: str, events: Sequence[Sequence[Event]]) -> Iterator[Figure]:
             "check the chain", count, lambda: sum(1 for _ in chain.verify(sql_ledger.read()))
         )
         yield _timed("fold: a start without snapshot", count, lambda: rebuild(sql_ledger.read()))
-        yield _timed("verify: every decision again", count, lambda: verify(sql_ledger.read()))
+        yield _timed("verify: every decision again", count, lambda: audit_ledger(sql_ledger.read()))
         yield from _snapshots(sql_ledger, SqlSnapshots(engine), count)
         yield _timed("rebuild the reports", count, lambda: migrate.rebuild_reports(engine))
 

@@ -24,7 +24,7 @@ from tidegate.bus.jetstream.keys import CLUSTER
 from tidegate.bus.ports import Lease
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import JOB_KINDS, register_declared
-from tidegate.kinds.times import stamp
+from tidegate.kinds.times import rfc3339
 from tidegate.kube.client import connect
 from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ports import KubernetesApi
@@ -99,7 +99,7 @@ def _session(  # noqa: PLR0913, PLR0917 - the parts of a process
             home=api,
             origin=transport.origin,
             dispatched=metrics.copied,
-            now=lambda: stamp(_now_us()),
+            now=lambda: rfc3339(_now_us()),
         ),
         metrics=metrics,
         random=service.random,

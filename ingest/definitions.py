@@ -35,9 +35,9 @@ from tidegate.kinds.kueue_api.queues.conversion import (
     local_queue_spec,
 )
 from tidegate.kinds.kueue_api.queues.objects import ClusterQueue, Cohort, LocalQueue
-from tidegate.kinds.kueue_api.queues.own_annotations import move_to_of, partition_of, statement
-from tidegate.kinds.meta import ObjectMeta, holding
-from tidegate.kinds.podsets import texts
+from tidegate.kinds.kueue_api.queues.own_annotations import move_to_of, partition_of, statement_of
+from tidegate.kinds.meta import ObjectMeta, true_condition
+from tidegate.kinds.podsets import quantity_texts
 from tidegate.kinds.times import micros
 from tidegate.model.multikueue import CONTROLLER, CheckParameters
 from tidegate.model.quantity import amount
@@ -70,9 +70,9 @@ def cluster_queue(queue: ClusterQueue) -> ClusterQueueObserved:
         **identity(queue.metadata),
         spec=cluster_queue_spec(queue),
         created_us=micros(queue.metadata.creation_timestamp or ""),
-        deleting=queue.metadata.deleting,
+        deleting=queue.metadata.is_deleting,
         author=_author(queue.metadata),
-        statement=statement(queue.metadata),
+        statement=statement_of(queue.metadata),
         partition=partition_of(queue.metadata),
         move_to=move_to_of(queue.metadata),
     )
@@ -99,7 +99,7 @@ def local_queue(queue: LocalQueue, label_keys: Collection[str] = ()) -> LocalQue
     return LocalQueueObserved(
         **identity(queue.metadata),
         spec=local_queue_spec(queue),
-        deleting=queue.metadata.deleting,
+        deleting=queue.metadata.is_deleting,
         author=_author(queue.metadata),
         labels={key: labels[key] for key in sorted(label_keys) if key in labels},
     )
@@ -129,7 +129,7 @@ def admission_check(check: AdmissionCheck) -> CheckObserved:
     return CheckObserved(
         **identity(check.metadata),
         controller=check.spec.controller_name,
-        active=holding(check.status.conditions, "Active") is not None,
+        active=true_condition(check.status.conditions, "Active") is not None,
         parameters=_parameters(check),
     )
 
@@ -184,7 +184,7 @@ def runtime_class(obj: seen.RuntimeClass) -> RuntimeClassObserved:
     """Observe a RuntimeClass."""
     return RuntimeClassObserved(
         **identity(obj.metadata),
-        overhead=texts(obj.overhead.pod_fixed),
+        overhead=quantity_texts(obj.overhead.pod_fixed),
     )
 
 
@@ -210,13 +210,14 @@ def node(obj: seen.Node) -> NodeObserved:
     spec = NodeSpec(
         labels=obj.metadata.labels,
         allocatable={
-            name: amount(name, text) for name, text in texts(obj.status.allocatable).items()
+            name: amount(name, text)
+            for name, text in quantity_texts(obj.status.allocatable).items()
         },
         taints=tuple(
             Taint(key=taint.key, value=taint.value, effect=taint.effect)
             for taint in obj.spec.taints
         ),
-        ready=obj.ready,
+        ready=obj.is_ready,
         unschedulable=obj.spec.unschedulable,
     )
     return NodeObserved(**identity(obj.metadata), spec=spec)
@@ -225,11 +226,11 @@ def node(obj: seen.Node) -> NodeObserved:
 def _limit_range_item(limit_range_item: seen.LimitRangeItem) -> LimitRangeItem:
     return LimitRangeItem(
         type=limit_range_item.type,
-        max=texts(limit_range_item.max),
-        min=texts(limit_range_item.min),
-        default=texts(limit_range_item.default),
-        default_request=texts(limit_range_item.default_request),
-        max_ratio=texts(limit_range_item.max_limit_request_ratio),
+        max=quantity_texts(limit_range_item.max),
+        min=quantity_texts(limit_range_item.min),
+        default=quantity_texts(limit_range_item.default),
+        default_request=quantity_texts(limit_range_item.default_request),
+        max_ratio=quantity_texts(limit_range_item.max_limit_request_ratio),
     )
 
 

@@ -21,7 +21,7 @@ from ingest.metrics import Metrics
 from tidegate.contracts.observations import JobObserved, Observed
 from tidegate.errors import TidegateError
 from tidegate.jobs.kind import Object
-from tidegate.kinds.decode import FAILURES, Noted, Unreadable, said
+from tidegate.kinds.decode import FAILURES, Noted, Unreadable, error_text
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.service.logs import get_log
 
@@ -77,10 +77,10 @@ class Reducer:
         try:
             yield from self._batches(self.watched.observe(obj))
         except TidegateError as error:
-            yield [self._refusal(obj, said(error))]
+            yield [self._refusal(obj, error_text(error))]
         except Exception as error:  # noqa: BLE001 - of one object: the others go on
             _log.exception("not observed", resource=self.watched.resource, uid=obj.metadata.uid)
-            yield [self._refusal(obj, f"{type(error).__name__}: {said(error)}")]
+            yield [self._refusal(obj, f"{type(error).__name__}: {error_text(error)}")]
 
     def reduce_deletion(
         self, meta: ObjectMeta, failed: Callable[[], None]

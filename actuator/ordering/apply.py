@@ -49,7 +49,7 @@ from tidegate.jobs.kind import (
 from tidegate.jobs.pods import pod, pod_group
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds import names
-from tidegate.kinds.decode import said
+from tidegate.kinds.decode import error_text
 from tidegate.service.backoff import backoff_delays
 from tidegate.service.logs import get_log
 
@@ -243,7 +243,7 @@ class Applier:
         """Report an order that failed unexpectedly."""
         _log.error("cannot be carried out", seq=order.seq, exc_info=error)
         await self.reporter.report_failure(
-            order, "invalid", f"{type(error).__name__}: {said(error)}"
+            order, "invalid", f"{type(error).__name__}: {error_text(error)}"
         )
 
     def _with_status(self, order: JobOrder, step: Patch, tried: _Attempt) -> Patch:

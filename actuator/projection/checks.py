@@ -29,7 +29,7 @@ from tidegate.contracts.facts import FactEvent
 from tidegate.jobs.kind import Object
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.status import WorkloadStatus
-from tidegate.kinds.times import stamp
+from tidegate.kinds.times import rfc3339
 
 NOWHERE: Object = {"status": {"clusterName": None}}
 """The patch that clears the cluster that a Workload shows."""
@@ -55,7 +55,7 @@ def follow_clusters(view: WorkloadView, event: FactEvent | DecisionEvent) -> boo
                 "name": event.check,
                 "state": event.state,
                 "message": event.message,
-                "lastTransitionTime": stamp(event.at_us),
+                "lastTransitionTime": rfc3339(event.at_us),
             }
             view.decided = {**view.decided, event.check: state}
         case _:
@@ -187,12 +187,12 @@ def _states_note(view: WorkloadView) -> Object:
         "status": "True",
         "reason": "Reset",
         "message": view.checks_since,
-        "lastTransitionTime": stamp(view.checks_at_us),
+        "lastTransitionTime": rfc3339(view.checks_at_us),
     }
 
 
 def _state(view: WorkloadView, name: str, current: Object | None, *, again: bool) -> Object:
-    at = stamp(view.checks_at_us)
+    at = rfc3339(view.checks_at_us)
     if current is None:
         return {"name": name, "state": "Pending", "lastTransitionTime": at, "message": ""}
     if not again or current["state"] == "Pending":

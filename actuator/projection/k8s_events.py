@@ -39,7 +39,7 @@ from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.serving.members import parent_name, parent_uid
 from tidegate.kinds.names import API_VERSION
-from tidegate.kinds.times import stamp
+from tidegate.kinds.times import rfc3339
 
 EventType = Literal["Normal", "Warning"]
 MESSAGE_MAX = 1_024
@@ -129,8 +129,8 @@ def event_about(regarding: Object, end: str, at_us: int, text: tuple[str, str, s
         "message": message[:MESSAGE_MAX],
         "source": {"component": "tidegate"},
         "reportingComponent": "tidegate.dev/actuator",
-        "firstTimestamp": stamp(at_us),
-        "lastTimestamp": stamp(at_us),
+        "firstTimestamp": rfc3339(at_us),
+        "lastTimestamp": rfc3339(at_us),
         "count": 1,
     }
 

@@ -18,7 +18,7 @@ from tidegate.jobs.workload import OWNER_NOT_FOUND, order_condition
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.conversion import written_assignment
 from tidegate.kinds.meta import Condition
-from tidegate.kinds.times import stamp
+from tidegate.kinds.times import rfc3339
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.quantity import render
 
@@ -275,7 +275,7 @@ def _requests(view: WorkloadView) -> list[Object]:
 def _requeue_state(view: WorkloadView) -> Object | None:
     state: Object = {"count": view.requeue_count} if view.requeue_count else {}
     if view.requeue_after_us:
-        state["requeueAt"] = stamp(view.requeue_after_us)
+        state["requeueAt"] = rfc3339(view.requeue_after_us)
     return state or None
 
 

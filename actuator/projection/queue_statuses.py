@@ -27,7 +27,7 @@ from tidegate.contracts.fact_kinds.definitions import (
 )
 from tidegate.contracts.facts import FactEvent, PolicyConfigured
 from tidegate.jobs.kind import Object
-from tidegate.kinds.times import stamp
+from tidegate.kinds.times import rfc3339
 from tidegate.model.quantity import render
 from tidegate.model.quota import ClusterQueueSpec
 
@@ -119,7 +119,7 @@ class Consumption:
                 status = {
                     f"{sample.namespace}/{sample.name}": {
                         "consumedResources": _quantities(sample.consumed),
-                        "lastUpdate": stamp(event.at_us),
+                        "lastUpdate": rfc3339(event.at_us),
                     }
                     for sample in event.usage
                 }
@@ -171,7 +171,7 @@ def cluster_queue_status(
         status[field] = _flavor_usages(spec, usage, borrowed=True)
     if readiness is not None:
         active = _active_condition(
-            readiness.active, readiness.reason, readiness.message, stamp(readiness.at_us)
+            readiness.active, readiness.reason, readiness.message, rfc3339(readiness.at_us)
         )
         status["conditions"] = _with_condition(current, active)
     return status
@@ -198,7 +198,7 @@ def local_queue_status(
         status[field] = [] if queue is None else _flavor_usages(queue, usage, borrowed=False)
     at_us = max(defined.at_us, 0 if readiness is None else readiness.at_us)
     reason, message = _local_readiness(defined, queue, readiness)
-    active = _active_condition(reason == "Ready", reason, message, stamp(at_us))
+    active = _active_condition(reason == "Ready", reason, message, rfc3339(at_us))
     status["conditions"] = _with_condition(current, active)
     return status
 

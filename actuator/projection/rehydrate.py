@@ -34,7 +34,7 @@ from tidegate.kinds.kueue_api.queues.objects import ClusterQueue, Cohort, LocalQ
 from tidegate.kinds.kueue_api.workloads.conversion import checks_since, topology_assignment
 from tidegate.kinds.kueue_api.workloads.status import Admission
 from tidegate.kinds.kueue_api.workloads.workload import Workload
-from tidegate.kinds.meta import Condition, ObjectMeta, OwnerReference, holding
+from tidegate.kinds.meta import Condition, ObjectMeta, OwnerReference, true_condition
 from tidegate.kinds.names import (
     COMPONENT_INDEX,
     DECISION,
@@ -44,7 +44,7 @@ from tidegate.kinds.names import (
     SLICE_NAME,
     SLICE_REPLACES,
 )
-from tidegate.kinds.podsets import written
+from tidegate.kinds.podsets import quantity_text
 from tidegate.kinds.times import micros
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSetAssignment
@@ -184,8 +184,10 @@ def _prebuilt(meta: ObjectMeta, job: ObjectRef) -> str:
 
 
 def _phase(conditions: tuple[Condition, ...], *, has_variants: bool) -> Phase:
-    if has_variants and holding(conditions, "Finished") is None:
-        deactivated = holding(conditions, "QuotaReserved") is None and _is_inactive(conditions)
+    if has_variants and true_condition(conditions, "Finished") is None:
+        deactivated = true_condition(conditions, "QuotaReserved") is None and _is_inactive(
+            conditions
+        )
         return "inactive" if deactivated else "parent"
     steps: tuple[tuple[str, Phase], ...] = (
         ("Finished", "finished"),
@@ -193,7 +195,7 @@ def _phase(conditions: tuple[Condition, ...], *, has_variants: bool) -> Phase:
         ("QuotaReserved", "reserved"),
     )
     for kind, phase in steps:
-        if holding(conditions, kind) is not None:
+        if true_condition(conditions, kind) is not None:
             return phase
     return "inactive" if _is_inactive(conditions) else "pending"
 
@@ -210,7 +212,8 @@ def _assignment(admission: Admission) -> tuple[PodSetAssignment, ...]:
             count=assignment.count or 0,
             flavors=dict(assignment.flavors),
             usage={
-                name: amount(name, written(of)) for name, of in assignment.resource_usage.items()
+                name: amount(name, quantity_text(of))
+                for name, of in assignment.resource_usage.items()
             },
             topology=None
             if assignment.topology_assignment is None

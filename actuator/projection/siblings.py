@@ -29,7 +29,7 @@ from tidegate.jobs.workload_fields import variant_of
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import ObjectMeta
-from tidegate.kinds.times import micros, stamp
+from tidegate.kinds.times import micros, rfc3339
 from tidegate.model.ids import ObjectRef
 from tidegate.model.texts import whole
 
@@ -247,7 +247,7 @@ def gate_states(view: WorkloadView, states: list[Object]) -> list[Object]:
     others = [state for state in states if state["name"] != PREEMPTION_GATE]
     if not view.ungated_us:
         return others
-    at = stamp(view.ungated_us)
+    at = rfc3339(view.ungated_us)
     return [*others, {"name": PREEMPTION_GATE, "position": "Open", "lastTransitionTime": at}]
 
 

@@ -12,7 +12,7 @@ from tidegate.contracts.facts import WorkloadRemoved
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.meta import Condition
-from tidegate.kinds.times import stamp
+from tidegate.kinds.times import rfc3339
 from tidegate.model.ids import DECIDED_ELSEWHERE, NOT_WATCHED, ObjectRef
 from tidegate.model.podset import PodSetAssignment
 
@@ -130,7 +130,7 @@ class WorkloadView(msgspec.Struct, kw_only=True):
             status=status,
             last_transition_time=before.last_transition_time
             if unchanged and before
-            else stamp(at_us),
+            else rfc3339(at_us),
             reason=intern(reason),
             message=intern(message[:MESSAGE_MAX]),  # of many, in a long queue
         )

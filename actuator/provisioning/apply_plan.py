@@ -26,7 +26,7 @@ from tidegate.jobs.kind import Object
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor, ResourceFlavorSpec
-from tidegate.kinds.times import stamp
+from tidegate.kinds.times import rfc3339
 from tidegate.service.logs import get_log
 
 _log = get_log("provisioning")
@@ -179,7 +179,7 @@ class PlanExecutor:
                 _log.warning("event not made", reason=reason, error=str(error))
 
     def _now(self) -> str:
-        return stamp(self.now_us())
+        return rfc3339(self.now_us())
 
 
 def _state_change(old: Object, new: Object) -> str:

@@ -151,7 +151,7 @@ def _is_current(
 ) -> bool:
     """Return whether a request asks for what is asked for by now."""
     same = request.spec.provisioning_class_name == config.provisioning_class_name
-    return same and request.spec.parameters == settings and not request.metadata.deleting
+    return same and request.spec.parameters == settings and not request.metadata.is_deleting
 
 
 def _is_finished(request: ProvisioningRequest) -> bool:

@@ -31,7 +31,7 @@ from tidegate.kinds.kueue_api.checks import (
     ProvisioningRequestConfig,
     ProvisioningRequestConfigSpec,
 )
-from tidegate.kinds.times import stamp
+from tidegate.kinds.times import rfc3339
 from tidegate.service.logs import get_log
 
 WORKERS = 4
@@ -196,7 +196,7 @@ class Reconciler:
         path, check = f"{KUEUE}/admissionchecks/{name}", self._checks.items.get(name)
         if check is None:
             return
-        served, at = self._requests.served, stamp(self._now_us())
+        served, at = self._requests.served, rfc3339(self._now_us())
         patch = active_patch(check, self._configs.items, served=served, at=at)
         if patch:
             meta = check.metadata

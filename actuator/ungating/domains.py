@@ -67,7 +67,7 @@ def choose_domains(
         if domain.values[-1] not in place.failed
     }
     for member in living:
-        if is_ungated(member, gate) and (member.spec.node_name or not member.metadata.deleting):
+        if is_ungated(member, gate) and (member.spec.node_name or not member.metadata.is_deleting):
             _use_slot(capacity, place.domain_of(member.spec.node_selector))
     chosen = dict[str, Values]()
     for member in waiting:
@@ -76,7 +76,7 @@ def choose_domains(
             chosen[member.metadata.name] = values
             _use_slot(capacity, values)
     slots = _domains_by_rank(
-        [pod for pod in living if not pod.metadata.deleting], place, chosen, gate
+        [pod for pod in living if not pod.metadata.is_deleting], place, chosen, gate
     )
     free = _free_domains(capacity, place.domains)
     for member in waiting:

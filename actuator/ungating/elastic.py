@@ -20,7 +20,7 @@ from tidegate.jobs.workload import KIND as WORKLOADS
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.workloads.workload import Workload
-from tidegate.kinds.meta import ObjectMeta, OwnerReference, holding
+from tidegate.kinds.meta import ObjectMeta, OwnerReference, true_condition
 from tidegate.kinds.pods import Pod
 
 
@@ -117,7 +117,7 @@ async def _job_version(calls: Calls, job: OwnerReference, pod: Pod) -> int | Non
 def granted_pods(workload: Workload) -> dict[str, int]:
     """Return how many pods of each podset a Workload may have now."""
     conditions, admission = workload.status.conditions, workload.status.admission
-    admitted = holding(conditions, "Admitted") and not holding(conditions, "Finished")
+    admitted = true_condition(conditions, "Admitted") and not true_condition(conditions, "Finished")
     if not admitted or admission is None:
         return {}
     requested = {podset.name: podset.count for podset in workload.spec.pod_sets}

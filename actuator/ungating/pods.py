@@ -40,7 +40,7 @@ def is_ungated(pod: Pod, gate: str) -> bool:
 
 def is_gated(pod: Pod, gate: str) -> bool:
     """Return whether a pod has a scheduling gate, and may be ungated later."""
-    return has_gate(pod, gate) and not pod.metadata.deleting and not is_finished(pod)
+    return has_gate(pod, gate) and not pod.metadata.is_deleting and not is_finished(pod)
 
 
 class Owners:

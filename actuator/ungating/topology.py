@@ -61,7 +61,7 @@ class TopologyPods:
 
     def minds(self, pod: Pod) -> bool:
         """See ``UngatingRule.minds``: it waits, or for a node that may have failed."""
-        return not pod.metadata.deleting and (is_gated(pod, self.gate) or _is_stuck(pod))
+        return not pod.metadata.is_deleting and (is_gated(pod, self.gate) or _is_stuck(pod))
 
     def _view_of(self, key: str) -> WorkloadView | None:
         """Return what stands for the pods that name a workload: of an elastic job its newest slice.

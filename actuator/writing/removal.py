@@ -21,8 +21,8 @@ from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.workload import OWNER_NOT_FOUND, is_orphan
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.workloads.workload import Workload
-from tidegate.kinds.meta import ObjectMeta, holding
-from tidegate.kinds.times import stamp
+from tidegate.kinds.meta import ObjectMeta, true_condition
+from tidegate.kinds.times import rfc3339
 
 
 def is_orphaned(workload: Object) -> bool:
@@ -32,12 +32,12 @@ def is_orphaned(workload: Object) -> bool:
 
 def is_finished(workload: Object) -> bool:
     """Return whether a Workload is finished."""
-    return holding(read(workload, Workload).status.conditions, "Finished") is not None
+    return true_condition(read(workload, Workload).status.conditions, "Finished") is not None
 
 
 def _is_orphaning(job: Object) -> bool:
     """Return whether a job is being deleted in such a way that its Workload stays."""
-    return read(job["metadata"], ObjectMeta).orphaning
+    return read(job["metadata"], ObjectMeta).is_orphaning
 
 
 def _owner_removal_patch(obj: Object, uid: str) -> Object:
@@ -54,7 +54,7 @@ def _finish_patch(obj: Object, at_us: int) -> Object:
         "status": "True",
         "reason": OWNER_NOT_FOUND,
         "message": "Its job was deleted and left it behind.",
-        "lastTransitionTime": stamp(at_us),
+        "lastTransitionTime": rfc3339(at_us),
     }
     conditions = obj.get("status", {}).get("conditions", [])
     others = [condition for condition in conditions if condition["type"] != "Finished"]

@@ -33,7 +33,7 @@ from bench.virtual.loads import BASELINE, LARGE, NAMESPACE, QUOTA_CPU, Kind, Loa
 from tidegate.cluster.go.building import build
 from tidegate.cluster.go.plane import NODES_COUNT, ControlPlane
 from tidegate.cluster.install import apply, install, manifests_folder
-from tidegate.cluster.running import SERVICES, Wanted, run_services
+from tidegate.cluster.running import SERVICES, RunOptions, run_services
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
@@ -104,7 +104,7 @@ async def _on(
     about = [placed.topology()] if flavor else []
     for obj in (*about, *objects.queues(load, flavor), *objects.priority_classes(load)):
         await apply(api, obj)
-    settings = Wanted(
+    settings = RunOptions(
         state=folder / "instance",
         kubeconfig=kubeconfig,
         ledger=options.ledger,

@@ -30,7 +30,7 @@ from bench.latency.submitting import create_job, jobs_path, make_queues, submit
 from tidegate.cluster.go.building import build
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.install import apply, install, manifests_folder
-from tidegate.cluster.running import Wanted, run_services
+from tidegate.cluster.running import RunOptions, run_services
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
@@ -92,7 +92,7 @@ async def measure(options: Namespace) -> Figures:
                 await install(api, manifests_folder(), _tell)
                 raw = await raw_rate(api, options.jobs)
                 await make_queues(api, on_hold=options.burst)
-                settings = Wanted(state=Path(folder) / "instance", kubeconfig=kubeconfig)
+                settings = RunOptions(state=Path(folder) / "instance", kubeconfig=kubeconfig)
                 async with run_services(settings, _tell) as running:
                     times = await submit_and_see(api, running.ledger, options)
         return _figures(options, raw, times)

@@ -34,7 +34,7 @@ from bench.pipeline.counters import count, processes
 from bench.pipeline.figures import Phase, Played, lines, phase
 from bench.pipeline.perf import FSYNCS, INSTRUCTIONS, Counting
 from bench.pipeline.player import Player
-from tidegate.cluster.running import Running, Wanted, run_services
+from tidegate.cluster.running import RunningServices, RunOptions, run_services
 from tidegate.service.loop import loop_factory
 
 SECONDS = 10.0
@@ -76,7 +76,7 @@ async def measure(options: Namespace, count: int, rates: Sequence[float]) -> lis
         _ledger(options.ledger) as ledger,
     ):
         async with player.stub.served() as url:
-            settings = Wanted(
+            settings = RunOptions(
                 state=Path(folder) / "instance",
                 kubeconfig=kubeconfig_of(Path(folder), url),
                 ledger=ledger,
@@ -89,7 +89,9 @@ async def measure(options: Namespace, count: int, rates: Sequence[float]) -> lis
                 return [await _phase(player, rate, options, running) for rate in rates]
 
 
-async def _phase(player: Player, rate: float, options: Namespace, running: Running) -> Phase:
+async def _phase(
+    player: Player, rate: float, options: Namespace, running: RunningServices
+) -> Phase:
     name = f"{rate:g}/s" if rate else "saturation"
     if options.partitions:
         name = f"{player.partitions} partitions"

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from msgspec.structs import replace
 
 from bench.pipeline.figures import Phase
-from tidegate.cluster.running import Running, wait_ready
+from tidegate.cluster.running import RunningServices, wait_ready
 from tidegate.cluster.supervisor import Program
 from tidegate.ports import free_ports
 
@@ -21,7 +21,7 @@ CALCULATED = (1, 2, 4, 8)
 
 
 @asynccontextmanager
-async def further(running: Running, count: int) -> AsyncGenerator[None]:
+async def further(running: RunningServices, count: int) -> AsyncGenerator[None]:
     """Run the services of partitions 1 to below ``count``, ready; the instance ends them."""
     for number in range(1, count):
         ports = dict(zip(PER_PARTITION, free_ports(len(PER_PARTITION)), strict=True))
@@ -34,7 +34,7 @@ async def further(running: Running, count: int) -> AsyncGenerator[None]:
     yield
 
 
-def _program(running: Running, service: str, number: int, port: int) -> Program:
+def _program(running: RunningServices, service: str, number: int, port: int) -> Program:
     name = f"{service}-{number}"
     environment = {
         **os.environ,

@@ -21,7 +21,7 @@ from bench.pipeline.__main__ import kubeconfig_of
 from bench.pipeline.counters import Counters, count
 from bench.pipeline.objects import definitions
 from bench.pipeline.stub import Object, Stub
-from tidegate.cluster.running import Running, Wanted, run_services
+from tidegate.cluster.running import RunningServices, RunOptions, run_services
 from tidegate.model.topology import HOSTNAME
 from tidegate.service.loop import loop_factory
 
@@ -52,12 +52,12 @@ async def measure(options: Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="tidegate-bench-") as folder:
         async with stub.served() as url:
             kubeconfig = kubeconfig_of(Path(folder), url)
-            settings = Wanted(state=Path(folder) / "instance", kubeconfig=kubeconfig)
+            settings = RunOptions(state=Path(folder) / "instance", kubeconfig=kubeconfig)
             async with run_services(settings, lambda _: None) as running:
                 await _phases(stub, running, options)
 
 
-async def _phases(stub: Stub, running: Running, options: Namespace) -> None:
+async def _phases(stub: Stub, running: RunningServices, options: Namespace) -> None:
     print("| phase | CPU, % of a core: ingest, scheduler | MiB: ingest, scheduler, together |")
     print("| --- | --: | --: |")
     before = await _counted(running)
@@ -95,7 +95,7 @@ async def _heartbeats(stub: Stub, nodes: int, seconds: float) -> int:
     return beats
 
 
-async def _counted(running: Running) -> Counters:
+async def _counted(running: RunningServices) -> Counters:
     return await count(running.health["scheduler"])
 
 

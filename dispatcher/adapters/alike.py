@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tidegate.errors import QuantityError
-from tidegate.kinds.podsets import written
+from tidegate.kinds.podsets import quantity_text
 from tidegate.model.quantity import parse
 
 _AMOUNTS = frozenset(("requests", "limits", "overhead"))  # maps of quantities
@@ -39,6 +39,6 @@ def _normalized(value: Any, field: str) -> Any:  # noqa: ANN401 - any JSON value
 
 def _quantity(value: Any) -> Any:  # noqa: ANN401 - a quantity, or what stands in its place
     try:
-        return parse(written(value))
+        return parse(quantity_text(value))
     except (QuantityError, AttributeError, TypeError):
         return value

@@ -14,7 +14,7 @@ from dispatcher.manager.queues import Queues
 from tidegate.errors import TidegateError
 from tidegate.jobs.kind import Object
 from tidegate.kinds.names import API_VERSION
-from tidegate.kinds.times import stamp
+from tidegate.kinds.times import rfc3339
 from tidegate.kube.ports import KubernetesApi
 from tidegate.service.config.access_providers import AccessProvider
 from tidegate.service.logs import get_log
@@ -92,7 +92,7 @@ class ManagerCluster:
         cluster = self.clusters.items.get(name)
         if cluster is None:
             return
-        at = stamp(self._now_us())
+        at = rfc3339(self._now_us())
         body = active_patch(cluster, status=status, reason=reason, message=message, at=at)
         if body:
             await self._patch(f"{KUEUE}/multikueueclusters/{name}/status", body, cluster)
@@ -120,7 +120,7 @@ class ManagerCluster:
                     self._configs.items,
                     self.clusters.items,
                     self._usable,
-                    stamp(self._now_us()),
+                    rfc3339(self._now_us()),
                 )
                 if body:
                     await self._patch(f"{KUEUE}/admissionchecks/{name}/status", body, check)

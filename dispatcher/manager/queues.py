@@ -16,7 +16,7 @@ from dispatcher.manager.conditions import queue_patch
 from tidegate.errors import TidegateError
 from tidegate.jobs.kind import Object
 from tidegate.kinds.names import API_VERSION
-from tidegate.kinds.times import stamp
+from tidegate.kinds.times import rfc3339
 from tidegate.kube.ports import KubernetesApi
 from tidegate.service.logs import get_log
 
@@ -80,7 +80,7 @@ class Queues:
             return
         named = self._checks_of(_cluster_queue_of(queue))
         away = any(name in checks for name in named)
-        body = queue_patch(queue, away=away, at=stamp(self._now_us()))
+        body = queue_patch(queue, away=away, at=rfc3339(self._now_us()))
         if not body:
             return
         namespace, _, name = key.partition("/")

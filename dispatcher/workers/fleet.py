@@ -24,7 +24,7 @@ from dispatcher.workers.kubeconfig import Refusal
 from dispatcher.workers.worker import Worker
 from tidegate.errors import TidegateError
 from tidegate.jobs.kind import JobKind
-from tidegate.kinds.times import stamp
+from tidegate.kinds.times import rfc3339
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
@@ -169,7 +169,7 @@ class Fleet:
         line.attempts = line.attempts.failed(credentials, now_s)
         wait_s = line.attempts.next_s - now_s
         asyncio.get_running_loop().call_later(wait_s, self._news.set)
-        next_at = stamp(self._now_us() + int(wait_s * 1_000_000))
+        next_at = rfc3339(self._now_us() + int(wait_s * 1_000_000))
         message = with_attempts(error, line.attempts.failures, next_at)
         await self._lost(name, "ClientConnectionFailed", message)
 

@@ -163,7 +163,7 @@ class JobIndex:
         name = namespace.metadata.name
         before = self.manages(name), name in self._closing
         self._labels[name] = namespace.metadata.labels
-        (self._closing.add if namespace.metadata.deleting else self._closing.discard)(name)
+        (self._closing.add if namespace.metadata.is_deleting else self._closing.discard)(name)
         if (self.manages(name), name in self._closing) != before:
             yield from self._changes(
                 [uid for uid, job in self._jobs.items() if job.meta.namespace == name]

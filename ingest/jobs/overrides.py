@@ -29,7 +29,7 @@ from tidegate.kinds.kueue_api.workloads.conversion import (
     checks_since,
 )
 from tidegate.kinds.kueue_api.workloads.workload import Workload
-from tidegate.kinds.meta import ObjectMeta, holding
+from tidegate.kinds.meta import ObjectMeta, true_condition
 from tidegate.model.texts import whole
 from tidegate.model.topology import TopologyAssignment
 
@@ -70,7 +70,7 @@ def overrides_of(workload: Workload) -> Overrides:
         checks_since=checks_since(workload),
         nominated=workload.status.nominated_cluster_names,
         deactivated=annotations.get(names.DEACTIVATED, ""),
-        left_open=holding(workload.status.conditions, "Finished") is None,
+        left_open=true_condition(workload.status.conditions, "Finished") is None,
     )
 
 
@@ -101,10 +101,10 @@ def is_additional_slice(workload: Workload) -> bool:
     One that was evicted had taken over before.
     """
     annotations, conditions = workload.metadata.annotations, workload.status.conditions
-    had = holding(conditions, "QuotaReserved") or holding(conditions, "Evicted")
+    had = true_condition(conditions, "QuotaReserved") or true_condition(conditions, "Evicted")
     waits = names.SLICE_REPLACES in annotations and not had
     elastic = annotations.get(names.ELASTIC_JOB) == "true"
-    return elastic and (waits or holding(conditions, "Finished") is not None)
+    return elastic and (waits or true_condition(conditions, "Finished") is not None)
 
 
 class VariantAnnotations(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,7 +130,7 @@ class Variants:
         before = self.checks(job)
         self._annotations[uid] = VariantAnnotations(
             job=job,
-            reserved=holding(workload.status.conditions, "QuotaReserved") is not None,
+            reserved=true_condition(workload.status.conditions, "QuotaReserved") is not None,
             since=checks_since(workload),
             began_at=checks_began_at(workload),
             checks=check_states(workload),

@@ -24,7 +24,7 @@ from tidegate.jobs.job_metadata import stray_job, unmanaged_job
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.placed.body import body_of, status_text
 from tidegate.kinds import names
-from tidegate.kinds.decode import FAILURES, said
+from tidegate.kinds.decode import FAILURES, error_text
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.model.clusters import PLACEABLE
 from tidegate.model.texts import is_name
@@ -65,7 +65,7 @@ class PlacedJobs:
         try:
             self._take(kind, meta, msgspec.json.decode(text, type=dict[str, Any]), listed=listed)
         except (*FAILURES, TidegateError) as error:
-            self._bodies[meta.uid] = _JobBody("", said(error))
+            self._bodies[meta.uid] = _JobBody("", error_text(error))
 
     def _take(self, kind: JobKind[Any], meta: ObjectMeta, obj: Object, *, listed: bool) -> None:
         if is_copy(meta):

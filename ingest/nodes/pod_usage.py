@@ -220,13 +220,13 @@ class PodUsage:
         if not node:
             return None
         workload = f"{pod.metadata.namespace}/{pod.metadata.annotations.workload}"
-        placed = pod.metadata.annotations.placed and len(workload) <= KEY_MAX
+        placed = pod.metadata.annotations.is_placed_by_topology and len(workload) <= KEY_MAX
         if over and not placed:
             return None
         amounts = () if over else self._requested(pod)
         if not placed:
             return _Member(node, amounts, "", lives=True)
-        lives = not over and not pod.metadata.deleting
+        lives = not over and not pod.metadata.is_deleting
         return _Member(node, amounts, intern(workload), lives, self._tolerated(pod))
 
     def _requested(self, pod: BoundPod) -> Amounts:

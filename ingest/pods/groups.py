@@ -24,7 +24,7 @@ from tidegate.errors import TidegateError, UndecodableError
 from tidegate.jobs.pods import pod_group, pod_state
 from tidegate.jobs.pods.group_state import unreadable_group
 from tidegate.jobs.pods.grouping import group_name, group_naming
-from tidegate.kinds.decode import said
+from tidegate.kinds.decode import error_text
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Pod
 from tidegate.model.texts import is_name
@@ -118,12 +118,12 @@ class PodGroups:
                 _log.exception("not observed", resource=pod_group.KIND.resource, group=key)
             started = [member for member in pods if not pod_state.is_gated(member)]
             if 0 < len(started) < len(pods):
-                yield from self._by_started(key, started, newest, said(error))
+                yield from self._by_started(key, started, newest, error_text(error))
             elif started or key in self._published:
-                yield from self._unreadable(key, pods, newest, said(error))
+                yield from self._unreadable(key, pods, newest, error_text(error))
             for gated in filter(pod_state.is_gated, pods):
                 resource, about = pod_group.KIND.resource, Observed(**identity(gated.metadata))
-                yield resource, refusal_of(resource, about, said(error))
+                yield resource, refusal_of(resource, about, error_text(error))
 
     def _by_started(
         self, key: Key, started: Sequence[Pod], version: int, why: str

@@ -21,7 +21,7 @@ from tidegate.contracts.fact_kinds.definitions import (
     PolicyConfigured,
 )
 from tidegate.contracts.facts import TimePassed
-from tidegate.kinds.times import stamp
+from tidegate.kinds.times import rfc3339
 from tidegate.model.policy import AdmissionFairSharing, Policy
 from tidegate.model.quota import (
     ClusterQueueSpec,
@@ -148,7 +148,7 @@ def test_a_local_queue_says_why_it_leads_nowhere_and_since_when() -> None:
                 )
             )
             await eventually(lambda: active(story, LOCAL)["reason"] == "ClusterQueueIsInactive")
-            assert active(story, LOCAL)["lastTransitionTime"] == stamp(later_us)
+            assert active(story, LOCAL)["lastTransitionTime"] == rfc3339(later_us)
             assert active(story, QUEUE)["reason"] == "Stopped"
             await story.write(ClusterQueueRemoved(at_us=later_us, name="cq"))
             await eventually(lambda: active(story, LOCAL)["reason"] == "ClusterQueueDoesNotExist")
@@ -192,11 +192,11 @@ def test_a_local_queue_shows_what_it_consumed_until_that_plays_no_part() -> None
             later_us = AT_US + 300 * SECOND_US
             await story.write(*QUEUES, sharing(SECOND_US), sampled(AT_US))
             await eventually(lambda: shown() is not None)
-            about = {"consumedResources": {}, "lastUpdate": stamp(AT_US)}
+            about = {"consumedResources": {}, "lastUpdate": rfc3339(AT_US)}
             assert shown() == {"weightedShare": 0, "admissionFairSharingStatus": about}
             await story.write(sampled(later_us, cpu="1.23456", memory="2147483648", gpu="0.5"))
             amounts = {"cpu": "1235m", "memory": "2Gi", "gpu": "500m"}
-            about = {"consumedResources": amounts, "lastUpdate": stamp(later_us)}
+            about = {"consumedResources": amounts, "lastUpdate": rfc3339(later_us)}
             expected = {"weightedShare": 0, "admissionFairSharingStatus": about}
             await eventually(lambda: shown() == expected)
         async with alongside(story.actuator("heir", projects=True).run()):

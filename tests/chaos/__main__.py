@@ -19,7 +19,7 @@ import msgspec
 from tests.chaos.ground import ground
 from tests.chaos.siege import besiege
 from tests.chaos.table import Found, table
-from tidegate.cluster.telling import Lines
+from tidegate.cluster.telling import ProgressLines
 
 
 def main() -> int:
@@ -44,10 +44,12 @@ def main() -> int:
 
 
 async def _run(folder: Path, minutes: float, seed: int) -> Found:
-    lines = Lines(sys.stdout)
+    lines = ProgressLines(sys.stdout)
     async with ground(folder, lines, seed) as parts:
-        lines.say(f"{minutes:g} minutes of faults, seed {seed}; logs in {parts.running.logs}")
-        return await besiege(parts, minutes, seed, lines.say)
+        lines.write_line(
+            f"{minutes:g} minutes of faults, seed {seed}; logs in {parts.running.logs}"
+        )
+        return await besiege(parts, minutes, seed, lines.write_line)
 
 
 if __name__ == "__main__":

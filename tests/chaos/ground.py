@@ -16,8 +16,8 @@ from tests.parts.kubernetes import bring_up, controllers_run
 from tidegate.cluster.go.building import build
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.install import install, manifests_folder
-from tidegate.cluster.running import Running, Wanted, run_services
-from tidegate.cluster.telling import Lines
+from tidegate.cluster.running import RunningServices, RunOptions, run_services
+from tidegate.cluster.telling import ProgressLines
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
@@ -34,14 +34,14 @@ class Ground:
     api: KubernetesApi
     plane: ControlPlane
     postgres: postgresql.Server | None  # None: the ledger is SQLite
-    running: Running
+    running: RunningServices
     state: Path
     observer: Observer
     random: Random
 
 
 @asynccontextmanager
-async def ground(folder: Path, lines: Lines, seed: int) -> AsyncGenerator[Ground]:
+async def ground(folder: Path, lines: ProgressLines, seed: int) -> AsyncGenerator[Ground]:
     """Bring everything up below a folder and lend it; take it down at the end."""
     plane = ControlPlane(folder / "control-plane", build(lines.progress))
     with ExitStack() as stack:
@@ -50,13 +50,13 @@ async def ground(folder: Path, lines: Lines, seed: int) -> AsyncGenerator[Ground
         await controllers_run(plane)
         postgres = stack.enter_context(_postgresql())
         ledger = "" if postgres is None else postgres.new_database()
-        wanted = Wanted(state=folder / "state", kubeconfig=plane.kubeconfig, ledger=ledger)
+        wanted = RunOptions(state=folder / "state", kubeconfig=plane.kubeconfig, ledger=ledger)
         async with connect(Access(kubeconfig=str(plane.kubeconfig))) as api:
-            await install(api, manifests_folder(), lines.say)
+            await install(api, manifests_folder(), lines.write_line)
             await make_queues(api, QUOTAS)
             quota_milli = sum(int(cpus) for cpus in QUOTAS.values()) * 1_000
             observer = Observer(api, QUOTAS, quota_milli)
-            async with run_services(wanted, lines.say) as running:
+            async with run_services(wanted, lines.write_line) as running:
                 yield Ground(api, plane, postgres, running, wanted.state, observer, Random(seed))
 
 

@@ -11,7 +11,7 @@ import yaml
 
 from tidegate.cli.objects.api_client import Asking, open_api
 from tidegate.cluster.install import read_manifests
-from tidegate.cluster.local import down, up
+from tidegate.cluster.local import start_cluster, stop_cluster
 
 STAGED = Path(__file__).parent / "given" / "staged.yaml"
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -34,7 +34,7 @@ def silent(*_: object) -> None:
 @pytest.fixture
 def staged(tmp_path: Path) -> Iterator[str]:
     """Lend the kubeconfig of a cluster with what ``given/staged.yaml`` says."""
-    cluster = up("embedded", tmp_path / "cluster", silent, silent)
+    cluster = start_cluster("embedded", tmp_path / "cluster", silent, silent)
     try:
         with open_api(cluster.kubeconfig) as api:
             for manifest in read_manifests(DEPLOY / "crds"):
@@ -45,7 +45,7 @@ def staged(tmp_path: Path) -> Iterator[str]:
                 put(api, manifest, jobs)
         yield cluster.kubeconfig
     finally:
-        down(tmp_path / "cluster")
+        stop_cluster(tmp_path / "cluster")
 
 
 def put(api: Asking, obj: dict[str, Any], jobs: dict[str, str]) -> None:

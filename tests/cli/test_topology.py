@@ -15,7 +15,7 @@ from tidegate.contracts.codec import encode
 from tidegate.contracts.decisions import WorkloadPending
 from tidegate.contracts.entry import Entry
 from tidegate.errors import UnknownNameError
-from tidegate.replay.story.why import why
+from tidegate.replay.story.why import story_of
 
 SPACE = "{http://www.w3.org/2000/svg}"
 
@@ -77,7 +77,7 @@ def test_why_tells_for_each_level_how_many_domains_could_take_how_many_pods() ->
     [decision] = [decision for decision in made.decide() if isinstance(decision, WorkloadPending)]
     payload = encode(decision).decode()
     entry = Entry(1, 1, 1, 1, 0, "local", "WorkloadPending", "s", payload, bytes(32))
-    lines = list(story_lines(why([entry], "n/wide"), {}, wide=False))
+    lines = list(story_lines(story_of([entry], "n/wide"), {}, wide=False))
     assert lines[2:6] == [
         "         podset main, flavor hosts, topology racks: 4 of 5 pods find a place",
         "         └─ rack: 2 domains, 0 for all of them; 1 could take 4, 1 could take 2",

@@ -17,7 +17,7 @@ from tests.cluster.test_marks import merged, roles
 from tests.kinds.test_queued import open_crd
 from tests.parts.kubernetes import make_namespace
 from tidegate.cluster.install import apply, install, manifests_folder
-from tidegate.kinds.policies.children import keep_children
+from tidegate.kinds.policies.children import protect_children
 from tidegate.kinds.policies.frameworks import framework
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
@@ -135,7 +135,7 @@ async def grouped(stage: Stage, obj: Object, **changed: object) -> int:
 
 async def test_the_number_of_workers_alone_may_change_where_ray_scales(stage: Stage) -> None:
     await apply(stage.admin.api, open_crd("ray.io/v1", "RayCluster"))
-    for candidate_child in keep_children(
+    for candidate_child in protect_children(
         [framework("ray.io/raycluster").target("CREATE", "UPDATE")]
     ):
         await apply(stage.admin.api, candidate_child)

@@ -10,7 +10,7 @@ import pytest
 from apiserver.api import EmbeddedApi
 from tests.cluster.talking import CRDS, Object, Talk, crd
 from tests.parts.kubernetes import make_namespace
-from tidegate.cluster.install import apply, includes, install, manifests_folder
+from tidegate.cluster.install import apply, install, is_subset, manifests_folder
 from tidegate.errors import ApiStatusError, NotSupportedError
 
 
@@ -85,4 +85,4 @@ async def test_a_kind_that_is_not_served_is_named(embedded_api: EmbeddedApi) -> 
     ],
 )
 def test_what_is_there_includes_what_is_wanted(there: Object, wanted: Object, holds: bool) -> None:  # noqa: FBT001 - an example
-    assert includes(there, wanted) is holds
+    assert is_subset(there, wanted) is holds

@@ -11,7 +11,7 @@ from tests.parts.kubernetes import binaries
 from tidegate.cli.program import build
 from tidegate.cluster import container
 from tidegate.cluster.go.building import is_built
-from tidegate.cluster.local import choose, current, is_up
+from tidegate.cluster.local import choose_form, current_cluster, is_up
 
 
 def run(tmp_path: Path, *arguments: str) -> Result:
@@ -31,7 +31,7 @@ def test_a_cluster_comes_up_answers_and_goes_down(tmp_path: Path, form: str) -> 
     assert lines[-1] == f"{lines[0]} is up"
     assert run(tmp_path, "up", "--on", "auto", "--no-install").output.startswith(lines[0])
     assert run(tmp_path, "status").exit_code == 0
-    cluster = current(tmp_path / "cluster")
+    cluster = current_cluster(tmp_path / "cluster")
     assert cluster is not None
     down = run(tmp_path, "down").output.splitlines()
     assert (down[0], down[-1].startswith(lines[0])) == (lines[0], True)
@@ -64,9 +64,9 @@ def test_an_existing_cluster_is_used_by_name_only_and_left_as_it_is(
     config = tmp_path / "config"
     config.write_text("apiVersion: v1\nkind: Config\n")
     monkeypatch.setenv("KUBECONFIG", str(config))
-    assert choose("auto", tmp_path) != "kubeconfig"
+    assert choose_form("auto", tmp_path) != "kubeconfig"
     assert run(tmp_path, "up", "--on", "kubeconfig", "--no-install").exit_code == 0
-    cluster = current(tmp_path / "cluster")
+    cluster = current_cluster(tmp_path / "cluster")
     assert cluster is not None
     assert cluster.kubeconfig == str(config)
     assert "stays as it is" in run(tmp_path, "down").output
@@ -89,8 +89,8 @@ def test_a_form_that_does_not_exist_is_used_wrongly(tmp_path: Path) -> None:
 
 
 def test_auto_is_the_best_that_is_there_without_a_long_wait(tmp_path: Path) -> None:
-    expected = "container" if container.engine() else "go" if is_built() else "embedded"
-    assert choose("auto", tmp_path) == expected
+    expected = "container" if container.find_engine() else "go" if is_built() else "embedded"
+    assert choose_form("auto", tmp_path) == expected
 
 
 def test_a_container_command_without_an_engine_is_no_engine(
@@ -99,7 +99,7 @@ def test_a_container_command_without_an_engine_is_no_engine(
     (tmp_path / "docker").write_text("#!/bin/sh\necho Cannot connect >&2\nexit 1\n")
     (tmp_path / "docker").chmod(0o700)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert container.engine() == ""
+    assert container.find_engine() == ""
     refused = run(tmp_path, "up", "--on", "container")
     assert refused.exit_code == 1
     assert "No container engine answers" in refused.output

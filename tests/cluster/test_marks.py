@@ -29,7 +29,7 @@ from tidegate.kinds.names import (
     PODSET,
 )
 from tidegate.kinds.policies.forms import ACCOUNTS
-from tidegate.kinds.policies.marks import keep_gates
+from tidegate.kinds.policies.marks import protect_gates
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
 
@@ -69,7 +69,7 @@ async def stage(request: pytest.FixtureRequest, embedded_api: EmbeddedApi) -> As
         made = Stage(*(Talk(api, namespace, lambda: None) for api in apis))
         await install(apis[0], manifests_folder(), lambda _: None)
         for manifest in [
-            *keep_gates(),
+            *protect_gates(),
             *roles(TENANT, ALLOWED),
             *roles(ACCOUNTS[0], [*ALLOWED, MARKS]),
         ]:

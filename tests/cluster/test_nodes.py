@@ -11,7 +11,7 @@ import pytest
 
 from apiserver.api import EmbeddedApi
 from tidegate.cluster.nodes import fleet
-from tidegate.cluster.nodes.fleet import Fleet
+from tidegate.cluster.nodes.fleet import SimulatedNodes
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 
 NODE = "/api/v1/nodes/node-7"
@@ -23,7 +23,7 @@ async def test_a_node_that_was_called_unknown_says_again_that_it_is_ready(
 ) -> None:
     monkeypatch.setattr(fleet, "_RENEW_S", 0.05)
     api = embedded_api
-    playing = asyncio.create_task(Fleet(api, ("node-7",), {"cpu": "8"}).run())
+    playing = asyncio.create_task(SimulatedNodes(api, ("node-7",), {"cpu": "8"}).run())
     try:
         await _until_ready(api)
         unknown = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}

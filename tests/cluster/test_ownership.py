@@ -8,7 +8,7 @@ import pytest
 
 from apiserver.api import EmbeddedApi
 from tests.parts.kubernetes import embedded_api
-from tidegate.cluster.belongings import belong_to
+from tidegate.cluster.belongings import switch_to_cluster
 from tidegate.kube.ownership import OwnedError, hold_ownership
 
 __all__ = ["embedded_api"]
@@ -29,13 +29,13 @@ def test_another_cluster_s_ledger_is_set_aside_and_comes_back_with_its_cluster(
     tmp_path: Path,
 ) -> None:
     names = list[str]()
-    belong_to("one", tmp_path, names.append)
+    switch_to_cluster("one", tmp_path, names.append)
     (tmp_path / "ledger.db").write_text("of one")
-    belong_to("one", tmp_path, names.append)
+    switch_to_cluster("one", tmp_path, names.append)
     assert names == []
-    belong_to("two", tmp_path, names.append)
+    switch_to_cluster("two", tmp_path, names.append)
     assert not (tmp_path / "ledger.db").exists()
     assert "another cluster" in names[0]
     (tmp_path / "ledger.db").write_text("of two")
-    belong_to("one", tmp_path, names.append)
+    switch_to_cluster("one", tmp_path, names.append)
     assert (tmp_path / "ledger.db").read_text() == "of one"

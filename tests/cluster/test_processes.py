@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tidegate.cluster.go.components import environment
+from tidegate.cluster.go.components import component_environment
 from tidegate.cluster.processes import Process, is_alive, last_lines, spawn, stop
 
 ENDLESS = (sys.executable, "-c", "import time\nprint('up', flush=True)\ntime.sleep(600)")
@@ -35,7 +35,9 @@ def test_what_was_started_can_be_stopped(command: tuple[str, ...], tmp_path: Pat
 def test_a_process_has_the_environment_that_it_is_given(tmp_path: Path) -> None:
     tells = "import os\nprint('up', os.environ.get('GOGC'), flush=True)"
     command = (sys.executable, "-c", f"{tells}\nimport time\ntime.sleep(600)")
-    process = spawn("child", command, tmp_path / "child.log", environment("kube-apiserver", {}))
+    process = spawn(
+        "child", command, tmp_path / "child.log", component_environment("kube-apiserver", {})
+    )
     while "up" not in last_lines(process):
         assert is_alive(process)
     stop(process)
@@ -44,8 +46,8 @@ def test_a_process_has_the_environment_that_it_is_given(tmp_path: Path) -> None:
 
 def test_only_the_api_server_collects_lazily_unless_configured_otherwise() -> None:
     given = {"GOGC": "50", "GOMEMLIMIT": "1GiB", "HOME": "/home"}
-    assert environment("kube-apiserver", given) == given
-    assert environment("etcd", {"HOME": "/home"}) == {"HOME": "/home"}
+    assert component_environment("kube-apiserver", given) == given
+    assert component_environment("etcd", {"HOME": "/home"}) == {"HOME": "/home"}
 
 
 def test_a_process_of_another_start_is_left_alone(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from tidegate.core.state.budgets import counted
 from tidegate.core.state.state import State
 from tidegate.model.calendar import PERIODS, Period, span, utc_text
 from tidegate.model.quota import Budget, CohortSpec
-from tidegate.replay.verify import verify
+from tidegate.replay.verify import audit_ledger
 
 HOUR = 3_600
 DAY = 24 * HOUR
@@ -177,7 +177,7 @@ def test_what_is_counted_is_what_the_raw_events_give(seed: int) -> None:
         if rng.random() < 0.3:
             world.bus.state = decode(encode(world.bus.state))
     assert judge.heard
-    assert verify(iter(world.entries)).decisions > 0
+    assert audit_ledger(iter(world.entries)).decisions > 0
 
 
 def acted(world: World, rng: Random) -> list[observations.Observation]:

@@ -25,7 +25,7 @@ from tests.parts.foreign import JOBSETS, foreign_crd
 from tests.parts.kubernetes import fresh_plane
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.install import apply, install, manifests_folder
-from tidegate.cluster.running import Running, run_services, services_of
+from tidegate.cluster.running import RunningServices, run_services, services_of
 from tidegate.kinds.manifests import policies
 from tidegate.kinds.names import POD_GROUP_NAME
 from tidegate.kube.client import connect
@@ -58,7 +58,9 @@ GATE = "kueue.x-k8s.io/admission"
 class Site:
     """One cluster with what runs on it: Tidegate's services, or Kueue."""
 
-    def __init__(self, plane: ControlPlane, api: KubernetesApi, running: Running | Kueue) -> None:
+    def __init__(
+        self, plane: ControlPlane, api: KubernetesApi, running: RunningServices | Kueue
+    ) -> None:
         self.plane, self.api, self.running = plane, api, running
 
     async def fall(self) -> None:
@@ -244,7 +246,7 @@ async def world(folder: Path, *kinds: str) -> AsyncGenerator[World]:
 @asynccontextmanager
 async def tidegate(
     plane: ControlPlane, folder: Path, frameworks: Sequence[str], rest: str = ""
-) -> AsyncGenerator[Running]:
+) -> AsyncGenerator[RunningServices]:
     """Run the services of one cluster; ``rest`` is put behind their configuration."""
     config = folder / "configuration.yaml"
     config.write_text(CONFIG.format(", ".join(frameworks)) + rest)

@@ -26,7 +26,7 @@ from tests.e2e.kueue_module import KueueModule
 from tests.e2e.operators import at_work
 from tests.parts.foreign import foreign_crd
 from tests.parts.kubernetes import fresh_plane
-from tidegate.cluster.running import Running
+from tidegate.cluster.running import RunningServices
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
 
@@ -47,7 +47,7 @@ async def clusters(
             access = Access(kubeconfig=str(plane.kubeconfig))
             api = await stack.enter_async_context(connect(access))
             await define(api, foreign_crd("jobset"))
-            running: Running | Kueue
+            running: RunningServices | Kueue
             if runs == KUEUE:
                 begun = kueue(api, plane, module, folder / name, FRAMEWORKS)
                 running = await stack.enter_async_context(begun)

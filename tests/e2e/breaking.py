@@ -17,7 +17,7 @@ import nats
 import psutil
 
 from tidegate.cluster.go.plane import ControlPlane, PlaneError
-from tidegate.cluster.running import Running
+from tidegate.cluster.running import RunningServices
 from tidegate.cluster.supervisor import Program
 
 
@@ -38,12 +38,12 @@ async def delete_stream(url: str, name: str) -> None:
     await client.close()
 
 
-def pause(running: Running, name: str) -> None:
+def pause(running: RunningServices, name: str) -> None:
     """Stop a service where it stands; ``kill`` ends it."""
     os.kill(running.supervisor.pid(name), signal.SIGSTOP)
 
 
-async def kill(running: Running, name: str) -> None:
+async def kill(running: RunningServices, name: str) -> None:
     """End a service as a crash does, and wait until it is started again."""
     before = running.supervisor.restarts[name]
     pid = running.supervisor.pid(name)
@@ -53,7 +53,7 @@ async def kill(running: Running, name: str) -> None:
             await asyncio.sleep(0.05)
 
 
-def twin(running: Running, service: str, port: int) -> Program:
+def twin(running: RunningServices, service: str, port: int) -> Program:
     """Return a second copy of a service, told the same as the first."""
     return Program(
         name=f"{service}-2",

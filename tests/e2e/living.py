@@ -10,7 +10,7 @@ import msgspec
 
 from tests.e2e.cast import KUEUE, Object, until
 from tests.e2e.ordeal import alone
-from tidegate.cluster.running import Wanted
+from tidegate.cluster.running import RunOptions
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 
 GROUP = f"/apis/{KUEUE}"
@@ -133,7 +133,7 @@ def conditions(obj: Object) -> list[str]:
     ]
 
 
-def configured(folder: Path, kubeconfig: str, text: str) -> Wanted:
+def configured(folder: Path, kubeconfig: str, text: str) -> RunOptions:
     """Return what is to run under a configuration."""
     path = folder / "config.yaml"
     head = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"

@@ -15,7 +15,14 @@ from typing import Any
 import msgspec
 
 from tidegate.errors import ApiUnreachableError
-from tidegate.kinds.policies.forms import Manifest, Scope, Target, label, mutating, patched
+from tidegate.kinds.policies.forms import (
+    Manifest,
+    Scope,
+    Target,
+    apply_patch,
+    label,
+    mutating_policy,
+)
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 
 Object = dict[str, Any]
@@ -35,7 +42,7 @@ def numbering() -> list[Manifest]:
     )
     pods = Target(group="", versions=("v1",), resources=("pods",), operations=("CREATE",))
     scope = Scope(targets=[pods], conditions={"of-a-set": f"{label(NAME)} != ''"})
-    return mutating("test-numbers-leader-worker-sets", scope, [patched(patch)])
+    return mutating_policy("test-numbers-leader-worker-sets", scope, [apply_patch(patch)])
 
 
 @asynccontextmanager

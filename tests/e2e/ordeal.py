@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.e2e.cast import eventually, make_queues, submit, tidegate
 from tests.e2e.observer import Observer
-from tidegate.cluster.running import Running, Wanted, run_services
+from tidegate.cluster.running import RunningServices, RunOptions, run_services
 from tidegate.kube.ports import KubernetesApi
 
 CPUS, JOBS = 4, 24
@@ -24,7 +24,7 @@ class Ordeal:
     """One queue of 4 CPUs, the Jobs in it, and an observer of them."""
 
     def __init__(
-        self, api: KubernetesApi, running: Running, observer: Observer, namespace: str
+        self, api: KubernetesApi, running: RunningServices, observer: Observer, namespace: str
     ) -> None:
         self.api, self.running, self.observer = api, running, observer
         self.namespace = namespace
@@ -76,7 +76,7 @@ class Ordeal:
 
 @asynccontextmanager
 async def ordeal(
-    api: KubernetesApi, wanted: Wanted, namespace: str
+    api: KubernetesApi, wanted: RunOptions, namespace: str
 ) -> AsyncGenerator[Ordeal, None]:
     """Run everything for what the block does to it, then demand what must hold after."""
     await make_queues(api, {namespace: str(CPUS)})
@@ -93,6 +93,6 @@ async def ordeal(
     assert observer.violations == []
 
 
-def alone(state: Path, kubeconfig: str, ledger: str = "") -> Wanted:
+def alone(state: Path, kubeconfig: str, ledger: str = "") -> RunOptions:
     """Return what is to run: every service once, with a ledger and a bus of its own."""
-    return Wanted(state=state, kubeconfig=Path(kubeconfig), ledger=ledger)
+    return RunOptions(state=state, kubeconfig=Path(kubeconfig), ledger=ledger)

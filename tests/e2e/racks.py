@@ -17,8 +17,8 @@ from tests.e2e.cast import define, post, until
 from tests.e2e.kinds import ACTS
 from tests.e2e.test_job_kinds import get, kueue
 from tidegate.cluster.install import apply
-from tidegate.cluster.nodes.fleet import Fleet
-from tidegate.cluster.running import Running, Wanted, run_services
+from tidegate.cluster.nodes.fleet import SimulatedNodes
+from tidegate.cluster.running import RunningServices, RunOptions, run_services
 from tidegate.kinds.kueue_api.workloads.conversion import topology_assignment
 from tidegate.kinds.kueue_api.workloads.topology_assignment import TopologyAssignment
 from tidegate.kinds.manifests import policies
@@ -42,7 +42,7 @@ JOBSET: Act = next(act for act in ACTS if act.framework == "jobset.x-k8s.io/jobs
 class Racks:
     """The namespace whose pods are placed."""
 
-    def __init__(self, api: KubernetesApi, running: Running) -> None:
+    def __init__(self, api: KubernetesApi, running: RunningServices) -> None:
         self.api, self.running = api, running
 
     async def make(self, path: str, obj: Object) -> None:
@@ -134,8 +134,8 @@ async def racks(
         await define(api, obj)
     for policy in policies(frameworks):
         await apply(api, policy)
-    fleet = asyncio.create_task(Fleet(api, tuple(HOSTS), CAPACITY).run())
-    wanted = Wanted(state=folder, kubeconfig=Path(own_api), config=str(config))
+    fleet = asyncio.create_task(SimulatedNodes(api, tuple(HOSTS), CAPACITY).run())
+    wanted = RunOptions(state=folder, kubeconfig=Path(own_api), config=str(config))
     try:
         await _label(api)
         async with run_services(wanted, print) as running:

@@ -17,7 +17,7 @@ from tests.e2e.living import GROUP, Living
 from tests.e2e.ordeal import alone
 from tidegate.cli.ledger.reading import open_reader
 from tidegate.cluster.install import apply
-from tidegate.cluster.running import Running, run_services
+from tidegate.cluster.running import RunningServices, run_services
 from tidegate.kinds.names import CHECKS_SINCE
 from tidegate.kube.ports import KubernetesApi
 
@@ -48,7 +48,9 @@ async def make_checked_queue(api: KubernetesApi, name: str, *more: str) -> Livin
 
 
 @asynccontextmanager
-async def example(kubeconfig: str, running: Running, check: str) -> AsyncGenerator[None, None]:
+async def example(
+    kubeconfig: str, running: RunningServices, check: str
+) -> AsyncGenerator[None, None]:
     """Run the example's controller until the end of the block."""
     arguments = ("--nats", running.nats_url, "--kubeconfig", kubeconfig, "--check", check)
     controller = await asyncio.create_subprocess_exec(sys.executable, EXAMPLE, *arguments)
@@ -110,7 +112,7 @@ def state(obj: Object) -> str:
     return states[0] if states else ""
 
 
-async def asked(life: Living, running: Running, name: str) -> None:
+async def asked(life: Living, running: RunningServices, name: str) -> None:
     """Wait until a Workload's checks are asked for: what is said before that may be the past."""
 
     async def noted() -> bool:

@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.cast import KUEUE, events_of, eventually, make_queues, submit, tidegate, until
 from tests.e2e.ordeal import alone
 from tidegate.cluster.install import apply
-from tidegate.cluster.running import Running, run_services
+from tidegate.cluster.running import RunningServices, run_services
 from tidegate.contracts.facts import ClusterQueueDefined, WorkloadFinished, WorkloadSubmitted
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
@@ -45,7 +45,7 @@ async def set_stop(api: KubernetesApi, path: str, policy: str) -> None:
     assert answer.status == 200, answer
 
 
-def rows(report: str, running: Running) -> list[dict[str, Any]]:
+def rows(report: str, running: RunningServices) -> list[dict[str, Any]]:
     text = tidegate("report", report, "-o", "json", "--ledger", running.ledger)
     documents: list[dict[str, Any]] = msgspec.json.decode(text)
     return documents
@@ -75,7 +75,7 @@ async def test_the_authors_of_a_job_and_of_a_quota_are_shown(
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
 
 
-async def check_stops(alice: KubernetesApi, bob: KubernetesApi, running: Running) -> None:
+async def check_stops(alice: KubernetesApi, bob: KubernetesApi, running: RunningServices) -> None:
     """Let bob stop both queues and alice let them go on; each answer names the user."""
     whole = f"/apis/{KUEUE}/clusterqueues/authors"
     local = f"/apis/{KUEUE}/namespaces/authors/localqueues/authors"
@@ -94,11 +94,11 @@ async def check_stops(alice: KubernetesApi, bob: KubernetesApi, running: Running
     assert [user for user in ("by bob", "by alice") if user not in text] == [], text
 
 
-def changed(running: Running, kind: str, owner: str, times: int) -> bool:
+def changed(running: RunningServices, kind: str, owner: str, times: int) -> bool:
     return len(stops(running, kind, owner)) > times
 
 
-def stops(running: Running, kind: str, owner: str) -> list[tuple[str, str]]:
+def stops(running: RunningServices, kind: str, owner: str) -> list[tuple[str, str]]:
     """Return a queue's stop policies in order, each with its author."""
     history = sorted(rows("queue_history", running), key=lambda row: row["from_seq"])
     return [
@@ -114,7 +114,7 @@ def finished(ledger: str) -> bool:
     )
 
 
-def check_facts(running: Running) -> None:
+def check_facts(running: RunningServices) -> None:
     jobs = [
         event for event in events_of(running.ledger, WorkloadSubmitted) if event.queue == "authors"
     ]
@@ -125,7 +125,7 @@ def check_facts(running: Running) -> None:
     assert queues[-1].author == "bob"
 
 
-def check_reports(running: Running) -> None:
+def check_reports(running: RunningServices) -> None:
     quotas = [row for row in rows("quota_history", running) if row["owner"] == "authors"]
     first, lowered = sorted(quotas, key=lambda row: row["from_seq"])
     assert (first["nominal"], lowered["nominal"]) == (4, 2)

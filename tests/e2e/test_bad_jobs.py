@@ -20,7 +20,7 @@ from tests.jobs.cases import BAD
 from tests.parts.foreign import CONFIGURATION, foreign_crd
 from tidegate.cli.commands.manifests import wanted as enabling
 from tidegate.cluster.install import apply
-from tidegate.cluster.running import Wanted, run_services
+from tidegate.cluster.running import RunOptions, run_services
 from tidegate.contracts.facts import ObservationRefused
 from tidegate.jobs.templates.paths import parse_path, with_value
 from tidegate.kube.ports import KubernetesApi
@@ -112,7 +112,7 @@ async def test_what_makes_no_sense_is_reported_and_the_others_go_on(
     config = tmp_path / "configuration.yaml"
     config.write_text(configured([KINDS[name] for name in kinds]))
     await prepare(api, str(config))
-    wanted = Wanted(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
+    wanted = RunOptions(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
     async with run_services(wanted, print) as running:
         recorded = {
             uid: f"{kind} {name}"

@@ -12,7 +12,7 @@ from tests.e2e.acts.batch_job import batch_job
 from tests.e2e.cast import events_of, eventually
 from tests.e2e.test_job_kinds import kueue
 from tidegate.cluster.install import apply
-from tidegate.cluster.running import Running, Wanted, run_services
+from tidegate.cluster.running import RunningServices, RunOptions, run_services
 from tidegate.contracts.decisions import QuotaReserved
 from tidegate.kube.ports import KubernetesApi
 
@@ -66,7 +66,7 @@ async def test_a_job_is_charged_what_limits_overhead_and_transformations_make_of
     config.write_text(CONFIGURATION)
     for obj in objects():
         await apply(api, obj)
-    wanted = Wanted(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
+    wanted = RunOptions(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
     async with run_services(wanted, print) as running:
         await submit(api)
         await eventually(lambda: bool(charged(running)), "it holds quota")
@@ -107,7 +107,7 @@ async def submit(api: KubernetesApi) -> None:
     assert answer.status == 201, answer.body
 
 
-def charged(running: Running) -> dict[str, int]:
+def charged(running: RunningServices) -> dict[str, int]:
     decisions = [
         decision
         for decision in events_of(running.ledger, QuotaReserved)

@@ -23,7 +23,7 @@ from tests.e2e.cast import (
 )
 from tests.e2e.ordeal import CPUS, alone
 from tidegate.bus.embedded import embedded_server
-from tidegate.cluster.running import Running, run_services
+from tidegate.cluster.running import RunningServices, run_services
 from tidegate.contracts.decisions import StopOrdered, WorkloadPending
 from tidegate.contracts.facts import WorkloadAdopted
 from tidegate.kube.ports import KubernetesApi
@@ -49,7 +49,7 @@ async def is_complete(api: KubernetesApi, namespace: str, name: str) -> bool:
 
 
 async def check_adopted(
-    api: KubernetesApi, running: Running, namespace: str, names: Sequence[str]
+    api: KubernetesApi, running: RunningServices, namespace: str, names: Sequence[str]
 ) -> None:
     """Demand that running Jobs of 2 CPUs each are charged and left alone, and others wait."""
     ledger, before = running.ledger, await generations(api, namespace, names)

@@ -16,7 +16,7 @@ from tests.e2e.test_serving import leader_worker_set, of_apps
 from tests.parts.foreign import foreign_crd
 from tidegate.cli.commands.manifests import of_configuration
 from tidegate.cluster.install import apply
-from tidegate.cluster.running import Wanted, run_services
+from tidegate.cluster.running import RunOptions, run_services
 from tidegate.kube.ports import KubernetesApi
 from tidegate.service.config.configuration import read_configuration
 
@@ -77,7 +77,7 @@ async def test_an_object_of_each_kind_waits_where_there_is_no_quota(
 ) -> None:
     await prepare(api)
     made = {act.path: act.make(f"a-{act.name}", NAME, 60) for act in KINDS} | SERVED
-    wanted = Wanted(state=tmp_path, kubeconfig=Path(own_api), config=str(FILE))
+    wanted = RunOptions(state=tmp_path, kubeconfig=Path(own_api), config=str(FILE))
 
     async def all_wait() -> bool:
         shown = (await get(api, WORKLOADS))["items"]

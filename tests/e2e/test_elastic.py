@@ -24,7 +24,7 @@ from tests.e2e.cast import (
 )
 from tests.e2e.living import GROUP, Living, conditions, configured
 from tidegate.cluster.install import apply
-from tidegate.cluster.running import Running, run_services
+from tidegate.cluster.running import RunningServices, run_services
 from tidegate.contracts.decisions import WorkloadAdmitted
 from tidegate.kube.ports import KubernetesApi
 
@@ -116,7 +116,7 @@ async def until_waits(api: KubernetesApi, namespace: str, condition: str) -> Non
 @asynccontextmanager
 async def elastic(
     api: KubernetesApi, own_api: str, folder: Path, queue: dict[str, str]
-) -> AsyncGenerator[tuple[Living, Running]]:
+) -> AsyncGenerator[tuple[Living, RunningServices]]:
     """Run the services for one namespace with this queue; at the end the ledger has to hold."""
     (space,) = queue
     await make_queues(api, queue)

@@ -14,7 +14,7 @@ from tests.kinds.cluster import Cluster, eventually
 from tests.kinds.manifests import job, pod
 from tests.kinds.test_fence import FENCED, deployment, is_gated, is_suspended, policies
 from tidegate.cluster.install import apply
-from tidegate.cluster.running import Wanted, run_services
+from tidegate.cluster.running import RunOptions, run_services
 from tidegate.kinds.names import ADMISSION_GATE, QUEUE_NAME
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 
@@ -64,7 +64,7 @@ async def test_what_names_no_queue_waits_beside_what_is_queued_and_starts_once_i
     del web["metadata"]["labels"]
     for manifest in (pod(NAME), web, job(NAME, "bare")):
         await apply(api, manifest)
-    wanted = Wanted(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
+    wanted = RunOptions(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
 
     async def all_are_there() -> bool:
         return len(await unqueued_pods(api)) == 2  # the plain one and the Deployment's

@@ -15,7 +15,7 @@ from nats.js.api import RawStreamMsg
 from tests.e2e.cast import eventually
 from tests.e2e.ordeal import Ordeal, alone, ordeal
 from tidegate.bus.headers import MESSAGE_ID
-from tidegate.cluster.running import Running
+from tidegate.cluster.running import RunningServices
 from tidegate.contracts import subjects
 from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.decisions import StartOrdered
@@ -62,7 +62,7 @@ def _copied(given: RawStreamMsg, job: ObjectRef) -> StartOrdered:
     return replace(order, job=job, workload=f"{job.namespace}/job-{job.name}")
 
 
-def has_logged(running: Running, service: str, event: str) -> bool:
+def has_logged(running: RunningServices, service: str, event: str) -> bool:
     lines = (running.logs / f"{service}.log").read_text().splitlines()
     return any(msgspec.json.decode(line)["event"] == event for line in lines if line[:1] == "{")
 

@@ -19,7 +19,7 @@ from tests.e2e.kinds import ACTS
 from tests.e2e.operators import at_work
 from tidegate.cluster.go.plane import NODES_COUNT
 from tidegate.cluster.install import apply
-from tidegate.cluster.running import Wanted, run_services
+from tidegate.cluster.running import RunOptions, run_services
 from tidegate.kinds.manifests import policies
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 
@@ -37,7 +37,7 @@ async def test_a_job_is_placed_run_preempted_as_it_was_and_finished(
     await prepare(api, act)
     config = tmp_path / "configuration.yaml"
     config.write_text(configuration(act))
-    wanted = Wanted(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
+    wanted = RunOptions(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
     async with at_work(api, act.operator), run_services(wanted, print) as running:
         made = await create(api, act, "low", 12)
         assert act.is_suspended(made)

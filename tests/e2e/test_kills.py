@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.cast import eventually, make_queues, submit, tidegate
 from tests.e2e.observer import Observer
-from tidegate.cluster.running import SERVICES, Running, Wanted, run_services
+from tidegate.cluster.running import SERVICES, RunningServices, RunOptions, run_services
 from tidegate.kube.ports import KubernetesApi
 
 pytestmark = pytest.mark.real
@@ -31,7 +31,7 @@ def is_above(restarts: dict[str, int], name: str, before: int) -> bool:
     return restarts[name] > before
 
 
-async def kill_at_random(running: Running, random: Random, times: int) -> None:
+async def kill_at_random(running: RunningServices, random: Random, times: int) -> None:
     victims = list(SERVICES) * times
     random.shuffle(victims)
     for victim in victims:
@@ -51,7 +51,9 @@ async def test_all_jobs_complete_though_every_service_is_killed(
     observer = Observer(api, QUOTAS, quota_milli=18_000)
     async with asyncio.TaskGroup() as tasks:
         watching = tasks.create_task(observer.run())
-        async with run_services(Wanted(state=tmp_path, kubeconfig=Path(own_api)), print) as running:
+        async with run_services(
+            RunOptions(state=tmp_path, kubeconfig=Path(own_api)), print
+        ) as running:
             killing = tasks.create_task(kill_at_random(running, random, times))
             await submit_all(api, random, jobs)
             await killing

@@ -9,7 +9,7 @@ import pytest
 from tests.e2e.cast import Object, events_of, make_queues, tidegate
 from tests.e2e.living import Living, clear, configured
 from tests.e2e.ordeal import alone
-from tidegate.cluster.running import Running, run_services
+from tidegate.cluster.running import RunningServices, run_services
 from tidegate.contracts.decisions import WorkloadEvicted, WorkloadRequeued
 from tidegate.kube.ports import KubernetesApi
 
@@ -23,7 +23,7 @@ objectRetentionPolicies:
 """
 
 
-def audit(running: Running) -> None:
+def audit(running: RunningServices) -> None:
     tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
 
 
@@ -82,13 +82,13 @@ def requeues(obj: Object) -> int:
     return int(obj["status"].get("requeueState", {}).get("count", 0))
 
 
-def evicted(running: Running, key: str) -> list[tuple[str, int]]:
+def evicted(running: RunningServices, key: str) -> list[tuple[str, int]]:
     """Return why a workload was evicted, and how often it has come back by then."""
     events = events_of(running.ledger, WorkloadEvicted)
     return [(event.reason, event.attempts) for event in events if event.workload == key]
 
 
-def requeued(running: Running, key: str) -> list[str]:
+def requeued(running: RunningServices, key: str) -> list[str]:
     """Return why a workload was queued again."""
     return [
         decision.reason

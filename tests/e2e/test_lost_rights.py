@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.cast import events_of, eventually, make_queues
 from tests.e2e.living import GROUP, Living
 from tests.e2e.ordeal import alone
-from tidegate.cluster.running import Running, run_services
+from tidegate.cluster.running import RunningServices, run_services
 from tidegate.contracts.decisions import PreemptionIntended, WorkloadAdmitted
 from tidegate.contracts.facts import NamespaceDefined
 from tidegate.kube.ports import KubernetesApi
@@ -21,18 +21,18 @@ NAME = "rights-lost"
 NAMESPACE = f"/api/v1/namespaces/{NAME}"
 
 
-def is_selected(running: Running) -> bool:
+def is_selected(running: RunningServices) -> bool:
     """Tell whether the newest that the ledger knows of the namespace has the label."""
     known = [event for event in events_of(running.ledger, NamespaceDefined) if event.name == NAME]
     return "team" in known[-1].labels
 
 
-def admitted(running: Running) -> list[str]:
+def admitted(running: RunningServices) -> list[str]:
     keys = [event.workload for event in events_of(running.ledger, WorkloadAdmitted)]
     return [key for key in keys if key.startswith(f"{NAME}/")]
 
 
-def preempts(running: Running, name: str) -> bool:
+def preempts(running: RunningServices, name: str) -> bool:
     intended = events_of(running.ledger, PreemptionIntended)
     return any(event.workload == f"{NAME}/{name}" for event in intended)
 

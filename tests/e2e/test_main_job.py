@@ -9,7 +9,7 @@ import pytest
 
 from tests.e2e.cast import eventually, job_of, make_queues, submit, tidegate
 from tests.e2e.observer import Observer
-from tidegate.cluster.running import Wanted, run_services
+from tidegate.cluster.running import RunOptions, run_services
 from tidegate.kube.ports import KubernetesApi
 
 pytestmark = pytest.mark.real
@@ -23,7 +23,7 @@ async def test_two_jobs_share_a_quota_that_holds_one(
     observer = Observer(api, ["first"], quota_milli=2_000)
     async with asyncio.TaskGroup() as tasks:
         watching = tasks.create_task(observer.run())
-        wanted = Wanted(state=tmp_path, kubeconfig=Path(own_api))
+        wanted = RunOptions(state=tmp_path, kubeconfig=Path(own_api))
         async with run_services(wanted, print) as running:
             for job in JOBS:
                 await submit(api, "first", job, cpu="1500m", seconds=2)

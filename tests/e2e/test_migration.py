@@ -25,7 +25,7 @@ from tests.parts.foreign import foreign_crd
 from tests.parts.kubernetes import new_api as own_api
 from tidegate.cli.commands.manifests import of_configuration
 from tidegate.cluster.install import apply
-from tidegate.cluster.running import Running, Wanted, run_services
+from tidegate.cluster.running import RunningServices, RunOptions, run_services
 from tidegate.contracts.decisions import StopOrdered, WorkloadEvicted
 from tidegate.contracts.facts import WorkloadAdopted
 from tidegate.core.quota.requests import nano
@@ -112,7 +112,7 @@ async def leave(api: KubernetesApi) -> Kueue:
     return made
 
 
-async def install(api: KubernetesApi, wanted: Wanted) -> None:
+async def install(api: KubernetesApi, wanted: RunOptions) -> None:
     """Give the cluster what the configuration asks for, as the guide says."""
     for manifest in of_configuration(read_configuration(wanted.config)):
         await apply(api, manifest)
@@ -160,7 +160,7 @@ def unmarked(obj: Object) -> Object:
     return {"metadata": {**kept, "annotations": notes}, "spec": obj["spec"]}
 
 
-async def is_taken_over(made: Kueue, running: Running, count: int) -> bool:
+async def is_taken_over(made: Kueue, running: RunningServices, count: int) -> bool:
     """Tell whether everything was adopted, and the queue shows just the quota that it had."""
     adopted = {event.workload for event in events_of(running.ledger, WorkloadAdopted)}
     status = (await made.read(QUEUE)).get("status", {})

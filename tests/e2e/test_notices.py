@@ -17,7 +17,7 @@ from tests.e2e.ordeal import alone
 from tests.notify.conftest import Hook, hook
 from tidegate.cli.ledger.reading import open_reader
 from tidegate.cluster.install import apply
-from tidegate.cluster.running import Running, run_services
+from tidegate.cluster.running import RunningServices, run_services
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decision_kinds.queues import BudgetReached
 from tidegate.contracts.decisions import WorkloadAdmitted
@@ -40,7 +40,7 @@ receivers:
 
 
 @asynccontextmanager
-async def notifying(config: Path, running: Running, state: Path) -> AsyncGenerator[Process]:
+async def notifying(config: Path, running: RunningServices, state: Path) -> AsyncGenerator[Process]:
     """Run the notifier from the first event on, or from where it was; ask it to end."""
     where = ("--config", config, "--bus", running.nats_url, "--state", state, "--since", "1")
     words = ("-m", "tidegate.cli.main", "notify", *map(str, where))
@@ -53,7 +53,7 @@ async def notifying(config: Path, running: Running, state: Path) -> AsyncGenerat
         await process.wait()
 
 
-def noticed(running: Running) -> list[int]:
+def noticed(running: RunningServices) -> list[int]:
     """Return the seqs of the events that the rules ask for; jobs of other tests may end, too."""
     with open_reader(running.ledger) as reader:
         entries = [entry for entry in reader.entries() if entry.type in NOTICED]
@@ -66,13 +66,13 @@ def noticed(running: Running) -> list[int]:
     ]
 
 
-def spent(running: Running) -> int:
+def spent(running: RunningServices) -> int:
     """Return how often this ClusterQueue's budget reached a part of it that the rules name."""
     reached = events_of(running.ledger, BudgetReached)
     return sum(event.cluster_queue == "told" for event in reached)
 
 
-def is_finished(running: Running, name: str) -> bool:
+def is_finished(running: RunningServices, name: str) -> bool:
     """Tell whether a Job of this namespace finished; jobs of other tests may finish, too."""
     ended = events_of(running.ledger, WorkloadFinished)
     return any(event.workload.startswith(f"told/job-{name}-") for event in ended)
@@ -82,7 +82,7 @@ def seqs(keys: list[str]) -> list[int]:
     return [int(key.split("/")[1]) for key in keys]
 
 
-async def all_noticed(hook: Hook, running: Running, process: Process) -> None:
+async def all_noticed(hook: Hook, running: RunningServices, process: Process) -> None:
     """Wait until the webhook has had each notice once, for as long as the notifier runs."""
     await eventually(
         lambda: process.returncode is not None or seqs(hook.taken) == noticed(running),

@@ -14,7 +14,7 @@ from tests.e2e.act import Act, has_condition
 from tests.e2e.cast import tidegate, until
 from tests.e2e.test_job_kinds import NODES, PRIORITY, TOLERATION, configuration, get, prepare
 from tests.parts.foreign import pods_template
-from tidegate.cluster.running import Running, Wanted, run_services
+from tidegate.cluster.running import RunningServices, RunOptions, run_services
 from tidegate.kube.ports import KubernetesApi
 
 pytestmark = pytest.mark.real
@@ -112,12 +112,12 @@ class GatedAct(Act):
 @asynccontextmanager
 async def yard(
     api: KubernetesApi, own_api: str, tmp_path: Path, namespace: str
-) -> AsyncGenerator[tuple[Yard, Running]]:
+) -> AsyncGenerator[tuple[Yard, RunningServices]]:
     here = Yard(api, namespace)
     await prepare(api, here.act)
     config = tmp_path / "configuration.yaml"
     config.write_text(configuration(here.act))
-    wanted = Wanted(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
+    wanted = RunOptions(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
     async with run_services(wanted, print) as running:
         yield here, running
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)

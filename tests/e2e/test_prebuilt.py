@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.cast import Object, events_of, eventually, job_of, make_queues, post, tidegate, until
 from tests.e2e.living import Living
 from tests.e2e.ordeal import alone
-from tidegate.cluster.running import Running, run_services
+from tidegate.cluster.running import RunningServices, run_services
 from tidegate.contracts.facts import WorkloadSubmitted
 from tidegate.kube.ports import KubernetesApi
 
@@ -42,7 +42,7 @@ async def job_is(
     await until(seen, f"Job {name} {what}")
 
 
-def known(running: Running, job: str) -> bool:
+def known(running: RunningServices, job: str) -> bool:
     """Tell whether the ledger knows a job."""
     return any(event.job.name == job for event in events_of(running.ledger, WorkloadSubmitted))
 

@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.cast import KUEUE, Object, job_of, make_queues, tidegate, until
 from tests.e2e.living import GROUP, Living, conditions, configured
 from tidegate.cluster.install import apply
-from tidegate.cluster.running import Running, run_services
+from tidegate.cluster.running import RunningServices, run_services
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 
 pytestmark = pytest.mark.real
@@ -21,7 +21,7 @@ ALLOWED = "kueue.x-k8s.io/workload-allowed-resource-flavors"
 QUEUE, LONGEST = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/max-exec-time-seconds"
 
 
-def audit(running: Running) -> None:
+def audit(running: RunningServices) -> None:
     tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
 
 

@@ -22,7 +22,7 @@ from tests.e2e.test_job_kinds import NODES, PRIORITY, TOLERATION, configuration,
 from tests.e2e.test_pods import is_gated, runs
 from tests.parts.foreign import foreign_crd, pods_template
 from tidegate.cluster.install import apply
-from tidegate.cluster.running import Wanted, run_services
+from tidegate.cluster.running import RunOptions, run_services
 from tidegate.jobs.templates.paths import value_at
 from tidegate.kinds.names import SUSPENDING_PARENT
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
@@ -172,7 +172,7 @@ async def yard(
     await prepare(api, act)
     config = tmp_path / "configuration.yaml"
     config.write_text(configuration(act))
-    wanted = Wanted(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
+    wanted = RunOptions(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
     await subject.first(here)
     async with run_services(wanted, print) as running:
         yield here

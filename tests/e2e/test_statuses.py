@@ -13,7 +13,7 @@ import yaml
 
 from tests.e2e.cast import KUEUE, Object, submit, until
 from tidegate.cluster.install import apply
-from tidegate.cluster.running import Running, Wanted, run_services
+from tidegate.cluster.running import RunningServices, RunOptions, run_services
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 
 pytestmark = pytest.mark.real
@@ -33,11 +33,11 @@ ACTIVE = {
 
 
 @asynccontextmanager
-async def house(state: Path, kubeconfig: str) -> AsyncGenerator[Running]:
+async def house(state: Path, kubeconfig: str) -> AsyncGenerator[RunningServices]:
     """Run the services with fair sharing."""
     config = state / "config.yaml"
     config.write_text(yaml.safe_dump(FAIR))
-    wanted = Wanted(state=state, kubeconfig=Path(kubeconfig), config=str(config))
+    wanted = RunOptions(state=state, kubeconfig=Path(kubeconfig), config=str(config))
     async with run_services(wanted, print) as running:
         yield running
 

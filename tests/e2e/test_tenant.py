@@ -34,7 +34,7 @@ from tests.e2e.tenant import (
 )
 from tests.e2e.tenant_forms import merged
 from tidegate.cluster.install import apply
-from tidegate.cluster.running import Running, run_services
+from tidegate.cluster.running import RunningServices, run_services
 from tidegate.contracts.decisions import QuotaReserved, WorkloadPending
 from tidegate.contracts.facts import LedgerOpened
 from tidegate.kube.client import connect
@@ -51,7 +51,7 @@ class Town(NamedTuple):
 
     api: KubernetesApi
     tenant: KubernetesApi
-    running: Running
+    running: RunningServices
     policies: bool  # those that refuse are in force
     ledger_id: str
 

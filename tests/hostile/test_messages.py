@@ -29,14 +29,14 @@ from tidegate.core.folding import snapshot
 from tidegate.core.state.state import State
 from tidegate.errors import TidegateError, UndecodableError
 from tidegate.jobs.templates.paths import value_at
-from tidegate.replay.names import names
+from tidegate.replay.names import resolve_workloads
 from tidegate.replay.play import play
 from tidegate.replay.rebuild import rebuild
 from tidegate.replay.shadow import compare
-from tidegate.replay.simulator.scenario import recorded
-from tidegate.replay.simulator.whatif import as_recorded
-from tidegate.replay.story.why import why
-from tidegate.replay.verify import verify
+from tidegate.replay.simulator.scenario import recorded_scenario
+from tidegate.replay.simulator.whatif import recorded_result
+from tidegate.replay.story.why import story_of
+from tidegate.replay.verify import audit_ledger
 
 DEEP = b"[" * 100_000
 NONSENSE = (
@@ -140,13 +140,13 @@ def exhaust(values: Iterable[object]) -> None:
 
 READERS: dict[str, Callable[[list[Entry]], object]] = {
     "rebuild": rebuild,
-    "verify": verify,
+    "verify": audit_ledger,
     "play": lambda entries: exhaust(play(entries, State())),
-    "names": lambda entries: names(entries, "job"),
-    "why": lambda entries: [why(entries, key) for key in world().bus.state.workloads],
+    "names": lambda entries: resolve_workloads(entries, "job"),
+    "why": lambda entries: [story_of(entries, key) for key in world().bus.state.workloads],
     "shadow": compare,
-    "what-if": as_recorded,
-    "scenario": recorded,
+    "what-if": recorded_result,
+    "scenario": recorded_scenario,
 }
 
 

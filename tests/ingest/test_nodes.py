@@ -181,7 +181,7 @@ def test_a_pod_is_counted_on_its_node_unless_a_topology_placed_it(
 ) -> None:
     """Kueue names the Workload of every pod, whether or not a topology placed it."""
     actual_pod = read({"metadata": {"name": "p", "annotations": marks}}, BoundPod)
-    assert actual_pod.metadata.annotations.placed == (not counted)
+    assert actual_pod.metadata.annotations.is_placed_by_topology == (not counted)
 
 
 def test_workloads_of_living_and_ended_pods_are_reported_with_a_node_that_is_not_ready() -> None:

@@ -16,7 +16,7 @@ from tidegate.jobs.templates.paths import with_value
 from tidegate.kinds.decode import read
 from tidegate.kinds.names import PLACED
 from tidegate.kinds.policies.frameworks import MULTIKUEUE, framework
-from tidegate.kinds.policies.jobs import suspend
+from tidegate.kinds.policies.jobs import suspend_policy
 
 KINDS = {name: kind for name, kind in JOB_KINDS.items() if kind.managed_by is not None}
 CASES = {case.object["kind"]: cases for _, cases in kinds() for case in cases[:1]}
@@ -77,7 +77,7 @@ def test_what_another_cluster_is_to_run_waits(name: str) -> None:
 def test_its_policy_suspends_what_its_own_controller_runs_and_no_other(name: str) -> None:
     managed_by = KINDS[name].managed_by
     assert managed_by is not None
-    (policy, _) = suspend(framework(name))
+    (policy, _) = suspend_policy(framework(name))
     (own,) = [
         condition["expression"]
         for condition in policy["spec"]["matchConditions"]

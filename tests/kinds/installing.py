@@ -14,10 +14,10 @@ from tidegate.kinds.policies.forms import (
     Check,
     Scope,
     Target,
-    mutating,
-    noted,
-    patched,
-    validating,
+    apply_patch,
+    mutating_policy,
+    set_text_patch,
+    validating_policy,
 )
 from tidegate.kinds.policies.frameworks import NAMES
 from tidegate.kube.client import connect
@@ -96,11 +96,11 @@ async def _established(cluster: Cluster, crd: Manifest) -> str:
 
 
 def _canaries(song: str) -> list[Manifest]:
-    given = patched(noted("labels", "canary", f"'{song}'"))
+    given = apply_patch(set_text_patch("labels", "canary", f"'{song}'"))
     check = Check("!('refused' in object.?data.orValue({}))", song)
     return [
-        *mutating("canary", _CONFIG_MAPS, [given]),
-        *validating("canary", _CONFIG_MAPS, [check]),
+        *mutating_policy("canary", _CONFIG_MAPS, [given]),
+        *validating_policy("canary", _CONFIG_MAPS, [check]),
     ]
 
 

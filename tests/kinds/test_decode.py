@@ -107,5 +107,5 @@ def test_unread_fields_are_passed_over() -> None:
 
 def test_a_node_is_ready_if_its_kubelet_says_so() -> None:
     body = b'{"metadata": {}, "status": {"conditions": [{"type": "Ready", "status": "%s"}]}}'
-    assert decode_object(body % b"True", Node).ready
-    assert not decode_object(body % b"Unknown", Node).ready
+    assert decode_object(body % b"True", Node).is_ready
+    assert not decode_object(body % b"Unknown", Node).is_ready

@@ -12,7 +12,7 @@ from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.workloads.topologies import topology_request
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.pods import PodTemplateSpec
-from tidegate.kinds.podsets import pod_set, workload_podsets, written
+from tidegate.kinds.podsets import pod_set, quantity_text, workload_podsets
 from tidegate.model.podset import (
     Container,
     NodeTerm,
@@ -187,4 +187,4 @@ def test_names_do_not_change_the_shape() -> None:
     ("quantity", "text"), [("500m", "500m"), (2, "2"), (0.5, "0.5"), (1e-7, "0.0000001")]
 )
 def test_a_quantity_is_text_whatever_it_was(quantity: str | float, text: str) -> None:
-    assert written(quantity) == text
+    assert quantity_text(quantity) == text

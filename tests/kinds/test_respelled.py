@@ -13,7 +13,7 @@ import pytest
 
 from tests.kinds.cluster import Cluster, Manifest, documents, files, in_version, label
 from tidegate.kinds.decode import decode_object, read
-from tidegate.kinds.kueue_api.v1beta1 import modernized
+from tidegate.kinds.kueue_api.v1beta1 import to_v1beta2
 from tidegate.kinds.kueue_api.v1beta2 import KINDS
 
 KIND = {kind.name: kind for kind in KINDS}
@@ -38,7 +38,7 @@ def test_the_older_spelling_reads_as_the_newer(path: Path) -> None:
 @PATHS
 def test_reading_leaves_the_older_object_as_it_was(path: Path) -> None:
     older, again = documents(path)[0], documents(path)[0]
-    modernized(KIND[older["kind"]].type, older)
+    to_v1beta2(KIND[older["kind"]].type, older)
     assert older == again
 
 

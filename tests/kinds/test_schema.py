@@ -9,7 +9,14 @@ import pytest
 
 from tidegate.kinds.crds import crds
 from tidegate.kinds.kueue_api.v1beta2 import KINDS
-from tidegate.kinds.markers import Quantity, Rule, keyed, needed, ruled, said
+from tidegate.kinds.markers import (
+    Quantity,
+    Rule,
+    map_list,
+    required_for_writers,
+    schema_keywords,
+    with_rules,
+)
 from tidegate.kinds.schema import struct_schema
 
 
@@ -28,13 +35,13 @@ class Outer(msgspec.Struct, frozen=True, rename="camel"):
     rules: ClassVar[tuple[Rule, ...]] = (Rule("self.a", "b", ".c"),)
     open: ClassVar[bool] = True
     must_be: int
-    should_be: Annotated[str, needed(maxLength=3)] = ""
+    should_be: Annotated[str, required_for_writers(maxLength=3)] = ""
     inner: Inner = Inner()
     maybe: Inner | None = None
-    items: Annotated[tuple[Inner, ...], keyed("someMode", most=4, least=1)] = ()
-    labels: dict[str, Annotated[str, said(maxLength=63)]] = {}
+    items: Annotated[tuple[Inner, ...], map_list("someMode", most=4, least=1)] = ()
+    labels: dict[str, Annotated[str, schema_keywords(maxLength=63)]] = {}
     anything: dict[str, Any] = {}
-    amount: Annotated[Quantity, ruled(Rule("self > 0", "positive"))] = 1
+    amount: Annotated[Quantity, with_rules(Rule("self > 0", "positive"))] = 1
     switched: bool = True
 
 

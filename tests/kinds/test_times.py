@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.errors import UndecodableError
-from tidegate.kinds.times import duration_us, micros, stamp
+from tidegate.kinds.times import duration_us, micros, rfc3339
 
 SECOND = 1_000_000
 
@@ -31,7 +31,7 @@ def test_what_is_no_time_is_an_error(text: str) -> None:
 
 
 def test_a_time_is_written_in_whole_seconds() -> None:
-    assert stamp(1_767_225_600 * SECOND + 999_999) == "2026-01-01T00:00:00Z"
+    assert rfc3339(1_767_225_600 * SECOND + 999_999) == "2026-01-01T00:00:00Z"
 
 
 @pytest.mark.parametrize(

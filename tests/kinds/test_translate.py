@@ -181,12 +181,12 @@ def test_a_flavor_comes_through() -> None:
 def test_a_statement_that_is_none_is_refused_and_named() -> None:
     annotations = {"tidegate.dev/statement": "2026-03=" + "9f" * 32}
     queue = read({"metadata": {"annotations": annotations}}, ClusterQueue)
-    assert own_annotations.statement(queue.metadata) == annotations["tidegate.dev/statement"]
-    assert own_annotations.statement(read({}, ClusterQueue).metadata) == ""
+    assert own_annotations.statement_of(queue.metadata) == annotations["tidegate.dev/statement"]
+    assert own_annotations.statement_of(read({}, ClusterQueue).metadata) == ""
     for text in ("2026-03", "2026-00=" + "9f" * 32, "march=" + "9f" * 32, "2026-03=" + "9F" * 32):
         wrong = read({"metadata": {"annotations": {"tidegate.dev/statement": text}}}, ClusterQueue)
         with pytest.raises(UndecodableError, match=r"tidegate\.dev/statement"):
-            own_annotations.statement(wrong.metadata)
+            own_annotations.statement_of(wrong.metadata)
 
 
 HOSTILE = (

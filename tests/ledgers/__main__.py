@@ -14,7 +14,7 @@ from store.archive.archive_format import Archive, write
 from tests.store.busy import Busy
 from tidegate.cli.sample.ledger import turns
 from tidegate.contracts.entry import Entry
-from tidegate.replay.verify import verify
+from tidegate.replay.verify import audit_ledger
 
 KEPT = Path(__file__).parent / "kept"
 
@@ -24,7 +24,7 @@ def keep(name: str, entries: Iterable[list[Entry]]) -> None:
     path = KEPT / f"{version('tidegate')}-{name}.jsonl.gz"
     if not path.exists():
         write(chain.from_iterable(entries), path)
-    print(f'"{path.name}": "{verify(Archive(path).read()).head_hash.hex()}",')  # noqa: T201
+    print(f'"{path.name}": "{audit_ledger(Archive(path).read()).head_hash.hex()}",')  # noqa: T201
 
 
 if __name__ == "__main__":

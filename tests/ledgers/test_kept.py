@@ -23,7 +23,7 @@ from tidegate.contracts.facts import LedgerOpened, PolicyConfigured, WatchesExpe
 from tidegate.core.decide import VERSION
 from tidegate.errors import UnknownRulesError
 from tidegate.model.policy import Policy
-from tidegate.replay.verify import verify
+from tidegate.replay.verify import audit_ledger
 
 KEPT = Path(__file__).parent / "kept"
 HEADS = {
@@ -39,7 +39,7 @@ def test_every_kept_ledger_is_listed() -> None:
 
 @pytest.mark.parametrize("name", HEADS)
 def test_a_ledger_of_that_version_still_verifies(name: str) -> None:
-    audit = verify(Archive(KEPT / f"{name}.jsonl.gz").read())
+    audit = audit_ledger(Archive(KEPT / f"{name}.jsonl.gz").read())
     assert audit.head_hash.hex() == HEADS[name]
     assert audit.decisions > 0
 
@@ -65,9 +65,9 @@ def opened(policy: Policy) -> list[Entry]:
 def test_rules_of_a_newer_version_are_recognized_and_not_guessed() -> None:
     entries = opened(Policy(rules=VERSION + 1))
     assert sum(1 for _ in chain.verify(entries)) == 3
-    assert verify(entries, redecide=False).head_seq == 3
+    assert audit_ledger(entries, redecide=False).head_seq == 3
     with pytest.raises(UnknownRulesError, match=f"up to {VERSION}, found {VERSION + 1}"):
-        verify(entries)
+        audit_ledger(entries)
 
 
 def test_a_policy_without_a_version_has_the_first() -> None:
@@ -76,4 +76,4 @@ def test_a_policy_without_a_version_has_the_first() -> None:
     event = decode(policy.payload)
     assert isinstance(event, PolicyConfigured)
     assert replace(event.policy, rules=1) == event.policy
-    assert verify(opened(Policy())).head_seq == 3
+    assert audit_ledger(opened(Policy())).head_seq == 3

@@ -17,7 +17,7 @@ from tidegate.contracts.entry import Entry
 from tidegate.core import decide as rules
 from tidegate.core.state.state import State, about
 from tidegate.errors import AuditError, UnknownRulesError
-from tidegate.replay.verify import verify
+from tidegate.replay.verify import audit_ledger
 
 NEXT = rules.VERSION + 1
 
@@ -57,10 +57,10 @@ def test_the_next_version_decides_older_ledgers_by_the_older_rules(
 ) -> None:
     before = written()
     raise_version(monkeypatch, deactivate_since)
-    assert verify(before).head_hash == before[-1].hash
+    assert audit_ledger(before).head_hash == before[-1].hash
     after = written()
     assert deactivations(after) > deactivations(before)
-    assert verify(after).head_hash == after[-1].hash
+    assert audit_ledger(after).head_hash == after[-1].hash
 
 
 def test_a_rule_that_does_not_ask_for_the_version_makes_older_ledgers_look_forged(
@@ -69,7 +69,7 @@ def test_a_rule_that_does_not_ask_for_the_version_makes_older_ledgers_look_forge
     before = written()
     raise_version(monkeypatch, deactivate_pending)
     with pytest.raises(AuditError, match="NextRules"):
-        verify(before)
+        audit_ledger(before)
 
 
 def test_this_version_refuses_a_ledger_of_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +77,7 @@ def test_this_version_refuses_a_ledger_of_the_next_one(monkeypatch: pytest.Monke
         raise_version(patch, deactivate_since)
         after = written()
     with pytest.raises(UnknownRulesError, match=f"up to {rules.VERSION}, found {NEXT}"):
-        verify(after)
+        audit_ledger(after)
 
 
 def test_a_version_that_left_the_known_ones_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,4 +85,4 @@ def test_a_version_that_left_the_known_ones_is_refused(monkeypatch: pytest.Monke
     raise_version(monkeypatch, deactivate_since)
     monkeypatch.setattr(rules, "KNOWN", range(NEXT, NEXT + 1))
     with pytest.raises(UnknownRulesError, match=f"found {rules.VERSION - 1}"):
-        verify(before)
+        audit_ledger(before)

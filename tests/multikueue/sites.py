@@ -50,7 +50,7 @@ from tests.parts.migrated import migrate
 from tests.parts.stage import KUEUE, Stage, kueue
 from tests.scheduler.stage import in_place
 from tidegate.jobs.registry import job_kind
-from tidegate.kinds.times import stamp
+from tidegate.kinds.times import rfc3339
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.policy import Policy
 from tidegate.service.config.access_providers import AccessProvider
@@ -200,7 +200,7 @@ class Manager(Site):
                 home=api,
                 origin="here",
                 dispatched=metrics.copied,
-                now=lambda: stamp(now_us()),
+                now=lambda: rfc3339(now_us()),
             ),
             metrics=metrics,
             random=Random(1),

@@ -11,7 +11,7 @@ from tests.parts.stage import JOBS, KUEUE, alongside, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.kinds.names import SENDS_AWAY
 from tidegate.kinds.policies.frameworks import framework
-from tidegate.kinds.policies.managing import default_managed_by
+from tidegate.kinds.policies.managing import default_managed_by_policy
 from tidegate.model.multikueue import CONTROLLER
 
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
@@ -31,7 +31,7 @@ def leads_away(world: World) -> str:
 
 
 def install(world: World) -> None:
-    policy, binding = default_managed_by(framework("batch/job"))
+    policy, binding = default_managed_by_policy(framework("batch/job"))
     world.manager.stage.make(f"{ADMISSION}/mutatingadmissionpolicies", policy)
     world.manager.stage.make(f"{ADMISSION}/mutatingadmissionpolicybindings", binding)
 

@@ -33,7 +33,7 @@ from tidegate.cluster.go.building import (
 )
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.processes import spawn
-from tidegate.cluster.telling import Lines
+from tidegate.cluster.telling import ProgressLines
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
@@ -129,7 +129,7 @@ async def real_namespace(real_api: str) -> AsyncIterator[str]:
 
 def bring_up(plane: ControlPlane, folder: Path, owner: int) -> None:
     """Bring a control plane up that ends with its owner, even if that is killed."""
-    plane.up(Lines(sys.stderr).say)
+    plane.up(ProgressLines(sys.stderr).write_line)
     arguments = [str(plane.kubeconfig.parent), str(owner)]
     spawn("guard", [sys.executable, "-m", "tests.parts.guard", *arguments], folder / "guard.log")
 
@@ -153,7 +153,7 @@ def binaries() -> Path:
     why = "" if is_built(release) else why_not_buildable()
     if why:
         pytest.skip(f"The real control plane cannot be built, because {why}")
-    return build(Lines(sys.stderr).progress, release)
+    return build(ProgressLines(sys.stderr).progress, release)
 
 
 def release_of_tests() -> Release:

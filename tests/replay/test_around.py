@@ -15,10 +15,10 @@ from tidegate.core.state.cluster_queues import Forest
 from tidegate.core.state.state import State
 from tidegate.model.calendar import utc_text
 from tidegate.model.quota import StopPolicy
-from tidegate.replay.names import names
-from tidegate.replay.story.context import Around, around
-from tidegate.replay.story.waits import Wait, lines, needed_text, waits
-from tidegate.replay.story.why import why
+from tidegate.replay.names import resolve_workloads
+from tidegate.replay.story.context import EventContext, event_contexts
+from tidegate.replay.story.waits import Wait, annotated_lines, needed_text, waits
+from tidegate.replay.story.why import story_of
 
 
 @pytest.fixture
@@ -32,17 +32,17 @@ def world() -> World:
     return world
 
 
-def looked(world: World, job: str) -> tuple[dict[int, Around], list[Wait], list[str]]:
-    [key] = names(world.entries, job)
-    story = why(world.entries, key)
-    notes = around(world.entries, key, world.entries[-1].seq)
-    return notes, waits(story, notes), [more for _, more in lines(story, notes) if more]
+def looked(world: World, job: str) -> tuple[dict[int, EventContext], list[Wait], list[str]]:
+    [key] = resolve_workloads(world.entries, job)
+    story = story_of(world.entries, key)
+    notes = event_contexts(world.entries, key, world.entries[-1].seq)
+    return notes, waits(story, notes), [more for _, more in annotated_lines(story, notes) if more]
 
 
 def test_a_workload_before_it_in_its_queue_is_ahead(world: World) -> None:
     small, second, third = world.jobs
     _, [waited], texts = looked(world, third)
-    [ahead] = names(world.entries, second)
+    [ahead] = resolve_workloads(world.entries, second)
     assert (waited.outcome, waited.reason) == ("", "WaitingForQuota")
     assert (waited.ahead, waited.ahead_first) == (1, (ahead,))
     assert texts == [f"Ahead of it in c: {ahead}."]
@@ -52,7 +52,7 @@ def test_a_workload_before_it_in_its_queue_is_ahead(world: World) -> None:
 
 def test_what_ended_just_before_its_reservation_made_room(world: World) -> None:
     small, second, _ = world.jobs
-    [ended] = names(world.entries, small)
+    [ended] = resolve_workloads(world.entries, small)
     world.turn(world.wait(5), world.finish(small))
     notes, [waited], _ = looked(world, second)
     [freed] = waited.freed
@@ -80,7 +80,7 @@ def test_the_preemptors_priority_and_what_was_borrowed_are_reported() -> None:
     [preempted] = [entry for entry in world.entries if entry.type == "WorkloadPreempted"]
     victim = decode(preempted.payload)
     assert isinstance(victim, WorkloadPreempted)
-    note = around(world.entries, victim.workload, preempted.seq)[preempted.seq]
+    note = event_contexts(world.entries, victim.workload, preempted.seq)[preempted.seq]
     assert note.priorities == (0, 2)
     assert note.borrowed == {"f": {"cpu": "4"}, "g": {"cpu": "2"}}
     assert world.entries[note.intent_seq - 1].type == "PreemptionIntended"
@@ -94,7 +94,7 @@ def test_no_tree_is_built_for_a_definition(monkeypatch: pytest.MonkeyPatch) -> N
         return forest(state)
 
     monkeypatch.setattr("tidegate.replay.story.freeing.forest", counted)
-    assert around(ENTRIES, "b/job-urgent-ad546", len(ENTRIES))
+    assert event_contexts(ENTRIES, "b/job-urgent-ad546", len(ENTRIES))
     assert looked
     assert not looked & {entry.seq for entry in ENTRIES if entry.type.endswith("Defined")}
 
@@ -111,9 +111,11 @@ def test_a_workload_that_waits_again_is_shown_what_was_freed_since() -> None:
     }
     assert isinstance(victim, WorkloadPreempted)
     released = max(entry.seq for entry in world.entries if entry.type == "QuotaReleased")
-    ended = next(job for job in world.jobs if victim.workload not in names(world.entries, job))
+    ended = next(
+        job for job in world.jobs if victim.workload not in resolve_workloads(world.entries, job)
+    )
     world.turn(world.wait(5), world.finish(ended))
-    notes = around(world.entries, victim.workload, world.entries[-1].seq)
+    notes = event_contexts(world.entries, victim.workload, world.entries[-1].seq)
     freed = [freed for seq, note in notes.items() if seq > released for freed in note.freed]
     assert freed
     assert all(freed.seq > released for freed in freed)

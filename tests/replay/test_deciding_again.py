@@ -17,7 +17,7 @@ from tidegate.core.folding.snapshot import decode, encode
 from tidegate.model.policy import DEFAULT_STRATEGIES, Policy
 from tidegate.model.quota import StopPolicy
 from tidegate.replay.rebuild import rebuild
-from tidegate.replay.verify import verify
+from tidegate.replay.verify import audit_ledger
 
 SNAPSHOTS = 14
 """A turn's number above this means a start from a snapshot, not from the whole ledger."""
@@ -115,7 +115,7 @@ def test_deciding_again_gives_what_was_recorded(
     for batch in batches:
         world.turn(*observations(world, batch))
     world.settle()
-    audit = verify(world.entries, decisions_max=bound)
+    audit = audit_ledger(world.entries, decisions_max=bound)
     assert audit.head_seq == len(world.entries)
 
 
@@ -133,7 +133,7 @@ def test_a_scheduler_that_starts_again_decides_as_if_it_had_not(
         if number + SNAPSHOTS in starts:
             world.bus.state = decode(encode(world.bus.state))
     world.settle()
-    verify(world.entries, decisions_max=bound)
+    audit_ledger(world.entries, decisions_max=bound)
 
 
 @drawn(50)

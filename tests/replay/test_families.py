@@ -10,8 +10,8 @@ from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
 from tidegate.model.policy import Policy
-from tidegate.replay.names import names
-from tidegate.replay.story.why import why
+from tidegate.replay.names import resolve_workloads
+from tidegate.replay.story.why import story_of
 
 GATES = {"ConcurrentAdmission": True}
 
@@ -55,7 +55,7 @@ def lived() -> list[Entry]:
 
 
 def test_a_parents_story_tells_what_its_variants_met() -> None:
-    story = why(lived(), "team/second")
+    story = story_of(lived(), "team/second")
     assert story.phase == "parent"
     texts = [line.text for line in story.lines]
     assert "Variant team/second-best created: team/second on flavor best." in texts
@@ -65,7 +65,7 @@ def test_a_parents_story_tells_what_its_variants_met() -> None:
 
 
 def test_a_variants_story_is_its_own() -> None:
-    story = why(lived(), "team/second-good")
+    story = story_of(lived(), "team/second-good")
     assert story.phase == "inactive"
     assert story.job is not None
     assert story.job.name == "second"
@@ -73,11 +73,11 @@ def test_a_variants_story_is_its_own() -> None:
 
 
 def test_what_ended_is_reported_once() -> None:
-    lines = [line.what for line in why(lived(), "team/first").lines]
+    lines = [line.what for line in story_of(lived(), "team/first").lines]
     assert lines.count("WorkloadFinished") == 1
 
 
 def test_a_job_means_its_parent_and_a_variant_is_named_in_full() -> None:
     entries = lived()
-    assert names(entries, "job/second") == ["team/second"]
-    assert names(entries, "team/second-good") == ["team/second-good"]
+    assert resolve_workloads(entries, "job/second") == ["team/second"]
+    assert resolve_workloads(entries, "team/second-good") == ["team/second-good"]

@@ -12,22 +12,22 @@ from tidegate.core.folding.snapshot import encode
 from tidegate.core.quota.forest import forest
 from tidegate.model.policy import PodsReady, Policy
 from tidegate.replay.rebuild import rebuild
-from tidegate.replay.simulator.forecast import Ran, Start, forecast, ran
-from tidegate.replay.simulator.trees import cluster_queue_of, deciding_with, trees_of
+from tidegate.replay.simulator.forecast import RuntimeHistory, Start, forecast, runtime_history
+from tidegate.replay.simulator.trees import cluster_queue_of, queues_deciding_with, trees_of
 from tidegate.replay.whynot_search.whynot import why_not
 
 SECOND_US, MINUTE_US = 1_000_000, 60_000_000
-NO_RUNS = Ran(by_queue={}, every=[])
+NO_RUNS = RuntimeHistory(by_queue={}, every=[])
 SWEEP, HUGE = "a/job-sweep-734ea", "a/job-huge-d526e"
 lengths = st.lists(st.integers(1, 90), min_size=1, max_size=9)
 jobs = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 5), st.integers(0, 2)), max_size=9)
 
 
 def test_what_ended_within_a_part_of_a_history_says_how_long_jobs_run() -> None:
-    known = ran(ENTRIES)
+    known = runtime_history(ENTRIES)
     assert known.by_queue == {"a/main": [4_200 * SECOND_US], "b/main": [4_199 * SECOND_US]}
     assert known.every == sorted(run for runs in known.by_queue.values() for run in runs)
-    assert ran(ENTRIES[40:60]) == NO_RUNS
+    assert runtime_history(ENTRIES[40:60]) == NO_RUNS
 
 
 def test_without_an_ended_job_it_is_now_at_the_earliest_and_no_end_is_shown() -> None:
@@ -40,7 +40,9 @@ def test_without_an_ended_job_it_is_now_at_the_earliest_and_no_end_is_shown() ->
 
 def test_a_job_that_never_fits_has_no_start() -> None:
     state, _ = rebuild(ENTRIES)
-    assert forecast(state, ran(ENTRIES), state.now_us, ["team-a", "team-b"]).starts() == {}
+    assert (
+        forecast(state, runtime_history(ENTRIES), state.now_us, ["team-a", "team-b"]).starts() == {}
+    )
 
 
 @drawn(15)
@@ -54,7 +56,7 @@ def test_a_start_is_never_in_the_past_and_a_range_is_in_order(
         world.all_obey()
     state, before = rebuild(world.entries)[0], rebuild(world.entries)[0]
     now_us = state.now_us + MINUTE_US
-    known = Ran(by_queue={}, every=sorted(run * SECOND_US for run in runs))
+    known = RuntimeHistory(by_queue={}, every=sorted(run * SECOND_US for run in runs))
     starts = forecast(state, known, now_us, QUEUES).starts()
     waiting = {workload.key for workload in state.workloads.values() if workload.phase == "pending"}
     assert set(starts) <= waiting
@@ -69,7 +71,7 @@ def test_with_one_run_time_both_ends_are_what_comes_to_pass() -> None:
         world.turn(world.wait(1), world.submit(QUEUES[0], 5, 0))
         world.all_obey()
     state = rebuild(world.entries)[0]
-    known = Ran(by_queue={}, every=[10 * MINUTE_US])
+    known = RuntimeHistory(by_queue={}, every=[10 * MINUTE_US])
     begun = sorted(
         workload.admitted_us
         for workload in state.workloads.values()
@@ -90,7 +92,7 @@ def test_a_cohort_tree_played_alone_starts_its_workloads_as_all_trees_do(
         world.turn(world.wait(1), world.submit(QUEUES[which], cpus, priority))
         world.all_obey()
     state = rebuild(world.entries)[0]
-    known = Ran(by_queue={}, every=sorted(run * SECOND_US for run in runs))
+    known = RuntimeHistory(by_queue={}, every=sorted(run * SECOND_US for run in runs))
     everybody = forecast(state, known, state.now_us, QUEUES).starts()
     alone = forecast(state, known, state.now_us, ["a"]).starts() | (
         forecast(state, known, state.now_us, ["c"]).starts()
@@ -114,8 +116,8 @@ def test_a_part_of_a_state_has_one_tree_alone() -> None:
 def test_trees_that_wait_for_each_others_pods_are_played_together() -> None:
     waits = Policy(pods_ready=PodsReady(block_admission=True))
     state = rebuild(World().open(waits).entries)[0]
-    assert deciding_with(state, ["c"]) == {"a", "b", "c"}
-    assert deciding_with(rebuild(World().open(Policy()).entries)[0], ["c"]) == {"c"}
+    assert queues_deciding_with(state, ["c"]) == {"a", "b", "c"}
+    assert queues_deciding_with(rebuild(World().open(Policy()).entries)[0], ["c"]) == {"c"}
 
 
 def test_a_part_of_a_state_has_no_queues_of_other_trees() -> None:

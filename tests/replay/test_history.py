@@ -17,10 +17,10 @@ from tidegate.contracts.decisions import WorkloadPending
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.fact_kinds.definitions import LedgerOpened
 from tidegate.errors import AuditError, ChainError, WitnessError
-from tidegate.replay.names import names
+from tidegate.replay.names import resolve_workloads
 from tidegate.replay.rebuild import rebuild
-from tidegate.replay.story.why import why
-from tidegate.replay.verify import Witness, verify
+from tidegate.replay.story.why import story_of
+from tidegate.replay.verify import Witness, audit_ledger
 
 OPENED = LedgerOpened(at_us=7, ledger_id="tidegate", cluster="local")
 
@@ -90,26 +90,26 @@ def test_turns_and_seqs_count_on_and_a_hash_is_sha_256_of_what_is_documented() -
 
 def test_a_tail_cut_off_is_shown_by_its_witness_only(history: list[Entry]) -> None:
     witness = Witness(seq=history[-1].seq, hash=history[-1].hash)
-    assert verify(history, witness=witness).head_hash == witness.hash
+    assert audit_ledger(history, witness=witness).head_hash == witness.hash
     kept = [entry for entry in history if entry.turn < history[-1].turn]
-    assert verify(kept).head_seq == len(kept)
+    assert audit_ledger(kept).head_seq == len(kept)
     with pytest.raises(WitnessError, match=f"the end at {len(kept)}"):
-        verify(kept, witness=witness)
+        audit_ledger(kept, witness=witness)
 
 
 def test_a_tail_written_anew_is_shown_by_its_witness(history: list[Entry]) -> None:
     witness = Witness(seq=history[-1].seq, hash=history[-1].hash)
     other = [*history[:-1], *seal(history[-2], 9, "local", [OPENED])]
     with pytest.raises(WitnessError):
-        verify(other, witness=witness, redecide=False)
+        audit_ledger(other, witness=witness, redecide=False)
 
 
 def test_an_audit_counts_what_it_checked(history: list[Entry]) -> None:
-    audit = verify(history)
+    audit = audit_ledger(history)
     decided = sum(entry.type in DECISIONS for entry in history)
     assert (audit.events, audit.turns) == (len(history), history[-1].turn)
     assert (audit.decisions, audit.epochs, audit.at_us) == (decided, 1, history[-1].at_us)
-    assert verify(history, redecide=False).decisions == 0
+    assert audit_ledger(history, redecide=False).decisions == 0
 
 
 DECISIONS = {
@@ -145,7 +145,7 @@ def test_an_audit_names_the_first_decision_that_differs(history: list[Entry]) ->
     assert isinstance(event, WorkloadPending)
     other = encode(replace(event, reason="OnHold"))
     with pytest.raises(AuditError, match="OnHold") as caught:
-        verify(resealed(history, held.seq, other))
+        audit_ledger(resealed(history, held.seq, other))
     assert (caught.value.seq, caught.value.turn) == (held.seq, held.turn)
     assert msgspec.json.decode(str(caught.value.actual)) == msgspec.json.decode(held.payload)
 
@@ -153,7 +153,7 @@ def test_an_audit_names_the_first_decision_that_differs(history: list[Entry]) ->
 def test_an_audit_misses_a_decision_that_was_due(history: list[Entry]) -> None:
     held = next(entry for entry in history if entry.type == "WorkloadPending")
     with pytest.raises(AuditError) as caught:
-        verify(resealed(history, held.seq, None))
+        audit_ledger(resealed(history, held.seq, None))
     assert caught.value.seq == held.seq
 
 
@@ -169,7 +169,7 @@ def test_the_past_is_as_it_was(history: list[Entry]) -> None:
 
 
 def test_a_story_says_what_happened_and_by_which_numbers(history: list[Entry]) -> None:
-    story = why(history, names(history, "j104")[0])
+    story = story_of(history, resolve_workloads(history, "j104")[0])
     assert (story.job.name if story.job else "", story.phase) == ("j104", "admitted")
     texts = [line.text for line in story.lines]
     assert texts[0] == "Submitted to queue c: 1 pod of main, each cpu=3."
@@ -182,14 +182,16 @@ def test_a_story_says_what_happened_and_by_which_numbers(history: list[Entry]) -
 
 
 def test_a_story_of_a_wait_names_what_was_requested_and_free(history: list[Entry]) -> None:
-    story = why(history, names(history, "job/j106")[0])
+    story = story_of(history, resolve_workloads(history, "job/j106")[0])
     [held] = [line for line in story.lines if line.what == "WorkloadPending"][:1]
     assert held.reason == "WaitingForQuota"
     assert "cpu of flavor f for podset main: requested 3, unused 1, at most 4" in held.text
 
 
 def test_a_preemptors_story_names_its_victims(history: list[Entry]) -> None:
-    texts = [line.text for line in why(history, names(history, "team/j107")[0]).lines]
+    texts = [
+        line.text for line in story_of(history, resolve_workloads(history, "team/j107")[0]).lines
+    ]
     assert "Preempts team/job-uid-j104 of c: InClusterQueue." in texts
 
 
@@ -198,16 +200,16 @@ def test_a_preemptors_story_names_its_victims(history: list[Entry]) -> None:
     ["j104", "job/j104", "batch/job/j104", "team/j104", "team/job/j104", "team/job-uid-j104"],
 )
 def test_a_workload_may_be_named_in_many_ways(history: list[Entry], text: str) -> None:
-    assert names(history, text) == ["team/job-uid-j104"]
+    assert resolve_workloads(history, text) == ["team/job-uid-j104"]
 
 
 @pytest.mark.parametrize("text", ["j1", "pod/j104", "other/j104", ""])
 def test_what_names_no_workload_finds_none(history: list[Entry], text: str) -> None:
-    assert names(history, text) == []
+    assert resolve_workloads(history, text) == []
 
 
 def test_a_story_that_the_ledger_does_not_know_has_no_lines(history: list[Entry]) -> None:
-    story = why(history, "team/unknown")
+    story = story_of(history, "team/unknown")
     assert (story.phase, story.lines) == ("unknown", [])
 
 

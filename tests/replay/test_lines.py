@@ -12,8 +12,8 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.state.state import State, Workload
-from tidegate.replay.story.context import ahead
-from tidegate.replay.story.lines import Lines
+from tidegate.replay.story.context import workloads_ahead
+from tidegate.replay.story.lines import PendingOrder
 
 KEPT = sorted((Path(__file__).parent.parent / "ledgers" / "kept").glob("*.jsonl.gz"))
 
@@ -30,12 +30,12 @@ def asked(state: State, seq: int) -> list[Workload]:
 
 @pytest.mark.parametrize("name", ["sample", *(path.name for path in KEPT)])
 def test_lines_follow_every_event(name: str) -> None:
-    state, lines, compared = State(), Lines(), 0
+    state, lines, compared = State(), PendingOrder(), 0
     for entry in entries_of(name):
         apply_recorded(state, decode(entry.payload))
-        lines.follow(state)
+        lines.apply_changes(state)
         for workload in asked(state, entry.seq):
-            before = [each.key for each in ahead(state, workload)]
+            before = [each.key for each in workloads_ahead(state, workload)]
             place = lines.ahead(state, workload, 5)
             assert (place.count, list(place.first)) == (len(before), before[:5]), entry
             compared += 1
@@ -44,9 +44,9 @@ def test_lines_follow_every_event(name: str) -> None:
 
 def test_a_change_costs_no_walk_through_the_line() -> None:
     """A line of a queue that is not asked for is not made, and one that is there is not sorted."""
-    state, lines = State(), Lines()
+    state, lines = State(), PendingOrder()
     for entry in ENTRIES:
         apply_recorded(state, decode(entry.payload))
-        lines.follow(state)
+        lines.apply_changes(state)
         assert not lines._lines  # noqa: SLF001 - the public answers hide that nothing was made
         assert state.forest.placed == []

@@ -10,8 +10,8 @@ from tidegate.contracts.decisions import WorkloadAdmitted
 from tidegate.contracts.facts import Event
 from tidegate.model.policy import Policy
 from tidegate.model.quota import FlavorSpec
-from tidegate.replay.simulator.loads import Job, loaded
-from tidegate.replay.simulator.whatif import played
+from tidegate.replay.simulator.loads import Job, scenario_of_load
+from tidegate.replay.simulator.whatif import simulate
 
 OTHER = replace(GROUP.flavors[0], flavor="g")
 TRIED = replace(SPEC, concurrent=True, groups=(replace(GROUP, flavors=(*GROUP.flavors, OTHER)),))
@@ -21,7 +21,7 @@ POLICY = Policy(gates={"ConcurrentAdmission": True})
 def admissions(*jobs: Job) -> dict[str, list[int]]:
     events = list[Event]()
     other = facts.FlavorDefined(at_us=0, name="g", spec=FlavorSpec())
-    played(loaded([other, *objects(TRIED)], POLICY, jobs, 0), listen=events.append)
+    simulate(scenario_of_load([other, *objects(TRIED)], POLICY, jobs, 0), listen=events.append)
     mapping = dict[str, list[int]]()
     for event in events:
         if isinstance(event, WorkloadAdmitted):

@@ -28,9 +28,9 @@ from tidegate.model.quota import (
 )
 from tidegate.replay.rebuild import rebuild
 from tidegate.replay.simulator.changes import Defined
-from tidegate.replay.simulator.loads import Job, loaded
-from tidegate.replay.simulator.scenario import Scenario, recorded
-from tidegate.replay.simulator.whatif import played
+from tidegate.replay.simulator.loads import Job, scenario_of_load
+from tidegate.replay.simulator.scenario import Scenario, recorded_scenario
+from tidegate.replay.simulator.whatif import simulate
 from tidegate.replay.whynot_search.dryrun import dry_run
 
 SECOND = 1_000_000
@@ -66,12 +66,12 @@ def job(name: str, at_s: int, run_s: int | None, cpu: str = "4", count: int = 1)
 
 
 def scene(*jobs: Job, spec: ClusterQueueSpec = SPEC) -> Scenario:
-    return loaded(objects(spec), Policy(), jobs, 0)
+    return scenario_of_load(objects(spec), Policy(), jobs, 0)
 
 
 def heard(scenario: Scenario) -> list[Event]:
     events = list[Event]()
-    played(scenario, listen=events.append)
+    simulate(scenario, listen=events.append)
     return events
 
 
@@ -89,7 +89,7 @@ def test_the_next_starts_the_moment_the_one_before_ends() -> None:
 
 
 def test_a_job_that_runs_on_keeps_the_others_waiting_and_the_play_ends() -> None:
-    side = played(scene(job("a", 0, None), job("b", 5, 30)))
+    side = simulate(scene(job("a", 0, None), job("b", 5, 30)))
     assert (side.figures.total.admissions, side.figures.total.waiting) == (1, 1)
     assert side.tally.pending_reasons["n/b"].reason == "WaitingForQuota"
 
@@ -99,7 +99,7 @@ def test_jobs_that_never_settle_are_reported_and_not_waited_for(
 ) -> None:
     monkeypatch.setattr("tidegate.replay.simulator.virtual.DECISIONS_A_JOB", 1)
     with pytest.raises(TidegateError, match="they never settle"):
-        played(scene(job("a", 0, 60), job("b", 5, 30)))
+        simulate(scene(job("a", 0, 60), job("b", 5, 30)))
 
 
 def test_a_check_answers_as_long_after_the_reservation_as_it_did() -> None:
@@ -111,7 +111,7 @@ def test_a_check_answers_as_long_after_the_reservation_as_it_did() -> None:
         replace(event, at_us=event.at_us + 7 * SECOND) if place > reserved else event
         for place, event in enumerate(events)
     ]
-    again = recorded(seal(GENESIS, 1, "local", later))
+    again = recorded_scenario(seal(GENESIS, 1, "local", later))
     assert (admissions(scenario), admissions(again)) == ({"n/a": 0}, {"n/a": 7})
 
 
@@ -121,7 +121,7 @@ def test_pods_that_are_done_give_their_quota_back_as_early_as_they_did() -> None
     uid = next(event.uid for event in events if isinstance(event, facts.WorkloadSubmitted))
     later = [event for event in events if event.at_us > done.at_us]
     until = [event for event in events if event.at_us <= done.at_us]
-    again = recorded(seal(GENESIS, 1, "local", [*until, replace(done, uid=uid), *later]))
+    again = recorded_scenario(seal(GENESIS, 1, "local", [*until, replace(done, uid=uid), *later]))
     assert admissions(again) == {"n/a": 0, "n/b": 20}
 
 
@@ -133,7 +133,7 @@ def test_a_job_deleted_while_it_ran_is_removed_after_as_long() -> None:
         else event
         for event in events
     ]
-    again = heard(recorded(seal(GENESIS, 1, "local", ended)))
+    again = heard(recorded_scenario(seal(GENESIS, 1, "local", ended)))
     assert [type(event) for event in again] == [type(event) for event in ended]
 
 
@@ -149,7 +149,7 @@ def test_a_job_deleted_while_it_waited_leaves_when_it_did() -> None:
     ended = [
         event for event in events if isinstance(event, facts.WorkloadFinished) and event.uid != uid
     ]
-    again = recorded(seal(GENESIS, 1, "local", [*until, gone, *ended]))
+    again = recorded_scenario(seal(GENESIS, 1, "local", [*until, gone, *ended]))
     assert admissions(again) == {"n/a": 0, "n/c": 60}
 
 
@@ -188,5 +188,5 @@ def test_a_job_that_ended_while_it_was_stopped_has_run_as_long_as_it_did() -> No
     world.turn(world.wait(30), world.submit("c", 4, 2))
     assert world.entries[-1].type == "WorkloadPending"
     world.turn(world.wait(10), world.finish(small))
-    [run] = [run for mine, run in recorded(world.entries).runs.items() if small in mine]
+    [run] = [run for mine, run in recorded_scenario(world.entries).runs.items() if small in mine]
     assert (run.run_us, run.assumed) == (40 * SECOND, False)

@@ -18,10 +18,10 @@ from tidegate.core.state.state import State
 from tidegate.errors import SettingsError
 from tidegate.model.policy import DEFAULT_STRATEGIES, Policy
 from tidegate.replay.rebuild import rebuild
-from tidegate.replay.simulator.changes import Changes, changed, target_of
+from tidegate.replay.simulator.changes import Changes, target_of, with_changes
 from tidegate.replay.simulator.field_paths import read_setting
-from tidegate.replay.simulator.scenario import Scenario, recorded
-from tidegate.replay.simulator.whatif import Side, as_recorded, played
+from tidegate.replay.simulator.scenario import Scenario, recorded_scenario
+from tidegate.replay.simulator.whatif import SimulationResult, recorded_result, simulate
 
 SWEEP = "a/job-sweep-734ea"
 numbers = st.integers(0, 9)
@@ -51,14 +51,14 @@ def cut(entries: list[Entry], since: int) -> tuple[list[Entry], State | None]:
 
 def events_of(scenario: Scenario) -> list[Event]:
     heard = list[Event]()
-    played(scenario, listen=heard.append)
+    simulate(scenario, listen=heard.append)
     return heard
 
 
 def with_settings(scenario: Scenario, *texts: str) -> tuple[Scenario, set[str]]:
     known = {target for fact in scenario.facts if (target := target_of(fact)) is not None}
     asked = tuple(read_setting(text, known) for text in texts)
-    return changed(scenario, Changes(settings=asked))
+    return with_changes(scenario, Changes(settings=asked))
 
 
 @drawn(20)
@@ -68,11 +68,11 @@ def test_with_nothing_changed_both_sides_are_equal(
 ) -> None:
     entries = lived(asked, policy)
     at = entries[len(entries) * since // 10].seq if since else 0
-    scenario = recorded(*cut(entries, at))
-    same, hits = changed(scenario, Changes())
+    scenario = recorded_scenario(*cut(entries, at))
+    same, hits = with_changes(scenario, Changes())
     assert (same.start, same.facts, hits) == (scenario.start, scenario.facts, set())
-    assert played(same).figures == played(scenario).figures
-    assert events_of(scenario) == events_of(recorded(*cut(entries, at)))
+    assert simulate(same).figures == simulate(scenario).figures
+    assert events_of(scenario) == events_of(recorded_scenario(*cut(entries, at)))
 
 
 STOPPED = [(0, 0, 0, 1), (0, 2, 0, 0), (0, 2, 0, 1), (0, 2, 0, 1), (0, 2, 1, 1), (0, 2, 1, 0)]
@@ -85,15 +85,15 @@ STOPPED = [(0, 0, 0, 1), (0, 2, 0, 0), (0, 2, 0, 1), (0, 2, 0, 1), (0, 2, 1, 1),
 def test_what_virtual_time_wrote_is_played_again_decision_by_decision(
     asked: list[tuple[int, int, int, int]], policy: Policy
 ) -> None:
-    first = events_of(recorded(lived(asked, policy)))
-    again = events_of(recorded(seal(GENESIS, 1, "local", first)))
+    first = events_of(recorded_scenario(lived(asked, policy)))
+    again = events_of(recorded_scenario(seal(GENESIS, 1, "local", first)))
     decisions = [
         [event for event in events if isinstance(event, Decision)] for events in (first, again)
     ]
     assert decisions[0] == decisions[1]
 
 
-def queue(side: Side, name: str) -> tuple[int, int, int]:
+def queue(side: SimulationResult, name: str) -> tuple[int, int, int]:
     [queue_figures] = [
         queue_figures for queue_figures in side.figures.queues if queue_figures.queue == name
     ]
@@ -101,39 +101,39 @@ def queue(side: Side, name: str) -> tuple[int, int, int]:
 
 
 def test_the_sample_comes_to_what_was_recorded() -> None:
-    assert played(recorded(ENTRIES)).figures == as_recorded(ENTRIES).figures
+    assert simulate(recorded_scenario(ENTRIES)).figures == recorded_result(ENTRIES).figures
 
 
 @pytest.mark.parametrize("since", [28, 40, 57, 66])
 def test_begun_in_the_middle_it_comes_to_what_was_recorded(since: int) -> None:
     there, here = (
-        as_recorded(*cut(ENTRIES, since)).figures,
-        played(recorded(*cut(ENTRIES, since))).figures,
+        recorded_result(*cut(ENTRIES, since)).figures,
+        simulate(recorded_scenario(*cut(ENTRIES, since))).figures,
     )
     assert here == there
 
 
 def test_more_quota_avoids_the_preemption_and_its_loss() -> None:
-    scenario = recorded(ENTRIES)
-    assert queue(played(scenario), "team-a") == (1, 7_204_000, 1)
+    scenario = recorded_scenario(ENTRIES)
+    assert queue(simulate(scenario), "team-a") == (1, 7_204_000, 1)
     texts = ("clusterqueue/team-b.cpu=12", "clusterqueue/team-b.on-demand.memory=24Gi")
     more, hits = with_settings(scenario, *texts)
     assert hits == set(texts)
-    assert queue(played(more), "team-a") == (0, 0, 1)
+    assert queue(simulate(more), "team-a") == (0, 0, 1)
 
 
 def test_a_change_from_a_point_on_leaves_what_was_before() -> None:
-    scenario = recorded(*cut(ENTRIES, 40))
+    scenario = recorded_scenario(*cut(ENTRIES, 40))
     known = {("clusterqueue", "team-a"), ("clusterqueue", "team-b")}
     asked = (read_setting("cq/team-b.preemption.reclaimWithinCohort=Never", known),)
-    other, hits = changed(scenario, Changes(settings=asked))
-    assert (len(hits), queue(played(other), "team-a")[0]) == (1, 0)
+    other, hits = with_changes(scenario, Changes(settings=asked))
+    assert (len(hits), queue(simulate(other), "team-a")[0]) == (1, 0)
     assert other.from_us == scenario.from_us
 
 
 def test_a_hard_budget_that_is_spent_admits_no_other_job() -> None:
-    scenario = recorded(ENTRIES)
-    assert queue(played(scenario), "team-a")[0] == 1
+    scenario = recorded_scenario(ENTRIES)
+    assert queue(simulate(scenario), "team-a")[0] == 1
     spent, hits = with_settings(scenario, "cq/team-a.budget=cpu=2/day hard")
     assert len(hits) == 1
     admitted = [event.workload for event in events_of(spent) if isinstance(event, WorkloadAdmitted)]
@@ -146,7 +146,7 @@ def test_a_hard_budget_that_is_spent_admits_no_other_job() -> None:
 
 
 def test_a_quota_that_no_version_has_changes_nothing() -> None:
-    scenario = recorded(ENTRIES)
+    scenario = recorded_scenario(ENTRIES)
     other, hits = with_settings(scenario, "clusterqueue/team-a.gpu=4")
     assert (other.facts, hits) == (scenario.facts, set())
 
@@ -167,7 +167,7 @@ def test_a_quota_that_no_version_has_changes_nothing() -> None:
 )
 def test_a_setting_that_cannot_be_is_refused_in_words(text: str, message: str) -> None:
     with pytest.raises(SettingsError) as raised:
-        with_settings(recorded(ENTRIES), text)
+        with_settings(recorded_scenario(ENTRIES), text)
     assert str(raised.value).startswith(f"--set {text}: ")
     assert message in str(raised.value)
 
@@ -194,9 +194,13 @@ def test_a_setting_that_cannot_be_is_refused_in_words(text: str, message: str) -
 )
 @pytest.mark.parametrize("since", [0, 57])
 def test_whatever_can_be_set_changes_the_scenario_and_can_be_played(text: str, since: int) -> None:
-    scenario = recorded(*cut(ENTRIES, since))
-    known = {target for fact in recorded(ENTRIES).facts if (target := target_of(fact)) is not None}
-    other, hits = changed(scenario, Changes(settings=(read_setting(text, known),)))
+    scenario = recorded_scenario(*cut(ENTRIES, since))
+    known = {
+        target
+        for fact in recorded_scenario(ENTRIES).facts
+        if (target := target_of(fact)) is not None
+    }
+    other, hits = with_changes(scenario, Changes(settings=(read_setting(text, known),)))
     assert hits == {text}
     assert (other.start, other.facts) != (scenario.start, scenario.facts)
-    assert played(other).figures.to_us == scenario.to_us
+    assert simulate(other).figures.to_us == scenario.to_us

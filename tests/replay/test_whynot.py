@@ -56,10 +56,12 @@ def test_a_raise_is_enough_and_one_unit_less_of_any_is_not(
         trial = Trial(state, answer.workload)
         for change in answer.quota:
             needed = {quota.flavor: quota.needed for quota in change.raises}
-            assert trial.after([with_quota(state, change.cluster_queue, needed)]).starts
+            assert trial.outcome_after([with_quota(state, change.cluster_queue, needed)]).starts
             for flavor, units in needed.items():
                 less = {**needed, flavor: units - 1}
-                assert not trial.after([with_quota(state, change.cluster_queue, less)]).starts
+                assert not trial.outcome_after(
+                    [with_quota(state, change.cluster_queue, less)]
+                ).starts
 
 
 @drawn(8)
@@ -71,12 +73,12 @@ def test_no_smaller_set_of_endings_does(asked: list[tuple[int, int, int]]) -> No
         if answer.endings is None or answer.obstacles:
             continue
         trial = Trial(state, answer.workload)
-        assert trial.after(ended(state, answer.endings.workloads)).starts
+        assert trial.outcome_after(ended(state, answer.endings.workloads)).starts
         assert answer.endings.smallest
         holding = [key for key, workload in state.workloads.items() if workload.charges]
         for size in range(1, len(answer.endings.workloads)):
             for others in combinations(holding, size):
-                assert not trial.after(ended(state, others)).starts
+                assert not trial.outcome_after(ended(state, others)).starts
 
 
 def test_of_many_alike_as_few_as_needed_end_and_more_trials_are_not_spent() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.rights.asked import Right
 from tidegate.kinds.policies.frameworks import FRAMEWORKS
-from tidegate.kinds.rights import job_people, people
+from tidegate.kinds.rights import job_people_roles, people_roles
 from tidegate.kube.client import KubernetesClient
 
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
@@ -18,8 +18,8 @@ KUEUE = "kueue.x-k8s.io"
 
 
 def test_each_kind_has_a_viewer_and_an_editor_by_kueues_names() -> None:
-    names = {obj["metadata"]["name"] for obj in people(FRAMEWORKS)}
-    assert len(names) == len(people(FRAMEWORKS))
+    names = {obj["metadata"]["name"] for obj in people_roles(FRAMEWORKS)}
+    assert len(names) == len(people_roles(FRAMEWORKS))
     kinds = ("clusterqueue", "localqueue", "workload", "resourceflavor", "job", "rayjob", "mpijob")
     sorts = ("viewer", "editor")
     assert {f"kueue-{kind}-{sort}-role" for kind in kinds for sort in sorts} <= names
@@ -27,7 +27,7 @@ def test_each_kind_has_a_viewer_and_an_editor_by_kueues_names() -> None:
 
 
 def test_a_viewer_may_change_nothing() -> None:
-    for obj in people(FRAMEWORKS):
+    for obj in people_roles(FRAMEWORKS):
         if obj["metadata"]["name"].endswith("-viewer-role"):
             verbs = {verb for rule in obj["rules"] for verb in rule["verbs"]}
             assert verbs == {"get", "list", "watch"}
@@ -35,7 +35,7 @@ def test_a_viewer_may_change_nothing() -> None:
 
 
 def _written() -> list[tuple[str, list[str]]]:
-    rules = [rule for person in job_people(FRAMEWORKS) for rule in person["rules"]]
+    rules = [rule for person in job_people_roles(FRAMEWORKS) for rule in person["rules"]]
     return [(rule["resources"][0], rule["verbs"]) for rule in rules]
 
 

@@ -39,7 +39,7 @@ from tidegate.contracts.facts import ClusterQueueDefined
 from tidegate.contracts.observations import Observation, SyncCompleted, SyncStarted
 from tidegate.contracts.subjects import observed
 from tidegate.errors import BusUnreachableError, LedgerUnreachableError
-from tidegate.replay.verify import verify
+from tidegate.replay.verify import audit_ledger
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.real]
 SCHEDULER = (sys.executable, "-m", "scheduler")
@@ -197,7 +197,7 @@ async def test_killed(place: str, count: int, ledger_url: str, bus: tuple[str, N
 
 
 def nothing_is_lost_and_nothing_doubled(entries: list[Entry]) -> None:
-    assert verify(entries).head_seq == len(entries)
+    assert audit_ledger(entries).head_seq == len(entries)
     assert entries[-1].epoch > 1, "a term after the one that was killed"
     defined = Counter(
         event.name

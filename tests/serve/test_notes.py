@@ -17,8 +17,8 @@ from tidegate.core.quota.forest import forest
 from tidegate.core.quota.tree import Node
 from tidegate.core.state.cluster_queues import Tree
 from tidegate.core.state.state import State, Workload
-from tidegate.replay.story.context import Around, Looking, around
-from tidegate.replay.story.freeing import Freed
+from tidegate.replay.story.context import ContextFolder, EventContext, event_contexts
+from tidegate.replay.story.freeing import FreedQuota
 from tidegate.serve.ledger.live import LiveState
 from tidegate.serve.ledger.noted.notes import ContextNotes
 from tidegate.serve.ledger.sparing import free_state
@@ -27,9 +27,9 @@ BUSY = Path(__file__).parent.parent / "ledgers" / "kept" / "0.1.0-busy.jsonl.gz"
 
 
 def noted(entries: list[Entry]) -> ContextNotes:
-    notes, looking = ContextNotes(), Looking(State())
+    notes, looking = ContextNotes(), ContextFolder(State())
     for entry in entries:
-        notes.add(entry.seq, entry.turn, looking.look(entry, decode(entry.payload)))
+        notes.add(entry.seq, entry.turn, looking.fold(entry, decode(entry.payload)))
     return notes
 
 
@@ -47,7 +47,9 @@ def test_notes_of_all_are_those_of_each(busy: list[Entry]) -> None:
     assert len(keys) > 5
     for key in sorted(keys):
         expected = {
-            seq: note for seq, note in around(busy, key, busy[-1].seq).items() if note != Around()
+            seq: note
+            for seq, note in event_contexts(busy, key, busy[-1].seq).items()
+            if note != EventContext()
         }
         mapping = {seq: note for seq in owners[key] if (note := notes.get(seq)) is not None}
         assert mapping == expected
@@ -55,14 +57,14 @@ def test_notes_of_all_are_those_of_each(busy: list[Entry]) -> None:
 
 def test_what_a_turn_freed_is_kept_once() -> None:
     freed = tuple(
-        Freed(seq=n, at_us=n, type="WorkloadFinished", object=f"a/{n}") for n in range(100)
+        FreedQuota(seq=n, at_us=n, type="WorkloadFinished", object=f"a/{n}") for n in range(100)
     )
     notes = ContextNotes()
     for seq in range(1_000, 1_100):
-        notes.add(seq, 7, Around(freed=freed))
-    notes.add(1_100, 8, Around(freed=freed[:1]))
-    assert notes.get(1_050) == Around(freed=freed)
-    assert notes.get(1_100) == Around(freed=freed[:1])
+        notes.add(seq, 7, EventContext(freed=freed))
+    notes.add(1_100, 8, EventContext(freed=freed[:1]))
+    assert notes.get(1_050) == EventContext(freed=freed)
+    assert notes.get(1_100) == EventContext(freed=freed[:1])
     assert notes.get(999) is None
     assert notes.size < 2 * 100 * 100
 

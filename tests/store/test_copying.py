@@ -19,7 +19,7 @@ from tests.store.histories import LEASE_US
 from tests.store.test_reports import history, tables
 from tidegate.contracts.entry import Positions
 from tidegate.errors import LedgerUnreachableError
-from tidegate.replay.verify import verify
+from tidegate.replay.verify import audit_ledger
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def test_what_is_written_meanwhile_is_in_the_copy_whole_or_not_at_all(
         writing.result()
     entries = list(SqlLedger(target).read())
     assert entries == list(ledger.read(until=count))
-    assert verify(entries).events == count
+    assert audit_ledger(entries).events == count
     assert entries[-1].seq in {entries[-1].seq for entries in turns}
     kept = tables(target)
     migrate.rebuild_reports(target)

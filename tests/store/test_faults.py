@@ -21,7 +21,7 @@ from tests.store.histories import LEASE_US, ticks
 from tests.store.test_reports import history
 from tidegate.contracts.entry import Entry, Positions
 from tidegate.errors import FencedError, LedgerUnreachableError
-from tidegate.replay.verify import verify
+from tidegate.replay.verify import audit_ledger
 
 PAGE_BYTES = 4_096
 
@@ -43,7 +43,7 @@ def go_on(engine: Engine, turns: list[list[Entry]]) -> None:
             ledger.append(term.epoch, entries[0].seq - 1, entries, Positions())
     items = list(ledger.read())
     assert items == [entry for entries in turns for entry in entries]
-    assert verify(items).head_seq == len(items)
+    assert audit_ledger(items).head_seq == len(items)
     with reports_as_of(items) as then:
         assert {name: rows(engine, name) for name in VIEWS} == {
             name: rows(then, name) for name in VIEWS

@@ -26,7 +26,7 @@ from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.entry import Entry, Positions
 from tidegate.contracts.facts import TimePassed
 from tidegate.errors import ChainError, WitnessError
-from tidegate.replay.verify import Witness, verify
+from tidegate.replay.verify import Witness, audit_ledger
 
 
 @cache
@@ -70,7 +70,7 @@ def test_a_changed_byte_is_found_and_located(tampered: Engine, change: Change) -
     try:
         # A row that went to another partition is missing; if it was the last, the witness says so.
         with pytest.raises((ChainError, WitnessError), match=f"seq {change.seq}\\b"):
-            verify(SqlLedger(tampered).read(), witness=head, redecide=False)
+            audit_ledger(SqlLedger(tampered).read(), witness=head, redecide=False)
     finally:
         put_back(tampered)
 
@@ -80,10 +80,10 @@ def test_a_changed_byte_is_found_and_located(tampered: Engine, change: Change) -
 def test_a_tail_that_was_cut_off_is_found_by_a_reader_that_saw_more(kept: int, seen: int) -> None:
     witness = Witness(seq=seen, hash=sample()[seen - 1].hash)
     if seen <= kept:
-        assert verify(sample()[:kept], witness=witness, redecide=False).head_seq == kept
+        assert audit_ledger(sample()[:kept], witness=witness, redecide=False).head_seq == kept
         return
     with pytest.raises(WitnessError, match=f"seq {seen}\\b.*end at {kept}\\b"):
-        verify(sample()[:kept], witness=witness, redecide=False)
+        audit_ledger(sample()[:kept], witness=witness, redecide=False)
 
 
 @drawn(30)
@@ -97,15 +97,15 @@ def test_rows_left_out_or_swapped_are_found_where_it_begins(data: st.DataObject)
     else:
         del rows[first:second]
     with pytest.raises(ChainError, match=f"seq {first + 1}\\b"):
-        verify(rows, redecide=False)
+        audit_ledger(rows, redecide=False)
 
 
 def test_a_history_sealed_anew_from_the_change_on_is_found_by_a_witness() -> None:
     rows, witness = ticks(9), Witness(seq=9, hash=ticks(9)[-1].hash)
     forged = rows[:4] + seal(rows[3], 1, "local", [TimePassed(at_us=99) for _ in range(5)])
-    assert verify(forged, redecide=False).head_seq == 9
+    assert audit_ledger(forged, redecide=False).head_seq == 9
     with pytest.raises(WitnessError, match="at seq 9"):
-        verify(forged, witness=witness, redecide=False)
+        audit_ledger(forged, witness=witness, redecide=False)
 
 
 def endless(count: int) -> Iterator[Entry]:
@@ -119,7 +119,7 @@ def endless(count: int) -> Iterator[Entry]:
 def test_an_audit_takes_the_same_memory_however_long_the_history(*, redecide: bool) -> None:
     def peak_of(count: int) -> int:
         tracemalloc.start()
-        verify(endless(count), redecide=redecide)
+        audit_ledger(endless(count), redecide=redecide)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         return peak

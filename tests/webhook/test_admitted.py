@@ -18,7 +18,7 @@ from tests.parts.webhook import configuration, free_port, prepare_webhook, webho
 from tidegate.cluster.enforcement import wait_enforced
 from tidegate.cluster.install import install, manifests_folder
 from tidegate.cluster.processes import Process, stop
-from tidegate.cluster.running import Wanted, run_services
+from tidegate.cluster.running import RunOptions, run_services
 from tidegate.kinds.manifests import policies
 from tidegate.kinds.policies.webhooks import NAMESPACE, WEBHOOK, is_mutating
 from tidegate.kube.client import connect
@@ -72,7 +72,7 @@ async def test_jobs_are_admitted_through_the_webhook_and_while_it_is_away(
     observer = Observer(stage.api, ["first"], quota_milli=2_000)
     async with asyncio.TaskGroup() as tasks:
         watching = tasks.create_task(observer.run())
-        wanted = Wanted(state=tmp_path / "state", kubeconfig=Path(stage.kubeconfig))
+        wanted = RunOptions(state=tmp_path / "state", kubeconfig=Path(stage.kubeconfig))
         async with run_services(wanted, print) as running:
             await submit(stage.api, "first", "held", cpu="1500m", seconds=1)
             made = await job_of(stage.api, "first", "held")

@@ -13,14 +13,14 @@ NOTE = "cluster-uid"
 KEPT = ("ledger.db", "ledger.db-wal", "ledger.db-shm", "nats")
 
 
-def belong_to(uid: str, state: Path, tell: Callable[[str], None]) -> None:
+def switch_to_cluster(uid: str, state: Path, report: Callable[[str], None]) -> None:
     """Move another cluster's ledger and bus away, and move this cluster's back."""
     note = state / NOTE
     before = note.read_text().strip() if note.exists() else uid
     if before != uid:
         away, back = state / "clusters" / before, state / "clusters" / uid
         _move(state, away)
-        tell(f"this is another cluster than the last one, whose ledger is kept in {away}")
+        report(f"this is another cluster than the last one, whose ledger is kept in {away}")
         if back.exists():
             _move(back, state)
     note.write_text(f"{uid}\n")
@@ -28,9 +28,9 @@ def belong_to(uid: str, state: Path, tell: Callable[[str], None]) -> None:
 
 def _move(start: Path, end: Path) -> None:
     end.mkdir(parents=True, exist_ok=True)
-    for part in _parts(start):
+    for part in _movable_parts(start):
         part.rename(end / part.name)
 
 
-def _parts(folder: Path) -> Iterator[Path]:
+def _movable_parts(folder: Path) -> Iterator[Path]:
     yield from (folder / name for name in KEPT if (folder / name).exists())

@@ -28,7 +28,7 @@ class ContainerError(TidegateError):
     """The container engine refused, or k3s did not come up; the message has its output."""
 
 
-def engine() -> str:
+def find_engine() -> str:
     """Return the container command whose engine answers, or an empty text."""
     for name in _ENGINES:
         path = shutil.which(name)
@@ -37,18 +37,18 @@ def engine() -> str:
     return ""
 
 
-def up(name: str, kubeconfig: Path, tell: Callable[[str], None]) -> None:
+def start_container(name: str, kubeconfig: Path, report: Callable[[str], None]) -> None:
     """Start k3s in a container of this name, or find it running; write its kubeconfig.
 
     Raises:
         ContainerError: no engine answers, it refused, or k3s is not ready in time.
     """
-    command = engine()
+    command = find_engine()
     if not command:
         raise ContainerError("No container engine answers: start docker or podman, or use --on go.")
     if not _is_running(command, name):
         image = os.environ.get("TIDEGATE_K3S_IMAGE", IMAGE)
-        tell(f"starting {image} with {command}")
+        report(f"starting {image} with {command}")
         _run(command, "rm", "--force", "--volumes", name, check=False)
         server = ["server", f"--disable={_WITHOUT}", "--tls-san=127.0.0.1"]
         port = "--publish=127.0.0.1::6443"
@@ -61,15 +61,15 @@ def up(name: str, kubeconfig: Path, tell: Callable[[str], None]) -> None:
         time.sleep(_POLL_S)
 
 
-def down(name: str) -> None:
+def remove_container(name: str) -> None:
     """Remove the container of this name and its volumes."""
-    if command := engine():
+    if command := find_engine():
         _run(command, "rm", "--force", "--volumes", name, check=False)
 
 
 def is_running(name: str) -> bool:
     """Return whether the container of this name runs."""
-    command = engine()
+    command = find_engine()
     return bool(command) and _is_running(command, name)
 
 

@@ -57,17 +57,17 @@ async def wait_enforced(api: KubernetesApi, *, mutates: bool = True) -> None:
 
 
 async def _why_not(api: KubernetesApi, *, mutates: bool) -> str:
-    jobs = await _try(api, "/apis/batch/v1/namespaces/default/jobs", _JOB)
+    jobs = await _dry_run_create(api, "/apis/batch/v1/namespaces/default/jobs", _JOB)
     return (
         (_why_not_suspended(jobs) if mutates else _why_not_taken(jobs))
         or _why_not_taken(
-            await _try(api, f"{_QUEUES}/namespaces/default/localqueues", _LOCAL_QUEUE)
+            await _dry_run_create(api, f"{_QUEUES}/namespaces/default/localqueues", _LOCAL_QUEUE)
         )
-        or _why_not_taken(await _try(api, f"{_QUEUES}/clusterqueues", _CLUSTER_QUEUE))
+        or _why_not_taken(await _dry_run_create(api, f"{_QUEUES}/clusterqueues", _CLUSTER_QUEUE))
     )
 
 
-async def _try(api: KubernetesApi, path: str, obj: Object) -> Response:
+async def _dry_run_create(api: KubernetesApi, path: str, obj: Object) -> Response:
     return await api.request("POST", path, query={"dryRun": "All"}, body=msgspec.json.encode(obj))
 
 

@@ -57,7 +57,7 @@ def manifests_folder() -> Path:
     )
 
 
-async def install(api: KubernetesApi, folder: Path, tell: Callable[[str], None]) -> int:
+async def install(api: KubernetesApi, folder: Path, report: Callable[[str], None]) -> int:
     """Apply every manifest below a folder and wait until they have effect; return how many.
 
     Kubernetes before 1.36 has no mutating policies: they are left out, and a message names what
@@ -73,11 +73,11 @@ async def install(api: KubernetesApi, folder: Path, tell: Callable[[str], None])
     count, paths = 0, dict[str, str]()
     mutates = await has_mutating_policies(api)
     if not mutates:
-        tell(NO_MUTATING_POLICIES)
+        report(NO_MUTATING_POLICIES)
     for part in ORDER:
         objects = [obj for obj in read_manifests(folder / part) if mutates or not is_mutating(obj)]
         if objects:
-            tell(f"applying {len(objects)} objects of {part}")
+            report(f"applying {len(objects)} objects of {part}")
         for obj in objects:
             await _refuse_if_foreign(api, obj)
             await apply(api, _with_digest(obj), paths)
@@ -121,7 +121,7 @@ async def apply(api: KubernetesApi, obj: Object, paths: dict[str, str] | None = 
         ApiStatusError: the API server refused it.
         ApiUnreachableError: it does not answer.
     """
-    collection = await _collection(api, obj, {} if paths is None else paths)
+    collection = await _collection_path(api, obj, {} if paths is None else paths)
     path = f"{collection}/{obj['metadata']['name']}"
     while True:
         response = await api.request("GET", path)
@@ -133,7 +133,7 @@ async def apply(api: KubernetesApi, obj: Object, paths: dict[str, str] | None = 
                 return _read(answer)
             continue
         current = _read(response)
-        if includes(current, obj):
+        if is_subset(current, obj):
             return current
         merged = {**current, **obj, "metadata": _merged_metadata(current, obj)}
         answer = await _send(api, "PUT", path, merged)
@@ -141,14 +141,14 @@ async def apply(api: KubernetesApi, obj: Object, paths: dict[str, str] | None = 
             return _read(answer)
 
 
-def includes(current: object, desired: object) -> bool:
+def is_subset(current: object, desired: object) -> bool:
     """Return whether what is there has everything that is wanted, whatever else it has."""
     match current, desired:
         case dict(), dict():
-            return all(includes(current.get(key), value) for key, value in desired.items())
+            return all(is_subset(current.get(key), value) for key, value in desired.items())
         case list(), list():
             pairs = zip(current, desired, strict=False)
-            return len(current) == len(desired) and all(includes(a, b) for a, b in pairs)
+            return len(current) == len(desired) and all(is_subset(a, b) for a, b in pairs)
         case _:
             return current == desired
 
@@ -206,7 +206,7 @@ async def _why_not_served(api: KubernetesApi, crd: Object) -> str:
     return ""
 
 
-async def _collection(api: KubernetesApi, obj: Object, paths: dict[str, str]) -> str:
+async def _collection_path(api: KubernetesApi, obj: Object, paths: dict[str, str]) -> str:
     """Return the path at which objects of this kind are created."""
     version, kind = obj["apiVersion"], obj["kind"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"

@@ -1,7 +1,7 @@
 """The local Kubernetes of an instance, in four forms: start, status, stop.
 
 Which form it is stands in ``cluster.json`` of the instance's folder, so that every command finds
-the cluster that ``up`` brought up.
+the cluster that ``start_cluster`` brought up.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.form} ({DESCRIPTIONS[self.form]})"
 
 
-def choose(on: str, folder: Path) -> str:
+def choose_form(on: str, folder: Path) -> str:
     """Return the form that is meant by ``on``.
 
     ``auto`` is what is up in this folder, else the best that the machine has without a long wait.
@@ -56,17 +56,19 @@ def choose(on: str, folder: Path) -> str:
     Raises:
         NotSupportedError: there is no such form.
     """
-    existing = current(folder)
+    existing = current_cluster(folder)
     if on == "auto" and existing is not None and is_up(existing, folder):
         return existing.form
     if on == "auto":
-        return "container" if container.engine() else "go" if is_built() else "embedded"
+        return "container" if container.find_engine() else "go" if is_built() else "embedded"
     if on not in FORMS:
         raise NotSupportedError(f"--on {on} is not one of auto, {', '.join(FORMS)}.")
     return on
 
 
-def up(form: str, folder: Path, tell: Callable[[str], None], progress: Progress) -> Cluster:
+def start_cluster(
+    form: str, folder: Path, report: Callable[[str], None], progress: Progress
+) -> Cluster:
     """Start a cluster of a form and return it; return a cluster that already runs.
 
     Raises:
@@ -76,7 +78,7 @@ def up(form: str, folder: Path, tell: Callable[[str], None], progress: Progress)
         ContainerError: no container engine answers for form ``container``.
         NotSupportedError: there is no kubeconfig for form ``kubeconfig``.
     """
-    existing = current(folder)
+    existing = current_cluster(folder)
     if existing is not None and is_up(existing, folder):
         if existing.form != form:
             message = f"The instance's cluster is {existing.description}: bring it down first."
@@ -87,27 +89,27 @@ def up(form: str, folder: Path, tell: Callable[[str], None], progress: Progress)
         case "kubeconfig":
             cluster = Cluster(form=form, kubeconfig=str(find_kubeconfig()))
         case "container":
-            container.up(_container_name(folder), folder / "kubeconfig", tell)
+            container.start_container(_container_name(folder), folder / "kubeconfig", report)
             cluster = Cluster(form=form, kubeconfig=str(folder / "kubeconfig"))
         case "go":
             plane = ControlPlane(folder / "go", build(progress))
-            plane.up(tell)
+            plane.up(report)
             cluster = Cluster(form=form, kubeconfig=str(plane.kubeconfig))
         case _:
             cluster = _start_embedded(folder)
-    _record(folder).write_bytes(msgspec.json.encode(cluster))
+    _record_path(folder).write_bytes(msgspec.json.encode(cluster))
     return cluster
 
 
-def down(folder: Path) -> Cluster | None:
+def stop_cluster(folder: Path) -> Cluster | None:
     """Bring down what is up and return it; an existing cluster is only forgotten.
 
-    Objects of form ``go`` are kept for the next ``up``; those of the others are gone.
+    Objects of form ``go`` are kept for the next ``start_cluster``; those of the others are gone.
     """
-    cluster = current(folder)
+    cluster = current_cluster(folder)
     match cluster.form if cluster else "":
         case "container":
-            container.down(_container_name(folder))
+            container.remove_container(_container_name(folder))
         case "go":
             ControlPlane(folder / "go", Path()).down()
         case "embedded":
@@ -116,13 +118,13 @@ def down(folder: Path) -> Cluster | None:
                 stop(cluster.process)
         case _:
             pass
-    _record(folder).unlink(missing_ok=True)
+    _record_path(folder).unlink(missing_ok=True)
     return cluster
 
 
-def current(folder: Path) -> Cluster | None:
+def current_cluster(folder: Path) -> Cluster | None:
     """Return the cluster that was brought up last and not down since, or None."""
-    record = _record(folder)
+    record = _record_path(folder)
     if not record.exists():
         return None
     return msgspec.json.decode(record.read_bytes(), type=Cluster)
@@ -155,7 +157,7 @@ def _start_embedded(folder: Path) -> Cluster:
     return Cluster(form="embedded", kubeconfig=str(kubeconfig), process=process)
 
 
-def _record(folder: Path) -> Path:
+def _record_path(folder: Path) -> Path:
     return folder / "cluster.json"
 
 

@@ -50,7 +50,7 @@ def spawn(
         ],
         setsid=True,
     )
-    status = _status(pid)
+    status = _proc_status(pid)
     assert status is not None, "a child is there until it is waited for"
     return Process(
         name=name, pid=pid, started=int(status[_STARTED]), command=tuple(command), log=str(log)
@@ -63,10 +63,10 @@ def is_alive(process: Process) -> bool:
     While any of its threads is still ending it has its files, and its ports with them.
     """
     _reap(process.pid)
-    status = _status(process.pid)
+    status = _proc_status(process.pid)
     if status is None or int(status[_STARTED]) != process.started:
         return False
-    return status[_STATE] != "Z" or _threads(process.pid) > 1
+    return status[_STATE] != "Z" or _thread_count(process.pid) > 1
 
 
 def stop(process: Process, number: int = signal.SIGTERM, *, patience_s: float = 5.0) -> None:
@@ -95,14 +95,14 @@ def _is_gone_within(process: Process, patience_s: float) -> bool:
     return True
 
 
-def _status(pid: int) -> list[str] | None:
+def _proc_status(pid: int) -> list[str] | None:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None
 
 
-def _threads(pid: int) -> int:
+def _thread_count(pid: int) -> int:
     try:
         return sum(1 for _ in Path(f"/proc/{pid}/task").iterdir())
     except OSError:

@@ -16,7 +16,7 @@ import aiohttp
 import msgspec
 
 from tidegate.bus.embedded import embedded_server
-from tidegate.cluster.belongings import belong_to
+from tidegate.cluster.belongings import switch_to_cluster
 from tidegate.cluster.supervisor import Program, Supervisor
 from tidegate.errors import TidegateError
 from tidegate.kube.client import connect
@@ -36,7 +36,7 @@ class NotReadyError(TidegateError):
     """A service did not become ready; the message has its name, the cause, and its log's path."""
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What to run, and against what."""
 
     state: Path  # folder of ledger, bus and logs; the same folder continues where it ended
@@ -46,7 +46,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     services: tuple[str, ...] = SERVICES  # shadow mode leaves the actuator out
 
 
-class Running(msgspec.Struct, frozen=True, kw_only=True):
+class RunningServices(msgspec.Struct, frozen=True, kw_only=True):
     """What runs, and how to reach it."""
 
     ledger: str
@@ -69,8 +69,8 @@ def services_of(config: str) -> tuple[str, ...]:
 
 @asynccontextmanager
 async def run_services(
-    settings: Wanted, tell: Callable[[str], None]
-) -> AsyncGenerator[Running, None]:
+    settings: RunOptions, report: Callable[[str], None]
+) -> AsyncGenerator[RunningServices, None]:
     """Start the bus and the services, yield once they are all ready, and stop them at the end.
 
     Raises:
@@ -80,8 +80,8 @@ async def run_services(
     """
     settings.state.mkdir(parents=True, exist_ok=True, mode=0o700)
     async with connect(Access(kubeconfig=str(settings.kubeconfig))) as api:
-        belong_to(await cluster_uid(api), settings.state, tell)
-    supervisor = Supervisor(tell)
+        switch_to_cluster(await cluster_uid(api), settings.state, report)
+    supervisor = Supervisor(report)
     async with embedded_server(settings.state / "nats") as nats_url:
         running = _plan(settings, nats_url, supervisor)
         try:
@@ -93,7 +93,7 @@ async def run_services(
             await supervisor.stop()
 
 
-async def wait_ready(running: Running, patience_s: float = READY_S) -> None:
+async def wait_ready(running: RunningServices, patience_s: float = READY_S) -> None:
     """Wait until each service answers /readyz with 200.
 
     Raises:
@@ -104,7 +104,7 @@ async def wait_ready(running: Running, patience_s: float = READY_S) -> None:
         try:
             async with asyncio.timeout(patience_s):
                 while state:
-                    state = await _unready(base)
+                    state = await _why_not_ready(base)
                     await asyncio.sleep(POLL_S if state else 0)
         except TimeoutError:
             log = running.logs / f"{service}.log"
@@ -112,9 +112,9 @@ async def wait_ready(running: Running, patience_s: float = READY_S) -> None:
             raise NotReadyError(message) from None
 
 
-def _plan(settings: Wanted, nats_url: str, supervisor: Supervisor) -> Running:
+def _plan(settings: RunOptions, nats_url: str, supervisor: Supervisor) -> RunningServices:
     ports = dict(zip(settings.services, free_ports(len(settings.services)), strict=True))
-    return Running(
+    return RunningServices(
         ledger=settings.ledger or f"sqlite:///{settings.state.resolve() / 'ledger.db'}",
         nats_url=nats_url,
         kubeconfig=settings.kubeconfig,
@@ -124,7 +124,7 @@ def _plan(settings: Wanted, nats_url: str, supervisor: Supervisor) -> Running:
     )
 
 
-def _program(settings: Wanted, running: Running, service: str) -> Program:
+def _program(settings: RunOptions, running: RunningServices, service: str) -> Program:
     environment = {
         **os.environ,
         "TIDEGATE_NATS_URL": running.nats_url,
@@ -143,7 +143,7 @@ def _program(settings: Wanted, running: Running, service: str) -> Program:
     )
 
 
-async def _unready(base: str) -> str:
+async def _why_not_ready(base: str) -> str:
     """Return why a service is not ready; empty if it is."""
     try:
         async with aiohttp.ClientSession() as session, session.get(f"{base}/readyz") as answer:

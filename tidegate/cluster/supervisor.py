@@ -31,10 +31,10 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
 class Supervisor:
     """Starts programs in order, restarts those that die, and stops them in reverse order."""
 
-    def __init__(self, tell: Callable[[str], None], *, patience_s: float = 25.0) -> None:
-        self._tell, self._patience_s = tell, patience_s
+    def __init__(self, report: Callable[[str], None], *, patience_s: float = 25.0) -> None:
+        self._tell, self._patience_s = report, patience_s
         self._processes: dict[str, asyncio.subprocess.Process] = {}
-        self._keepers: dict[str, asyncio.Task[None]] = {}
+        self._restart_tasks: dict[str, asyncio.Task[None]] = {}
         self._stopping = False
         self.restarts: dict[str, int] = {}  # by program, how often it died and was started again
 
@@ -42,7 +42,7 @@ class Supervisor:
         """Start one program and keep it alive from here on."""
         self.restarts[program.name] = 0
         self._processes[program.name] = await self._spawn(program)
-        self._keepers[program.name] = asyncio.create_task(self._keep(program))
+        self._restart_tasks[program.name] = asyncio.create_task(self._restart_when_dead(program))
 
     def pid(self, name: str) -> int:
         """Return the process id that a program runs under now."""
@@ -52,10 +52,10 @@ class Supervisor:
         """Stop everything, the last started first: SIGTERM, and SIGKILL without a drain."""
         self._stopping = True
         for name in reversed(list(self._processes)):
-            self._keepers[name].cancel()
+            self._restart_tasks[name].cancel()
             with suppress(asyncio.CancelledError):
-                await self._keepers[name]
-            await self._end(name, self._processes[name])
+                await self._restart_tasks[name]
+            await self._stop_process(name, self._processes[name])
 
     async def _spawn(self, program: Program) -> asyncio.subprocess.Process:
         program.log.parent.mkdir(parents=True, exist_ok=True)
@@ -69,14 +69,14 @@ class Supervisor:
                 start_new_session=True,  # Ctrl-C is for us: we stop them in order
             )
 
-    async def _keep(self, program: Program) -> None:
+    async def _restart_when_dead(self, program: Program) -> None:
         loop, backoff_s = asyncio.get_running_loop(), BACKOFF_FIRST_S
         while not self._stopping:
             began_s = loop.time()
             code = await self._processes[program.name].wait()
             backoff_s = BACKOFF_FIRST_S if loop.time() - began_s > STEADY_S else backoff_s
             self._tell(
-                f"{program.name} ended with {_ending(code)}; starting it again"
+                f"{program.name} ended with {_exit_text(code)}; starting it again"
                 f" in {backoff_s:.1f} s (its log: {program.log})"
             )
             await asyncio.sleep(backoff_s)
@@ -84,7 +84,7 @@ class Supervisor:
             self.restarts[program.name] += 1
             self._processes[program.name] = await self._spawn(program)
 
-    async def _end(self, name: str, process: asyncio.subprocess.Process) -> None:
+    async def _stop_process(self, name: str, process: asyncio.subprocess.Process) -> None:
         with suppress(ProcessLookupError):
             process.send_signal(signal.SIGTERM)
         try:
@@ -96,5 +96,5 @@ class Supervisor:
             await process.wait()
 
 
-def _ending(code: int) -> str:
+def _exit_text(code: int) -> str:
     return f"exit code {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"

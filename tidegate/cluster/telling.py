@@ -8,14 +8,14 @@ from typing import TextIO
 _EVERY_S = 5.0
 
 
-class Lines:
+class ProgressLines:
     """Writes to a stream; a terminal sees the same line rewritten, a log sees few lines."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream, self._live = stream, stream.isatty()
         self._what, self._next_s, self._open = "", 0.0, False
 
-    def say(self, line: str) -> None:
+    def write_line(self, line: str) -> None:
         """Write a line of its own."""
         if self._open:
             self._stream.write("\n")
@@ -31,7 +31,7 @@ class Lines:
         self._what, self._next_s = step, now_s + (0.2 if self._live else _EVERY_S)
         line = f"{step}: {done} of at most {total}" if total else f"{step} …"
         if not self._live:
-            self.say(line)
+            self.write_line(line)
             return
         self._stream.write(f"\r\x1b[K{line}")
         self._stream.flush()

@@ -142,8 +142,8 @@ def job_state(meta: ObjectMeta, *, suspended: bool, **standing: Any) -> JobState
     """Return the state of an object: from its metadata, and the fields that its kind read."""
     return JobState(
         suspended=suspended,
-        deleting=meta.deleting,
-        orphaning=meta.orphaning,
+        deleting=meta.is_deleting,
+        orphaning=meta.is_orphaning,
         decision=decision(meta),
         generation=meta.generation,
         injected=suspended and names.INJECTED in meta.annotations,

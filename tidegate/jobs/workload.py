@@ -36,9 +36,9 @@ from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.workloads.conversion import check_states, checks_since
 from tidegate.kinds.kueue_api.workloads.workload import Workload
-from tidegate.kinds.meta import ObjectMeta, holding
+from tidegate.kinds.meta import ObjectMeta, true_condition
 from tidegate.kinds.podsets import workload_podsets
-from tidegate.kinds.times import micros, stamp
+from tidegate.kinds.times import micros, rfc3339
 from tidegate.model.texts import bounded
 
 NAME = "workload"
@@ -49,7 +49,7 @@ OWNER_NOT_FOUND = "OwnerNotFound"
 def observe(workload: Workload) -> JobObserved:
     """See ``JobKind.observe``: only what is the owner's to say, for the rest is our own."""
     meta, spec = workload.metadata, workload.spec
-    finished = holding(workload.status.conditions, "Finished")
+    finished = true_condition(workload.status.conditions, "Finished")
     return JobObserved(
         namespace=meta.namespace,
         name=meta.name,
@@ -95,7 +95,7 @@ def start(start: Start, obj: Object) -> Step:
         return Done()
     if not fields.may_run(workload) and start.is_stale(obj):
         return Refused(reason="stale", message="The Workload changed after this was decided.")
-    return _patch(obj, order_condition(start.decision, stamp(start.order.at_us), runs=True))
+    return _patch(obj, order_condition(start.decision, rfc3339(start.order.at_us), runs=True))
 
 
 def stop(stop: Stop, obj: Object, waited_s: float) -> Step:
@@ -105,7 +105,7 @@ def stop(stop: Stop, obj: Object, waited_s: float) -> Step:
     current = decision_seq(fields.decision_of(workload), stop.ledger_id)
     if current >= stop.seq or _is_finished(workload):
         return Done()
-    return _patch(obj, order_condition(stop.decision, stamp(stop.order.at_us), runs=False))
+    return _patch(obj, order_condition(stop.decision, rfc3339(stop.order.at_us), runs=False))
 
 
 def order_condition(decision: str, at: str, *, runs: bool) -> Object:
@@ -155,9 +155,9 @@ def _state(workload: Workload) -> JobState:
     owned, conditions = workload.metadata.controller() is not None, workload.status.conditions
     return JobState(
         suspended=not fields.may_run(workload),
-        active=int(owned and holding(conditions, "QuotaReserved") is not None),
-        ready=pods if holding(conditions, "PodsReady") else 0,
-        deleting=workload.metadata.deleting,
+        active=int(owned and true_condition(conditions, "QuotaReserved") is not None),
+        ready=pods if true_condition(conditions, "PodsReady") else 0,
+        deleting=workload.metadata.is_deleting,
         decision=fields.decision_of(workload),
         generation=workload.metadata.generation,
     )
@@ -168,11 +168,11 @@ def status_of(meta: ObjectMeta, obj: Object) -> JobState:
     try:
         return _state(read(obj, Workload))
     except UndecodableError:
-        return JobState(deleting=meta.deleting, generation=meta.generation)
+        return JobState(deleting=meta.is_deleting, generation=meta.generation)
 
 
 def _is_finished(workload: Workload) -> bool:
-    return holding(workload.status.conditions, "Finished") is not None
+    return true_condition(workload.status.conditions, "Finished") is not None
 
 
 def _patch(obj: Object, order: Object) -> Patch:

@@ -14,7 +14,7 @@ from tidegate.jobs.job_metadata import is_elastic, valid_decision
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.conversion import topology_assignment
 from tidegate.kinds.kueue_api.workloads.workload import Workload
-from tidegate.kinds.meta import Condition, ObjectMeta, holding
+from tidegate.kinds.meta import Condition, ObjectMeta, true_condition
 from tidegate.model.texts import INT32_MAX, is_name, signed
 from tidegate.model.topology import TopologyAssignment
 
@@ -37,7 +37,7 @@ def is_active(workload: Workload) -> bool:
 
     Source: multikueue.md 2.5, step 6.
     """
-    deactivated = holding(workload.status.conditions, "DeactivationTarget") is not None
+    deactivated = true_condition(workload.status.conditions, "DeactivationTarget") is not None
     return workload.spec.active and not deactivated
 
 
@@ -75,7 +75,7 @@ def replaced_slice(meta: ObjectMeta) -> str:
 
 def has_quota_elsewhere(workload: Workload) -> bool:
     """Return whether another controller, not Tidegate, has reserved quota for it."""
-    return holding(workload.status.conditions, "QuotaReserved") is not None and not _is_ours(
+    return true_condition(workload.status.conditions, "QuotaReserved") is not None and not _is_ours(
         workload
     )
 

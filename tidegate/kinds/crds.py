@@ -40,7 +40,7 @@ def _crd(kind: Kind, *, rules: bool) -> Manifest:
     schema = _schema(kind)
     versions = [_version(kind, version, schema) for version in VERSIONS]
     if rules and kind.name not in _TOO_MANY:
-        versions.append(_refusing(kind))
+        versions.append(_without_old_fields(kind))
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -98,7 +98,7 @@ def _version(kind: Kind, version: str, schema: Schema) -> Manifest:
     return version_manifest
 
 
-def _refusing(kind: Kind) -> Manifest:
+def _without_old_fields(kind: Kind) -> Manifest:
     message = (
         f"apiVersion {GROUP}/{REFUSED} of {kind.name} is not accepted any more: "
         f"write {GROUP}/{VERSIONS[0]}{_HINTS.get(kind.name, '')}."

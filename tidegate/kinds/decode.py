@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 import msgspec
 
 from tidegate.errors import UndecodableError
-from tidegate.kinds.kueue_api.v1beta1 import modernized, old_spelling
+from tidegate.kinds.kueue_api.v1beta1 import may_be_v1beta1, to_v1beta2
 from tidegate.kinds.meta import ListMeta, ObjectMeta, Status
 from tidegate.model.texts import whole
 
@@ -88,16 +88,16 @@ def decode(
     Raises:
         UndecodableError: the line is not a watch event at all.
     """
-    event = _as(_lines, line)
+    event = _decode_as(_lines, line)
     match event.type:
         case "ERROR":
-            return event.type, _as(_decoder(Status), event.object)
+            return event.type, _decode_as(_decoder(Status), event.object)
         case "BOOKMARK":
-            meta = _as(_metadata, event.object).metadata
+            meta = _decode_as(_metadata, event.object).metadata
             ended = INITIAL_EVENTS_END in meta.annotations
             return event.type, Bookmark(meta.version, ended)
         case _:
-            return event.type, _readable(event.object, kind, noted)
+            return event.type, _decode_item(event.object, kind, noted)
 
 
 def decode_list(body: bytes, kind: type[T], noted: Noted | None = None) -> Page[T]:
@@ -106,9 +106,9 @@ def decode_list(body: bytes, kind: type[T], noted: Noted | None = None) -> Page[
     Raises:
         UndecodableError: the body is not a list at all.
     """
-    listing = _as(_lists, body)
+    listing = _decode_as(_lists, body)
     version = whole(listing.metadata.resource_version) or 0
-    items = tuple(_readable(obj, kind, noted) for obj in listing.items)
+    items = tuple(_decode_item(obj, kind, noted) for obj in listing.items)
     return Page(version, listing.metadata.continue_, items)
 
 
@@ -118,14 +118,14 @@ def decode_object(body: bytes | msgspec.Raw, kind: type[T]) -> T:
     Raises:
         UndecodableError: a field is missing or of another type; the message names it.
     """
-    if old_spelling(kind, body):
-        return read(_plain(body), kind)
+    if may_be_v1beta1(kind, body):
+        return read(_decode_plain(body), kind)
     try:
         return _decoder(kind).decode(body)
     except msgspec.ValidationError:
-        return read(_plain(body), kind)  # perhaps it only has null for absent fields
+        return read(_decode_plain(body), kind)  # perhaps it only has null for absent fields
     except FAILURES as error:
-        raise UndecodableError(said(error)) from error
+        raise UndecodableError(error_text(error)) from error
 
 
 def read(raw: dict[str, Any], kind: type[T]) -> T:
@@ -135,22 +135,22 @@ def read(raw: dict[str, Any], kind: type[T]) -> T:
         UndecodableError: a field is missing or of another type; the message names it.
     """
     try:
-        return msgspec.convert(modernized(kind, raw), kind)
+        return msgspec.convert(to_v1beta2(kind, raw), kind)
     except FAILURES:
         pass  # perhaps it only has null for absent fields
     try:
-        return msgspec.convert(modernized(kind, _without_nulls(raw)), kind)
+        return msgspec.convert(to_v1beta2(kind, _without_nulls(raw)), kind)
     except FAILURES as error:
-        raise UndecodableError(said(error)) from error
+        raise UndecodableError(error_text(error)) from error
 
 
-def said(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return an error's message, cut to a length; its type if it has none."""
     return (str(error) or type(error).__name__)[:ERROR_MAX]
 
 
-def _plain(body: bytes | msgspec.Raw) -> dict[str, Any]:
-    return _as(_objects, body)
+def _decode_plain(body: bytes | msgspec.Raw) -> dict[str, Any]:
+    return _decode_as(_objects, body)
 
 
 def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
@@ -159,26 +159,26 @@ def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
     return cast("msgspec.json.Decoder[T]", _decoders[kind])
 
 
-def _as(decoder: msgspec.json.Decoder[T], body: bytes | msgspec.Raw) -> T:
+def _decode_as(decoder: msgspec.json.Decoder[T], body: bytes | msgspec.Raw) -> T:
     try:
         return decoder.decode(body)
     except FAILURES as error:
-        raise UndecodableError(said(error)) from error
+        raise UndecodableError(error_text(error)) from error
 
 
-def _readable(body: msgspec.Raw, kind: type[T], noted: Noted | None) -> T | Unreadable:
+def _decode_item(body: msgspec.Raw, kind: type[T], noted: Noted | None) -> T | Unreadable:
     try:
         obj = decode_object(body, kind)
     except Exception as error:  # noqa: BLE001 - whatever one object does, the others are read
-        return Unreadable(_found_metadata(body), said(error), bytes(body))
+        return Unreadable(_metadata_of(body), error_text(error), bytes(body))
     if noted is not None:
         noted(obj, bytes(body))
     return obj
 
 
-def _found_metadata(body: msgspec.Raw) -> ObjectMeta:
+def _metadata_of(body: msgspec.Raw) -> ObjectMeta:
     try:
-        return _as(_metadata, body).metadata
+        return _decode_as(_metadata, body).metadata
     except UndecodableError:
         return ObjectMeta()
 

@@ -7,16 +7,16 @@ lies in ``deploy/`` is this, written down.
 from __future__ import annotations
 
 from tidegate.kinds.crds import crds
-from tidegate.kinds.policies.children import keep_children
+from tidegate.kinds.policies.children import protect_children
 from tidegate.kinds.policies.disabled import WARN, warn_of_disabled
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.frameworks import (
     FRAMEWORKS,
     NOT_A_CHILD,
     Framework,
-    chosen,
     declared_framework,
-    not_a_child,
+    frameworks_named,
+    has_no_known_controller,
 )
 from tidegate.kinds.policies.guards.jobs import job_guards
 from tidegate.kinds.policies.guards.pods import pod_guards
@@ -25,18 +25,18 @@ from tidegate.kinds.policies.guards.workloads import workload_guards
 from tidegate.kinds.policies.jobs import (
     QUEUED_JOBS,
     Managed,
-    default_priority,
-    default_queue,
-    gate_pods,
-    suspend,
+    default_priority_policy,
+    default_queue_policy,
+    gate_pods_policy,
+    suspend_policy,
 )
-from tidegate.kinds.policies.managing import default_managed_by
-from tidegate.kinds.policies.marks import keep_gates, keep_marks
+from tidegate.kinds.policies.managing import default_managed_by_policy
+from tidegate.kinds.policies.marks import protect_gates, protect_marks
 from tidegate.kinds.policies.spelling import job_authors, quota_objects
-from tidegate.kinds.policies.templates.numbering import number_pods
-from tidegate.kinds.policies.templates.serving import mark_templates, serving_guards
-from tidegate.kinds.policies.templates.serving_kinds import Serving, served
-from tidegate.kinds.rights import people
+from tidegate.kinds.policies.templates.numbering import number_pods_policy
+from tidegate.kinds.policies.templates.serving import mark_templates_policy, serving_guards
+from tidegate.kinds.policies.templates.serving_kinds import Serving, serving_kinds_named
+from tidegate.kinds.rights import people_roles
 from tidegate.model.declaration import Declaration
 
 DEFAULT_FRAMEWORKS = ("batch/job",)
@@ -58,8 +58,8 @@ def files(
     """
     documents = {f"crds/{crd['metadata']['name']}.yaml": [crd] for crd in crds()}
     others = tuple(map(declared_framework, declared))
-    kinds, pods = (*chosen(frameworks), *others), "pod" in frameworks
-    serving = served(frameworks)
+    kinds, pods = (*frameworks_named(frameworks), *others), "pod" in frameworks
+    serving = serving_kinds_named(frameworks)
     about: list[Framework | Serving] = [*kinds, *serving]
     created = [framework.target("CREATE") for framework in about]
     changed = [framework.target("CREATE", "UPDATE") for framework in about]
@@ -68,30 +68,30 @@ def files(
     documents["policies/check-workloads.yaml"] = workload_guards()
     documents["policies/check-jobs.yaml"] = job_guards(kinds)
     documents["policies/author-jobs.yaml"] = job_authors(changed)
-    documents["policies/default-queue.yaml"] = default_queue(created, pods=pods)
-    documents["policies/default-priority.yaml"] = default_priority(created, pods=pods)
+    documents["policies/default-queue.yaml"] = default_queue_policy(created, pods=pods)
+    documents["policies/default-priority.yaml"] = default_priority_policy(created, pods=pods)
     for kind in kinds:
         documents[f"policies/suspend-{kind.slug}.yaml"] = [
-            *suspend(kind, managed),
-            *number_pods(kind, managed),
-            *default_managed_by(kind),
+            *suspend_policy(kind, managed),
+            *number_pods_policy(kind, managed),
+            *default_managed_by_policy(kind),
         ]
     for each in serving:
         documents[f"policies/mark-{each.slug}.yaml"] = [
-            *mark_templates(each, managed),
+            *mark_templates_policy(each, managed),
             *serving_guards(each),
         ]
     if pods:
         parents = tuple(kind.name for kind in serving if kind.stands_for_pods)
-        documents["policies/gate-pods.yaml"] = gate_pods(managed, parents)
+        documents["policies/gate-pods.yaml"] = gate_pods_policy(managed, parents)
         documents["policies/check-pods.yaml"] = pod_guards()
-    documents["policies/keep-children.yaml"] = keep_children(changed, others)
-    documents["policies/keep-marks.yaml"] = keep_marks(changed, pods=pods)
-    documents["policies/keep-gates.yaml"] = keep_gates()
+    documents["policies/keep-children.yaml"] = protect_children(changed, others)
+    documents["policies/keep-marks.yaml"] = protect_marks(changed, pods=pods)
+    documents["policies/keep-gates.yaml"] = protect_gates()
     documents["policies/disabled-kinds.yaml"] = warn_of_disabled(
         frameworks, managed.namespaces, on_disabled
     )
-    documents["rbac/people.yaml"] = people(FRAMEWORKS)
+    documents["rbac/people.yaml"] = people_roles(FRAMEWORKS)
     return {
         path: [_knowing(manifest, others) for manifest in manifests]
         for path, manifests in documents.items()
@@ -120,7 +120,7 @@ def _knowing(manifest: Manifest, declared: tuple[Framework, ...]) -> Manifest:
     if not declared or not conditions:
         return manifest
     conditions_after = [
-        {**condition, "expression": not_a_child(declared)}
+        {**condition, "expression": has_no_known_controller(declared)}
         if condition["expression"] == NOT_A_CHILD
         else condition
         for condition in conditions

@@ -28,42 +28,42 @@ class Rule(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     field_path: str = ""  # which field below the ruled one the message is about, e.g. ".levels"
 
 
-def said(**schema: object) -> msgspec.Meta:
-    """Return a mark with these keywords of a JSON schema, e.g. ``said(maxLength=63)``."""
+def schema_keywords(**schema: object) -> msgspec.Meta:
+    """Return a mark with JSON schema keywords, e.g. ``schema_keywords(maxLength=63)``."""
     return msgspec.Meta(extra_json_schema=schema)
 
 
-def ruled(*rules: Rule, **schema: object) -> msgspec.Meta:
+def with_rules(*rules: Rule, **schema: object) -> msgspec.Meta:
     """Return a mark with CEL rules, and further keywords."""
     written: list[dict[str, Any]] = [msgspec.to_builtins(rule) for rule in rules]
-    return said(**{"x-kubernetes-validations": written}, **schema)
+    return schema_keywords(**{"x-kubernetes-validations": written}, **schema)
 
 
-def needed(**schema: object) -> msgspec.Meta:
+def required_for_writers(**schema: object) -> msgspec.Meta:
     """Return the mark of a field that writers must give, though readers do without it."""
-    return said(**{NEEDED: True}, **schema)
+    return schema_keywords(**{NEEDED: True}, **schema)
 
 
-def keyed(*keys: str, most: int, least: int = 0) -> msgspec.Meta:
+def map_list(*keys: str, most: int, least: int = 0) -> msgspec.Meta:
     """Return the mark of a list that is a map by these fields."""
     kind = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
-    return said(maxItems=most, **kind, **({"minItems": least} if least else {}))
+    return schema_keywords(maxItems=most, **kind, **({"minItems": least} if least else {}))
 
 
-def listed(form: str, most: int, least: int = 0) -> msgspec.Meta:
+def list_of_type(form: str, most: int, least: int = 0) -> msgspec.Meta:
     """Return the mark of a list of form ``atomic`` or ``set``."""
     kind = {"x-kubernetes-list-type": form}
-    return said(maxItems=most, **kind, **({"minItems": least} if least else {}))
+    return schema_keywords(maxItems=most, **kind, **({"minItems": least} if least else {}))
 
 
 Quantity: TypeAlias = Annotated[
     str | int | float,
-    said(**{"x-kubernetes-int-or-string": True, "pattern": QUANTITY_PATTERN}),
+    schema_keywords(**{"x-kubernetes-int-or-string": True, "pattern": QUANTITY_PATTERN}),
 ]
 """As written: a CRD keeps ``cpu: 2`` a number; read it with ``translate.written``."""
 Label: TypeAlias = Annotated[
     str,
-    said(
+    schema_keywords(
         minLength=1,
         maxLength=316,
         pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
@@ -71,12 +71,12 @@ Label: TypeAlias = Annotated[
     ),
 ]
 """The qualified key of a label, e.g. ``kubernetes.io/hostname``."""
-Name: TypeAlias = Annotated[str, said(maxLength=253, pattern=NAME_PATTERN)]
+Name: TypeAlias = Annotated[str, schema_keywords(maxLength=253, pattern=NAME_PATTERN)]
 """A reference to an object by its DNS subdomain name."""
-PodSetName: TypeAlias = Annotated[str, said(maxLength=63, pattern=LABEL_PATTERN)]
-CheckName: TypeAlias = Annotated[str, said(minLength=1, maxLength=316)]
-Int32: TypeAlias = Annotated[int, said(format="int32")]
-Int64: TypeAlias = Annotated[int, said(format="int64")]
-Count: TypeAlias = Annotated[int, said(format="int32", minimum=0)]
-Time: TypeAlias = Annotated[str, said(format="date-time")]
+PodSetName: TypeAlias = Annotated[str, schema_keywords(maxLength=63, pattern=LABEL_PATTERN)]
+CheckName: TypeAlias = Annotated[str, schema_keywords(minLength=1, maxLength=316)]
+Int32: TypeAlias = Annotated[int, schema_keywords(format="int32")]
+Int64: TypeAlias = Annotated[int, schema_keywords(format="int64")]
+Count: TypeAlias = Annotated[int, schema_keywords(format="int32", minimum=0)]
+Time: TypeAlias = Annotated[str, schema_keywords(format="date-time")]
 """RFC 3339 text; ``tidegate.kinds.meta`` reads and writes it."""

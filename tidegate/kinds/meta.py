@@ -7,7 +7,14 @@ from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from tidegate.kinds.markers import Int64, Label, Time, keyed, needed, said
+from tidegate.kinds.markers import (
+    Int64,
+    Label,
+    Time,
+    map_list,
+    required_for_writers,
+    schema_keywords,
+)
 from tidegate.model.texts import whole
 
 _ORPHANING = "orphan"
@@ -48,19 +55,19 @@ class ObjectMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
         return whole(self.resource_version) or 0
 
     @property
-    def deleted(self) -> bool:
+    def is_deleted_without_grace(self) -> bool:
         """Tell whether it was deleted without a time to end: only a finalizer keeps the object."""
-        return self.deleting and self.deletion_grace_period_seconds == 0
+        return self.is_deleting and self.deletion_grace_period_seconds == 0
 
     @property
-    def deleting(self) -> bool:
+    def is_deleting(self) -> bool:
         """Return whether deletion was requested."""
         return self.deletion_timestamp is not None
 
     @property
-    def orphaning(self) -> bool:
+    def is_orphaning(self) -> bool:
         """Return whether it is deleted with propagation Orphan, which keeps its dependents."""
-        return self.deleting and _ORPHANING in self.finalizers
+        return self.is_deleting and _ORPHANING in self.finalizers
 
     def controller(self) -> OwnerReference | None:
         """Return the owner that controls the object, if one does."""
@@ -73,26 +80,28 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, r
 
     type: Label
     status: Literal["True", "False", "Unknown"]
-    observed_generation: Annotated[int, said(format="int64", minimum=0)] = 0
-    last_transition_time: Annotated[Time, needed()] = ""
+    observed_generation: Annotated[int, schema_keywords(format="int64", minimum=0)] = 0
+    last_transition_time: Annotated[Time, required_for_writers()] = ""
     reason: Annotated[
         str,
-        needed(minLength=1, maxLength=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"),
+        required_for_writers(
+            minLength=1, maxLength=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
+        ),
     ] = ""
-    message: Annotated[str, needed(maxLength=32768)] = ""
+    message: Annotated[str, required_for_writers(maxLength=32768)] = ""
 
 
-class _Telling(Protocol):
+class _HasCondition(Protocol):
     @property
     def type(self) -> str: ...
     @property
     def status(self) -> str: ...
 
 
-Telling = TypeVar("Telling", bound=_Telling)
+Telling = TypeVar("Telling", bound=_HasCondition)
 
 
-def holding(conditions: Iterable[Telling], kind: str) -> Telling | None:
+def true_condition(conditions: Iterable[Telling], kind: str) -> Telling | None:
     """Return the condition of a type if it is true."""
     return next(
         (
@@ -104,7 +113,7 @@ def holding(conditions: Iterable[Telling], kind: str) -> Telling | None:
     )
 
 
-Conditions: TypeAlias = Annotated[tuple[Condition, ...], keyed("type", most=16)]
+Conditions: TypeAlias = Annotated[tuple[Condition, ...], map_list("type", most=16)]
 
 
 class SelectorRequirement(
@@ -114,7 +123,7 @@ class SelectorRequirement(
 
     key: str
     operator: str
-    values: Annotated[tuple[str, ...], said(**{"x-kubernetes-list-type": "atomic"})] = ()
+    values: Annotated[tuple[str, ...], schema_keywords(**{"x-kubernetes-list-type": "atomic"})] = ()
 
 
 class LabelSelector(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -122,7 +131,7 @@ class LabelSelector(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     match_labels: dict[str, str] = {}
     match_expressions: Annotated[
-        tuple[SelectorRequirement, ...], said(**{"x-kubernetes-list-type": "atomic"})
+        tuple[SelectorRequirement, ...], schema_keywords(**{"x-kubernetes-list-type": "atomic"})
     ] = ()
 
 

@@ -10,7 +10,11 @@ import msgspec
 
 from tidegate.errors import UndecodableError
 from tidegate.kinds import pods
-from tidegate.kinds.kueue_api.workloads.topologies import checked, slice_layers, topology_request
+from tidegate.kinds.kueue_api.workloads.topologies import (
+    slice_layers,
+    topology_request,
+    valid_request,
+)
 from tidegate.kinds.kueue_api.workloads.workload import PodSetTopologyRequest, Workload
 from tidegate.kinds.meta import SelectorRequirement
 from tidegate.kinds.seen import PodRequests
@@ -47,7 +51,7 @@ def pod_set(
         containers=tuple(_resources(container.resources) for container in spec.containers),
         init_containers=tuple(map(_init_container, spec.init_containers)),
         pod_resources=None if spec.resources is None else _resources(spec.resources),
-        overhead=texts(spec.overhead),
+        overhead=quantity_texts(spec.overhead),
         node_selector=spec.node_selector,
         node_affinity=required,
         preferred_affinity=preferred,
@@ -75,7 +79,7 @@ def workload_podsets(workload: Workload) -> tuple[model.PodSet, ...]:
             min_count=podset.min_count,
             topology=None
             if podset.topology_request is None
-            else _requested(podset.topology_request),
+            else _topology_request(podset.topology_request),
         )
         for podset in workload.spec.pod_sets
     )
@@ -89,7 +93,7 @@ def running_pod(spec: PodRequests) -> model.PodSet:
         containers=tuple(_resources(container.resources) for container in spec.containers),
         init_containers=tuple(map(_init_container, spec.init_containers)),
         pod_resources=None if spec.resources is None else _resources(spec.resources),
-        overhead=texts(spec.overhead),
+        overhead=quantity_texts(spec.overhead),
     )
 
 
@@ -104,7 +108,7 @@ def toleration(written_toleration: pods.Toleration) -> model.Toleration:
     )
 
 
-def written(quantity: str | float) -> str:
+def quantity_text(quantity: str | float) -> str:
     """Return a quantity as text: a CRD keeps ``2`` and ``0.5`` as numbers."""
     match quantity:
         case str():
@@ -115,13 +119,13 @@ def written(quantity: str | float) -> str:
             return format(Decimal(repr(quantity)), "f")
 
 
-def texts(values: Mapping[str, str | int | float]) -> dict[str, str]:
+def quantity_texts(values: Mapping[str, str | int | float]) -> dict[str, str]:
     """Return requests or limits with every quantity as text."""
-    return {name: written(value) for name, value in values.items()}
+    return {name: quantity_text(value) for name, value in values.items()}
 
 
-def _requested(topology: PodSetTopologyRequest) -> model.TopologyRequest | None:
-    return checked(
+def _topology_request(topology: PodSetTopologyRequest) -> model.TopologyRequest | None:
+    return valid_request(
         model.TopologyRequest(
             required=topology.required or "",
             preferred=topology.preferred or "",
@@ -141,7 +145,9 @@ def _init_container(container: pods.Container) -> model.Container:
 
 
 def _resources(resources: pods.Resources) -> model.Container:
-    return model.Container(requests=texts(resources.requests), limits=texts(resources.limits))
+    return model.Container(
+        requests=quantity_texts(resources.requests), limits=quantity_texts(resources.limits)
+    )
 
 
 def _node_affinity(
@@ -152,8 +158,10 @@ def _node_affinity(
         return (), ()
     required = wish.required.node_selector_terms if wish.required else ()
     return (
-        tuple(_term(term, 0) for term in required),
-        tuple(_term(preference.preference, preference.weight) for preference in wish.preferred),
+        tuple(_node_term(term, 0) for term in required),
+        tuple(
+            _node_term(preference.preference, preference.weight) for preference in wish.preferred
+        ),
     )
 
 
@@ -173,7 +181,7 @@ def _check_amount(podset: str, terms: Iterable[model.NodeTerm], tolerations: int
         )
 
 
-def _term(term: pods.NodeSelectorTerm, weight: int) -> model.NodeTerm:
+def _node_term(term: pods.NodeSelectorTerm, weight: int) -> model.NodeTerm:
     return model.NodeTerm(
         expressions=_requirements(term.match_expressions),
         fields=_requirements(term.match_fields),

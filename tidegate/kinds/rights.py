@@ -18,8 +18,8 @@ from collections.abc import Iterable, Iterator
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.v1beta2 import KINDS
 from tidegate.kinds.policies.forms import Manifest
-from tidegate.kinds.policies.frameworks import Framework, chosen, declared_framework
-from tidegate.kinds.policies.templates.serving_kinds import served
+from tidegate.kinds.policies.frameworks import Framework, declared_framework, frameworks_named
+from tidegate.kinds.policies.templates.serving_kinds import serving_kinds_named
 from tidegate.model.declaration import Declaration
 
 _RBAC = "rbac.authorization.k8s.io"
@@ -35,18 +35,18 @@ _EDIT = ("create", "delete", "get", "list", "patch", "update", "watch")
 _DEFAULT = "batch/job"
 
 
-def people(frameworks: Iterable[Framework]) -> list[Manifest]:
+def people_roles(frameworks: Iterable[Framework]) -> list[Manifest]:
     """Return the sums, and the roles of all of Kueue's kinds and of these job kinds."""
-    sums = [_sum("batch-admin", _ADMIN), _sum("batch-user", _USER)]
-    return [*sums, *_of_kinds(), *job_people(frameworks)]
+    sums = [_aggregated_role("batch-admin", _ADMIN), _aggregated_role("batch-user", _USER)]
+    return [*sums, *_roles_of_kinds(), *job_people_roles(frameworks)]
 
 
-def job_people(frameworks: Iterable[Framework]) -> list[Manifest]:
+def job_people_roles(frameworks: Iterable[Framework]) -> list[Manifest]:
     """Return the roles to view and to edit the jobs of each kind."""
-    return [role for framework in frameworks for role in _of_jobs(framework)]
+    return [role for framework in frameworks for role in _roles_of_jobs(framework)]
 
 
-def _of_kinds() -> Iterator[Manifest]:
+def _roles_of_kinds() -> Iterator[Manifest]:
     for kind in KINDS:
         name, resource = kind.name.lower(), kind.plural
         in_namespace = kind.name in _IN_NAMESPACES
@@ -55,13 +55,13 @@ def _of_kinds() -> Iterator[Manifest]:
         yield _role(f"{name}-editor", names.GROUP, resource, _EDIT, _ADMIN)
 
 
-def _of_jobs(framework: Framework) -> Iterator[Manifest]:
+def _roles_of_jobs(framework: Framework) -> Iterator[Manifest]:
     name, place = framework.kind.lower(), (framework.group, framework.resource)
     yield _role(f"{name}-viewer", *place, _VIEW, _ADMIN, _USER, _TO_VIEW, _TO_EDIT, _TO_ADMIN)
     yield _role(f"{name}-editor", *place, _EDIT, _ADMIN, _USER)
 
 
-def _sum(name: str, label: str) -> Manifest:
+def _aggregated_role(name: str, label: str) -> Manifest:
     return {
         "apiVersion": f"{_RBAC}/v1",
         "kind": "ClusterRole",
@@ -97,23 +97,25 @@ def kind_roles(
 
     ``devices``: device classes are charged, so claims' templates are looked at.
     """
-    kinds = [kind for kind in chosen(frameworks) if kind.name != _DEFAULT]
+    kinds = [kind for kind in frameworks_named(frameworks) if kind.name != _DEFAULT]
     kinds += map(declared_framework, declared)
     pods, sets = (
         "pod" in frameworks,
-        [serving for serving in served(frameworks) if serving.stands_for_pods],
+        [serving for serving in serving_kinds_named(frameworks) if serving.stands_for_pods],
     )
     looks = [
         _rule(kind.group, resource, "list", "watch")
         for kind in kinds
         for resource in (kind.resource, *kind.looks_at)
     ]
-    acts = [rule for kind in kinds for rule in _acting(kind)]
+    acts = [rule for kind in kinds for rule in _actuator_rules(kind)]
     looks += [
         _rule(serving_set.group, serving_set.resource, "list", "watch") for serving_set in sets
     ]
     acts += [
-        rule for serving_set in sets for rule in _writing(serving_set.group, serving_set.resource)
+        rule
+        for serving_set in sets
+        for rule in _write_rules(serving_set.group, serving_set.resource)
     ]
     if devices:
         looks.append(_rule("resource.k8s.io", "resourceclaimtemplates", "list", "watch"))
@@ -126,17 +128,17 @@ def kind_roles(
         acts.append(_rule("", "pods", "list", "watch", "patch"))
     roles = _bound_role("tidegate-ingest", looks) if looks else []
     roles += _bound_role("tidegate-actuator", acts) if acts else []
-    return [*roles, *job_people(map(declared_framework, declared))]
+    return [*roles, *job_people_roles(map(declared_framework, declared))]
 
 
-def _acting(kind: Framework) -> list[Manifest]:
+def _actuator_rules(kind: Framework) -> list[Manifest]:
     return [
-        *_writing(kind.group, kind.resource),
+        *_write_rules(kind.group, kind.resource),
         *(_rule(kind.group, resource, "get") for resource in kind.looks_at),
     ]
 
 
-def _writing(group: str, resource: str) -> list[Manifest]:
+def _write_rules(group: str, resource: str) -> list[Manifest]:
     # A Workload's owner reference blocks the owner's deletion: a right over its finalizers.
     return [
         _rule(group, resource, "get", "patch", "delete"),

@@ -29,12 +29,12 @@ def struct_schema(struct: type[msgspec.Struct], extra: dict[type, dict[str, Sche
     info = types.type_info(struct)
     assert isinstance(info, types.StructType)
     schema: Schema = {"description": inspect.cleandoc(struct.__doc__ or ""), "type": "object"}
-    needed = sorted(f.encode_name for f in info.fields if f.required or _needed(f.type))
+    needed = sorted(f.encode_name for f in info.fields if f.required or _is_required(f.type))
     if needed:
         schema["required"] = needed
     properties = {f.encode_name: _field(f, extra) for f in info.fields}
-    schema["properties"] = _merged(properties, extra.get(struct, {}))
-    schema |= _manners(struct)
+    schema["properties"] = _merge_properties(properties, extra.get(struct, {}))
+    schema |= _extensions(struct)
     return schema
 
 
@@ -42,11 +42,11 @@ def has_defaults(struct: type[msgspec.Struct]) -> bool:
     """Return whether an empty object of this type is allowed and worth more than none."""
     info = types.type_info(struct)
     assert isinstance(info, types.StructType)
-    empty = not any(field.required or _needed(field.type) for field in info.fields)
+    empty = not any(field.required or _is_required(field.type) for field in info.fields)
     return empty and any(_default(field) is not None for field in info.fields)
 
 
-def _manners(struct: type[msgspec.Struct]) -> Schema:
+def _extensions(struct: type[msgspec.Struct]) -> Schema:
     rendered: Schema = {}
     rules: tuple[Rule, ...] = vars(struct).get("rules", ())
     if rules:
@@ -73,7 +73,7 @@ def _default(field: types.Field) -> object:
     return value
 
 
-def _needed(kind: types.Type) -> bool:
+def _is_required(kind: types.Type) -> bool:
     return isinstance(kind, types.Metadata) and NEEDED in (kind.extra_json_schema or {})
 
 
@@ -117,6 +117,6 @@ def _scalar(kind: types.Type) -> Schema:
             raise TypeError(f"{kind} has no place in a CRD.")
 
 
-def _merged(properties: dict[str, Schema], extra: dict[str, Schema]) -> dict[str, Schema]:
+def _merge_properties(properties: dict[str, Schema], extra: dict[str, Schema]) -> dict[str, Schema]:
     merged = {name: schema | extra.get(name, {}) for name, schema in properties.items()}
     return merged | {name: schema for name, schema in extra.items() if name not in properties}

@@ -142,7 +142,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename
     status: NodeStatus = NodeStatus()
 
     @property
-    def ready(self) -> bool | None:
+    def is_ready(self) -> bool | None:
         """Return whether its kubelet reports it ready; None: it never reported."""
         ready = [condition for condition in self.status.conditions if condition.type == "Ready"]
         return ready[0].status == "True" if ready else None
@@ -171,7 +171,7 @@ class PlacedAnnotations(
     slice_constraints: str | None = None
 
     @property
-    def placed(self) -> bool:
+    def is_placed_by_topology(self) -> bool:
         """Return whether a topology placed the pod, for a Workload that is charged for it.
 
         Such a pod bears a wish: its owner's, or that of the start which placed it without one. What
@@ -203,7 +203,7 @@ class PodMeta(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return whole(self.resource_version) or 0
 
     @property
-    def deleting(self) -> bool:
+    def is_deleting(self) -> bool:
         """Return whether deletion was requested."""
         return self.deletion_timestamp is not None
 

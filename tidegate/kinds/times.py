@@ -42,13 +42,13 @@ def micros(text: str) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
-def stamp(at_us: int) -> str:
+def rfc3339(at_us: int) -> str:
     """Write UTC microseconds as Kubernetes writes times: whole seconds, with Z."""
-    return _stamp(at_us // 1_000_000)
+    return _rfc3339_of_seconds(at_us // 1_000_000)
 
 
 @lru_cache(maxsize=64)
-def _stamp(at_s: int) -> str:
+def _rfc3339_of_seconds(at_s: int) -> str:
     """Return UTC seconds as text; cached, since writes of one moment repeat the same few."""
     return (_EPOCH + timedelta(seconds=at_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from tidegate.model.ids import FlavorResource
-from tidegate.replay.aggregates import Level, QueueTally, Tally
+from tidegate.replay.aggregates import Aggregator, QueueTally, TimeIntegral
 
 ALL = "(all)"
 _SECOND_US = 1_000_000
@@ -45,9 +45,9 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     total: QueueFigures
 
 
-def figures(tally: Tally, to_us: int) -> Figures:
+def figures(tally: Aggregator, to_us: int) -> Figures:
     """Close a tally at a time and return its figures."""
-    tally.end(to_us)
+    tally.end_at(to_us)
     still = dict[str, list[int]]()
     for queue, since_us in tally.waiting.values():
         still.setdefault(queue, []).append(tally.at_us - since_us)
@@ -60,9 +60,10 @@ def figures(tally: Tally, to_us: int) -> Figures:
         from_us=tally.from_us,
         to_us=tally.at_us,
         queues=tuple(
-            _queue(name, [queue_tally], still.get(name, [])) for name, queue_tally in named.items()
+            _queue_figures(name, [queue_tally], still.get(name, []))
+            for name, queue_tally in named.items()
         ),
-        total=_queue(
+        total=_queue_figures(
             ALL,
             list(named.values()),
             [wait for waits in still.values() for wait in waits],
@@ -79,11 +80,11 @@ def percentile(values: Iterable[int], percent: int) -> int:
     return ordered[max(0, -(-percent * len(ordered) // 100) - 1)]
 
 
-def _queue(
+def _queue_figures(
     name: str,
     tallies: list[QueueTally],
     still: list[int],
-    cohorts: Iterable[Mapping[FlavorResource, Level]] = (),
+    cohorts: Iterable[Mapping[FlavorResource, TimeIntegral]] = (),
 ) -> QueueFigures:
     done = [wait for tally in tallies for wait in tally.waits]
     waits = [*done, *still]
@@ -96,21 +97,21 @@ def _queue(
         wait_max_us=max(waits, default=0),
         preemptions=sum(tally.preemptions for tally in tallies),
         finished=sum(tally.finished for tally in tallies),
-        usage=_usage(tallies, cohorts),
+        usage=_usage_by_resource(tallies, cohorts),
     )
 
 
-def _usage(
-    tallies: list[QueueTally], cohorts: Iterable[Mapping[FlavorResource, Level]]
+def _usage_by_resource(
+    tallies: list[QueueTally], cohorts: Iterable[Mapping[FlavorResource, TimeIntegral]]
 ) -> dict[str, Usage]:
     used, quota, lost = dict[str, int](), dict[str, int](), dict[str, int]()
     for tally in tallies:
-        _add(used, tally.used)
-        _add(quota, tally.quota)
+        _add_integrals(used, tally.used)
+        _add_integrals(quota, tally.quota)
         for fr, units_us in tally.lost.items():
             lost[fr.resource] = lost.get(fr.resource, 0) + units_us
     for levels in cohorts:
-        _add(quota, levels)
+        _add_integrals(quota, levels)
     return {
         resource: Usage(
             used=used.get(resource, 0) // _SECOND_US,
@@ -121,6 +122,6 @@ def _usage(
     }
 
 
-def _add(total: dict[str, int], levels: Mapping[FlavorResource, Level]) -> None:
+def _add_integrals(total: dict[str, int], levels: Mapping[FlavorResource, TimeIntegral]) -> None:
     for fr, level in levels.items():
         total[fr.resource] = total.get(fr.resource, 0) + level.integral

@@ -14,7 +14,7 @@ _BEGINNINGS = ("WorkloadSubmitted", "VariantCreated")
 _WORKLOAD, _WORKLOADS_GROUP = ("workload", "wl"), ("", "kueue.x-k8s.io")
 
 
-class _Typed(NamedTuple):
+class _TypedName(NamedTuple):
     """A name as kubectl writes it: ``[NAMESPACE/]TYPE[.GROUP]/NAME``."""
 
     namespace: str  # empty: any
@@ -22,7 +22,7 @@ class _Typed(NamedTuple):
     group: str  # empty: any
     name: str
 
-    def means(self, event: WorkloadSubmitted) -> bool:
+    def matches(self, event: WorkloadSubmitted) -> bool:
         """Return whether it is the name of a workload or of its job."""
         namespace, _, name = event.workload.partition("/")
         if self.namespace not in {"", namespace}:
@@ -34,14 +34,14 @@ class _Typed(NamedTuple):
         return of_group and (kind, event.job.name) == (self.type, self.name)
 
 
-def names(entries: Iterable[Entry], text: str) -> list[str]:
+def resolve_workloads(entries: Iterable[Entry], text: str) -> list[str]:
     """Return the workloads that match a name, in the order of submission.
 
     ``text`` is a workload's key, ``NAME``, ``KIND/NAME``, ``NAMESPACE/NAME`` or
     ``NAMESPACE/KIND/NAME``; the kind may be its last part alone (``job`` for ``batch/job``). What
     is none of these is read as kubectl writes it: ``job.batch/NAME``, ``jobs/NAME``.
     """
-    parts, typed = tuple(text.split("/")), _typed(text)
+    parts, typed = tuple(text.split("/")), _parse_typed_name(text)
     exact, as_typed = dict[str, None](), dict[str, None]()
     for entry in entries:
         if entry.type not in _BEGINNINGS or parts[-1] not in entry.payload:
@@ -50,18 +50,18 @@ def names(entries: Iterable[Entry], text: str) -> list[str]:
         if isinstance(event, VariantCreated) and text == event.workload:
             exact[event.workload] = None
         elif isinstance(event, WorkloadSubmitted):
-            if parts in _spellings(event):
+            if parts in _names_of_workload(event):
                 exact[event.workload] = None
-            elif typed is not None and typed.means(event):
+            elif typed is not None and typed.matches(event):
                 as_typed[event.workload] = None
     return list(exact or as_typed)
 
 
-def _typed(text: str) -> _Typed | None:
+def _parse_typed_name(text: str) -> _TypedName | None:
     *longer, namespace, kind, name = ("", "", *text.split("/"))
     if not kind or any(longer):
         return None
-    return _Typed(namespace, *type_and_group(kind), name)
+    return _TypedName(namespace, *type_and_group(kind), name)
 
 
 def type_and_group(text: str) -> tuple[str, str]:
@@ -70,7 +70,7 @@ def type_and_group(text: str) -> tuple[str, str]:
     return word.removesuffix("s"), group
 
 
-def _spellings(event: WorkloadSubmitted) -> list[tuple[str, ...]]:
+def _names_of_workload(event: WorkloadSubmitted) -> list[tuple[str, ...]]:
     namespace, name = event.job.namespace, event.job.name
     kind = tuple(event.job.kind.split("/"))
     kinds = {(), kind, kind[-1:]}

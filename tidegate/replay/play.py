@@ -14,7 +14,7 @@ from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
 from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.state.state import State
-from tidegate.replay.redecide import DECISIONS_MAX, Divergence, decide_again
+from tidegate.replay.redecide import DECISIONS_MAX, Divergence, redecide_turn
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,14 +48,18 @@ def play(
     """
     for _, rows in groupby(chain.verify(entries), key=lambda entry: entry.turn):
         turn_rows = list(rows)
-        turn = _again(state, turn_rows, decisions_max) if redecide else _folded(state, turn_rows)
+        turn = (
+            _redecided_turn(state, turn_rows, decisions_max)
+            if redecide
+            else _folded_turn(state, turn_rows)
+        )
         yield turn
         if turn.divergence is not None:
             return
 
 
-def _again(state: State, entries: list[Entry], decisions_max: int) -> Turn:
-    again = decide_again(state, entries, decisions_max)
+def _redecided_turn(state: State, entries: list[Entry], decisions_max: int) -> Turn:
+    again = redecide_turn(state, entries, decisions_max)
     return Turn(
         entries=entries,
         events=again.events,
@@ -64,7 +68,7 @@ def _again(state: State, entries: list[Entry], decisions_max: int) -> Turn:
     )
 
 
-def _folded(state: State, entries: list[Entry]) -> Turn:
+def _folded_turn(state: State, entries: list[Entry]) -> Turn:
     events = list[FactEvent | DecisionEvent]()
     for entry in entries:
         event = decode(entry.payload)

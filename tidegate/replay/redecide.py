@@ -44,7 +44,7 @@ class Divergence(msgspec.Struct, frozen=True, kw_only=True):
     differences: tuple[Difference, ...] = ()
 
 
-class Again(msgspec.Struct, frozen=True, kw_only=True):
+class RedecidedTurn(msgspec.Struct, frozen=True, kw_only=True):
     """A turn whose decisions were taken again."""
 
     events: list[FactEvent | DecisionEvent]  # as recorded
@@ -52,9 +52,9 @@ class Again(msgspec.Struct, frozen=True, kw_only=True):
     divergence: Divergence | None = None
 
 
-def decide_again(
+def redecide_turn(
     state: State, entries: Sequence[Entry], decisions_max: int = DECISIONS_MAX
-) -> Again:
+) -> RedecidedTurn:
     """Fold a turn's facts, decide, and compare with the recorded decisions.
 
     Args:
@@ -65,13 +65,13 @@ def decide_again(
     """
     facts = _fold_facts(state, entries)
     decided, recorded = decide(state, decisions_max=decisions_max), entries[len(facts) :]
-    if _same(recorded, decided):
-        return Again(events=[*facts, *decided], decisions=len(decided))
+    if _is_same(recorded, decided):
+        return RedecidedTurn(events=[*facts, *decided], decisions=len(decided))
     decisions = [decode(entry.payload) for entry in recorded]
-    return Again(
+    return RedecidedTurn(
         events=[*facts, *decisions],
         decisions=len(decisions),
-        divergence=_first(entries, len(facts), decisions, decided),
+        divergence=_first_divergence(entries, len(facts), decisions, decided),
     )
 
 
@@ -87,7 +87,7 @@ def _fold_facts(state: State, entries: Sequence[Entry]) -> list[FactEvent | Deci
     return facts
 
 
-def _same(recorded: Sequence[Entry], decided: Sequence[DecisionEvent]) -> bool:
+def _is_same(recorded: Sequence[Entry], decided: Sequence[DecisionEvent]) -> bool:
     """Return whether the ledger has these decisions byte for byte.
 
     Encoding a decision is cheaper than decoding the recorded one and comparing both.
@@ -102,11 +102,13 @@ def differences(recorded: Event | None, decided: Event | None) -> tuple[Differen
     """Return the fields in which two events differ, in the fields' order."""
     if type(recorded) is not type(decided):
         was, now = (NOTHING if event is None else type_name(event) for event in (recorded, decided))
-        return (_differing("type", was, now),)
-    return tuple(_within("", msgspec.to_builtins(recorded), msgspec.to_builtins(decided)))
+        return (_difference("type", was, now),)
+    return tuple(
+        _nested_differences("", msgspec.to_builtins(recorded), msgspec.to_builtins(decided))
+    )
 
 
-def _first(
+def _first_divergence(
     entries: Sequence[Entry], facts: int, recorded: Sequence[Event], decided: Sequence[Event]
 ) -> Divergence | None:
     for place in range(max(len(recorded), len(decided))):
@@ -124,18 +126,18 @@ def _first(
     return None
 
 
-def _within(path: str, was: Any, now: Any) -> Iterator[Difference]:  # noqa: ANN401 - any JSON
+def _nested_differences(path: str, was: Any, now: Any) -> Iterator[Difference]:  # noqa: ANN401 - any JSON
     if isinstance(was, dict) and isinstance(now, dict):
         for name in dict.fromkeys((*was, *now)):
             inner = f"{path}.{name}" if path else str(name)
-            yield from _within(inner, was.get(name), now.get(name))
+            yield from _nested_differences(inner, was.get(name), now.get(name))
     elif isinstance(was, _MANY) and isinstance(now, _MANY) and len(was) == len(now):
         for index, (before, after) in enumerate(zip(was, now, strict=True)):
-            yield from _within(f"{path}[{index}]", before, after)
+            yield from _nested_differences(f"{path}[{index}]", before, after)
     elif was != now:
-        yield _differing(path, was, now)
+        yield _difference(path, was, now)
 
 
-def _differing(field: str, was: Any, now: Any) -> Difference:  # noqa: ANN401 - any JSON
+def _difference(field: str, was: Any, now: Any) -> Difference:  # noqa: ANN401 - any JSON
     recorded, decided = (msgspec.json.encode(event).decode() for event in (was, now))
     return Difference(field=field, recorded=recorded, decided=decided)

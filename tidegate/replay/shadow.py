@@ -46,7 +46,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     differences: tuple[Difference, ...]
 
 
-class _Course(msgspec.Struct):
+class _WorkloadTimes(msgspec.Struct):
     """The starts and stops of one workload by both controllers."""
 
     workload: str
@@ -65,16 +65,16 @@ def compare(entries: Iterable[Entry], within_us: int = WITHIN_US) -> Comparison:
 
     O(workloads) memory; entries in the ledger's order, from its first one.
     """
-    courses, ledger_id = dict[str, _Course](), ""
+    courses, ledger_id = dict[str, _WorkloadTimes](), ""
     for entry in entries:
         event = decode(entry.payload)
         if isinstance(event, facts.LedgerOpened):
             ledger_id = event.ledger_id
         elif isinstance(event, facts.WorkloadSubmitted):
-            courses[f"{event.workload} {event.uid}"] = _Course(event.workload)
+            courses[f"{event.workload} {event.uid}"] = _WorkloadTimes(event.workload)
         key = f"{getattr(event, 'workload', '')} {getattr(event, 'uid', '')}"
         if key in courses:
-            _note(courses[key], event, ledger_id)
+            _record_event(courses[key], event, ledger_id)
     compared = [course for course in courses.values() if not course.adopted and not course.ours]
     differing = {course.workload: list(_differences(course, within_us)) for course in compared}
     return Comparison(
@@ -88,10 +88,10 @@ def compare(entries: Iterable[Entry], within_us: int = WITHIN_US) -> Comparison:
     )
 
 
-def _note(course: _Course, event: Event, ledger_id: str) -> None:
+def _record_event(course: _WorkloadTimes, event: Event, ledger_id: str) -> None:
     match event:
         case facts.WorkloadSubmitted() | facts.JobStateReported():
-            _note_state(course, event.state, event.at_us, ledger_id)
+            _record_state(course, event.state, event.at_us, ledger_id)
         case facts.WorkloadAdopted():
             course.adopted = True
         case facts.WorkloadFinished():  # its run may not have been observed
@@ -107,7 +107,7 @@ def _note(course: _Course, event: Event, ledger_id: str) -> None:
             pass  # does not concern starts and stops
 
 
-def _note_state(course: _Course, state: JobState, at_us: int, ledger_id: str) -> None:
+def _record_state(course: _WorkloadTimes, state: JobState, at_us: int, ledger_id: str) -> None:
     if not state.suspended:
         course.start_there_us = course.start_there_us or at_us
         course.ours = course.ours or state.decision.startswith(f"{ledger_id}/")
@@ -115,9 +115,9 @@ def _note_state(course: _Course, state: JobState, at_us: int, ledger_id: str) ->
         course.stop_there_us = course.stop_there_us or at_us
 
 
-def _differences(course: _Course, within_us: int) -> Iterator[Difference]:
+def _differences(course: _WorkloadTimes, within_us: int) -> Iterator[Difference]:
     here_us, there_us = course.start_here_us, course.start_there_us
-    if (literal := _starts(here_us, there_us, within_us)) is not None:
+    if (literal := _start_difference(here_us, there_us, within_us)) is not None:
         late = literal in ("starts only there", "starts later")
         why = course.pending_reason if late else ""
         yield _difference(course, literal, here_us, there_us, why)
@@ -127,7 +127,7 @@ def _differences(course: _Course, within_us: int) -> Iterator[Difference]:
         yield _difference(course, "stops only there", 0, course.stop_there_us, "")
 
 
-def _starts(here_us: int, there_us: int, within_us: int) -> Start | None:
+def _start_difference(here_us: int, there_us: int, within_us: int) -> Start | None:
     match bool(here_us), bool(there_us):
         case True, False:
             return "starts only here"
@@ -140,7 +140,7 @@ def _starts(here_us: int, there_us: int, within_us: int) -> Start | None:
 
 
 def _difference(
-    course: _Course, literal: Start | Stop, here_us: int, there_us: int, why: str
+    course: _WorkloadTimes, literal: Start | Stop, here_us: int, there_us: int, why: str
 ) -> Difference:
     return Difference(
         workload=course.workload, difference=literal, here_us=here_us, there_us=there_us, why=why

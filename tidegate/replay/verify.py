@@ -16,7 +16,7 @@ from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
 from tidegate.core.state.state import State
 from tidegate.errors import AuditError, WitnessError
-from tidegate.replay.redecide import DECISIONS_MAX, Divergence, decide_again
+from tidegate.replay.redecide import DECISIONS_MAX, Divergence, redecide_turn
 
 
 class Witness(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +46,7 @@ class _Count(msgspec.Struct):
     head: Entry = GENESIS
 
 
-def verify(
+def audit_ledger(
     entries: Iterable[Entry],
     *,
     witness: Witness | None = None,
@@ -71,24 +71,24 @@ def verify(
     for _, rows in groupby(chain.verify(entries, head), key=lambda entry: entry.turn):
         turn = list(rows)
         for entry in turn:
-            _compare(witness, entry)
+            _check_witness(witness, entry)
         if redecide:
-            again = decide_again(state, turn, decisions_max)
+            again = redecide_turn(state, turn, decisions_max)
             if again.divergence is not None:
-                raise _differs(again.divergence)
+                raise _divergence_error(again.divergence)
             count.decisions += again.decisions
-        _add(count, turn)
+        _count_turn(count, turn)
     if witness is not None and witness.seq > count.head.seq:
         raise WitnessError(f"an entry with seq {witness.seq}", f"the end at {count.head.seq}")
-    return _audit(count)
+    return _audit_of(count)
 
 
-def _compare(witness: Witness | None, entry: Entry) -> None:
+def _check_witness(witness: Witness | None, entry: Entry) -> None:
     if witness is not None and entry.seq == witness.seq and entry.hash != witness.hash:
         raise WitnessError(f"{witness.hash.hex()} at seq {entry.seq}", entry.hash.hex())
 
 
-def _add(count: _Count, turn: Sequence[Entry]) -> None:
+def _count_turn(count: _Count, turn: Sequence[Entry]) -> None:
     count.events += len(turn)
     count.turns += 1
     count.epochs += sum(
@@ -98,7 +98,7 @@ def _add(count: _Count, turn: Sequence[Entry]) -> None:
     count.head = turn[-1]
 
 
-def _audit(count: _Count) -> Audit:
+def _audit_of(count: _Count) -> Audit:
     return Audit(
         events=count.events,
         turns=count.turns,
@@ -110,7 +110,7 @@ def _audit(count: _Count) -> Audit:
     )
 
 
-def _differs(divergence: Divergence) -> AuditError:
+def _divergence_error(divergence: Divergence) -> AuditError:
     error = AuditError(
         f"at seq {divergence.seq} {_json(divergence.recorded)}",
         _json(divergence.decided),

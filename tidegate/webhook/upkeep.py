@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from tidegate.cluster.install import includes
+from tidegate.cluster.install import is_subset
 from tidegate.kinds.policies.forms import API_VERSION
 from tidegate.kinds.policies.webhooks import NAMESPACE, WEBHOOK
 from tidegate.kube.answers import checked_body
@@ -77,7 +77,7 @@ class Upkeep:
                 for webhook in self._owned.asked
             ]
             changed = {**configuration, "webhooks": updated}
-            if includes(webhooks, updated) or await self._put(self._configuration, changed):
+            if is_subset(webhooks, updated) or await self._put(self._configuration, changed):
                 return
 
     async def _get(self, path: str) -> Object:

@@ -23,7 +23,7 @@ from tidegate.contracts.facts import GapObserved, StreamReplaced
 from tidegate.core.folding import snapshot
 from tidegate.errors import TidegateError
 from tidegate.replay.rebuild import rebuild
-from tidegate.replay.verify import verify
+from tidegate.replay.verify import audit_ledger
 
 KEY = re.compile(r'"([a-z0-9][-a-z0-9]*/[a-z0-9][-a-z0-9.]*)"')
 LOUD = 50  # critical: the services have no such word, so their logs are not told
@@ -75,7 +75,7 @@ def _check_ledger(ledger: WatchedLedger) -> None:
     rows = list(ledger.read())
     demand(rows == ledger.entries, "ledger", "its rows are not what was committed")
     try:
-        verify(rows)
+        audit_ledger(rows)
     except TidegateError as error:
         raise BrokenRuleError("ledger", str(error)) from error
 

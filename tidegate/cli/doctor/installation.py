@@ -11,7 +11,7 @@ from tidegate.cli.doctor.findings import Finding, good, skipped, wrong
 from tidegate.cli.doctor.left_workloads import examine_left, examine_unqueued
 from tidegate.cli.doctor.rights import examine_rights
 from tidegate.cli.objects.api_client import Asking, Object
-from tidegate.cluster.install import includes, manifests_folder, read_manifests
+from tidegate.cluster.install import is_subset, manifests_folder, read_manifests
 from tidegate.errors import ApiStatusError, SettingsError
 from tidegate.kinds.policies.forms import API_VERSION
 from tidegate.kinds.policies.webhooks import with_webhook
@@ -154,7 +154,7 @@ def _lack(api: Asking, called: str, expected: Object) -> str:
         return "Missing"
     if called == "Crds" and not (obj["metadata"].get("labels") or {}).get(PART_OF):
         return "Foreign"
-    return "" if includes(obj, expected) else "Differ"
+    return "" if is_subset(obj, expected) else "Differ"
 
 
 def _left(api: Asking, manifests: list[Object]) -> Iterator[Finding]:

@@ -9,9 +9,9 @@ import msgspec
 
 from tidegate.cli.output import Column
 from tidegate.cli.times import span, utc
-from tidegate.replay.aggregates import Tally
+from tidegate.replay.aggregates import Aggregator
 from tidegate.replay.figures import Figures, QueueFigures, Usage
-from tidegate.replay.simulator.whatif import Side
+from tidegate.replay.simulator.whatif import SimulationResult
 
 SECOND_US = 1_000_000
 _HOUR_S = 3_600
@@ -22,7 +22,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Some runs over the same jobs, and what they rest on."""
 
     title: str
-    sides: dict[str, Side]  # by name, e.g. recorded, unchanged, changed
+    sides: dict[str, SimulationResult]  # by name, e.g. recorded, unchanged, changed
     changes: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()  # sentences: how the sides were made, and what is assumed
 
@@ -35,12 +35,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         return "cpu" if "cpu" in resources or not resources else next(iter(resources))
 
 
-def about_waiting(sides: dict[str, Side]) -> tuple[str, ...]:
+def about_waiting(sides: dict[str, SimulationResult]) -> tuple[str, ...]:
     """Return a sentence for each side with pending workloads at the end, and why they wait."""
     return tuple(_waiting(name, side.tally) for name, side in sides.items() if side.tally.waiting)
 
 
-def _waiting(name: str, tally: Tally) -> str:
+def _waiting(name: str, tally: Aggregator) -> str:
     pendings = {
         key: tally.pending_reasons[key] for key in tally.waiting if key in tally.pending_reasons
     }

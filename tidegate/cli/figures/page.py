@@ -8,8 +8,8 @@ from html import escape
 from tidegate.cli.figures.comparison import SECOND_US, Comparison, columns, rows, units
 from tidegate.cli.figures.plots import Line, Points, plot, shares, steps
 from tidegate.model.ids import FlavorResource
-from tidegate.replay.aggregates import Level
-from tidegate.replay.simulator.whatif import Side
+from tidegate.replay.aggregates import TimeIntegral
+from tidegate.replay.simulator.whatif import SimulationResult
 
 COLOURS = {"recorded": "#888888", "unchanged": "#1f6fb2", "changed": "#d1571b"}
 OTHER = "#1f6fb2"
@@ -91,11 +91,13 @@ def _plots(compared: Comparison, queue: str) -> str:
     )
 
 
-def _steps(side: Side, level: Level, scale: float) -> Points:
+def _steps(side: SimulationResult, level: TimeIntegral, scale: float) -> Points:
     return steps(level.points, side.figures.from_us, side.figures.to_us, scale)
 
 
-def _sum(side: Side, levels: Iterable[tuple[FlavorResource, Level]], resource: str) -> Points:
+def _sum(
+    side: SimulationResult, levels: Iterable[tuple[FlavorResource, TimeIntegral]], resource: str
+) -> Points:
     """Add the flavors of one resource."""
     changes = dict[int, int]()
     for fr, level in levels:

@@ -14,7 +14,7 @@ from tidegate.contracts.decisions import VariantCreated
 from tidegate.contracts.entry import Entry
 from tidegate.core.state.state import State, Workload
 from tidegate.errors import NotSupportedError, UnknownNameError
-from tidegate.replay.names import names
+from tidegate.replay.names import resolve_workloads
 
 WorkloadArgument = Annotated[
     str,
@@ -70,7 +70,7 @@ def find(reader: Reader, text: str) -> str:
         BadParameter: there are some in several namespaces.
     """
     name = text.rpartition("/")[2]
-    results = names(in_time(*(each.submissions(name) for each in reader.each())), text)
+    results = resolve_workloads(in_time(*(each.submissions(name) for each in reader.each())), text)
     spaces = sorted({key.partition("/")[0] for key in results})
     if not results:
         raise UnknownNameError(
@@ -93,7 +93,11 @@ def readers_of(reader: Reader, key: str) -> list[Reader]:
         return [reader]
     name, newest = key.rpartition("/")[2], dict[tuple[int, int, int], Reader]()
     for each in reader.each():
-        places = [place_in_time(entry) for entry in each.submissions(name) if names([entry], key)]
+        places = [
+            place_in_time(entry)
+            for entry in each.submissions(name)
+            if resolve_workloads([entry], key)
+        ]
         if places:
             newest[places[-1]] = each
     return [newest[place] for place in sorted(newest)] or [reader.each()[0]]

@@ -13,7 +13,7 @@ from tidegate.cluster.go.building import (
     is_built,
     why_not_buildable,
 )
-from tidegate.cluster.telling import Lines
+from tidegate.cluster.telling import ProgressLines
 
 
 def main() -> int:
@@ -25,14 +25,14 @@ def main() -> int:
     )
     parser.add_argument("--kubernetes", choices=RELEASES, default=NEWEST.version)
     arguments = parser.parse_args()
-    release, lines = RELEASES[arguments.kubernetes], Lines(sys.stdout)
+    release, lines = RELEASES[arguments.kubernetes], ProgressLines(sys.stdout)
     if not is_built(release) and arguments.if_possible and (why := why_not_buildable()):
-        lines.say(f"the local control plane is not built: {why}")
+        lines.write_line(f"the local control plane is not built: {why}")
         return 0
     try:
-        lines.say(f"control plane {release.version} is in {build(lines.progress, release)}")
+        lines.write_line(f"control plane {release.version} is in {build(lines.progress, release)}")
     except NotBuildableError as error:
-        lines.say(str(error))
+        lines.write_line(str(error))
         return 1
     return 0
 

@@ -69,7 +69,7 @@ class NotBuildableError(TidegateError):
 def is_built(release: Release = NEWEST) -> bool:
     """Return whether the binaries of just this version and recipe are there."""
     stamp = release.folder / "stamp"
-    return stamp.exists() and stamp.read_text() == _recipe(release)
+    return stamp.exists() and stamp.read_text() == _recipe_digest(release)
 
 
 def why_not_buildable() -> str:
@@ -100,7 +100,7 @@ def build(progress: Progress, release: Release = NEWEST) -> Path:
     etcd = None if release.has_etcd else build(progress) / ETCD
     target = release.folder
     target.mkdir(parents=True, exist_ok=True)
-    with _locked(target / "lock", progress):
+    with _build_lock(target / "lock", progress):
         if is_built(release):
             return target
         if why := why_not_buildable():
@@ -108,7 +108,7 @@ def build(progress: Progress, release: Release = NEWEST) -> Path:
         _build_into(target, release, progress)
         if etcd is not None:
             shutil.copy2(etcd, target / ETCD)
-        (target / "stamp").write_text(_recipe(release))
+        (target / "stamp").write_text(_recipe_digest(release))
     return target
 
 
@@ -119,7 +119,7 @@ def _build_into(target: Path, release: Release, progress: Progress) -> None:
     progress("fetching Go modules", 0, 0)
     _run(release, ["mod", "download"])
     total = len(_run(release, ["list", "-deps", "tool"]))
-    for done in _compiled(release, ["build", "-v", *release.flags, "-o", f"{fresh}/", "tool"]):
+    for done in _compile(release, ["build", "-v", *release.flags, "-o", f"{fresh}/", "tool"]):
         progress("compiling packages", done, total)
     if release.has_etcd:
         (fresh / "server").rename(fresh / ETCD)  # etcd's main package is named server
@@ -128,10 +128,12 @@ def _build_into(target: Path, release: Release, progress: Progress) -> None:
     fresh.rmdir()
 
 
-def _compiled(release: Release, arguments: Sequence[str]) -> Iterator[int]:
+def _compile(release: Release, arguments: Sequence[str]) -> Iterator[int]:
     """Run go, and yield how many packages it compiled so far."""
     count, others = 0, list[str]()
-    with _go(release, arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+    with _start_go(
+        release, arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    ) as process:
         assert process.stderr is not None
         for line in process.stderr:
             if _PACKAGE.fullmatch(line.strip()):
@@ -143,14 +145,14 @@ def _compiled(release: Release, arguments: Sequence[str]) -> Iterator[int]:
 
 
 def _run(release: Release, arguments: Sequence[str]) -> list[str]:
-    with _go(release, arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+    with _start_go(release, arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         assert process.stdout is not None
         lines = process.stdout.read().splitlines()
     _check(process.returncode, arguments, lines)
     return lines
 
 
-def _go(
+def _start_go(
     release: Release, arguments: Sequence[str], *, stdout: int, stderr: int
 ) -> subprocess.Popen[str]:
     go = find_go()
@@ -171,14 +173,14 @@ def _check(code: int, arguments: Sequence[str], lines: Sequence[str]) -> None:
         raise NotBuildableError(f"go {arguments[0]} failed with exit code {code}:\n{end}")
 
 
-def _recipe(release: Release) -> str:
+def _recipe_digest(release: Release) -> str:
     parts = [(release.path / name).read_bytes() for name in ("go.mod", "go.sum")]
     flags = " ".join(release.flags).encode()
     return hashlib.sha256(b"\0".join([*parts, flags])).hexdigest()
 
 
 @contextmanager
-def _locked(path: Path, progress: Progress) -> Generator[None]:
+def _build_lock(path: Path, progress: Progress) -> Generator[None]:
     with path.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

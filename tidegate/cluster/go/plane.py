@@ -21,8 +21,8 @@ import msgspec
 from tidegate.cluster.go.components import (
     Layout,
     Ports,
-    commands,
-    environment,
+    component_commands,
+    component_environment,
     write_scheduler_config,
 )
 from tidegate.cluster.go.credentials import write_credentials
@@ -58,7 +58,7 @@ class ControlPlane:
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self._layout = Layout(binaries, folder.resolve(), nodes_count)
-        self._given = environ  # the components' environment
+        self._environ = environ  # the components' environment
         self._record_path = self._layout.folder / "control-plane.json"
 
     @property
@@ -66,7 +66,7 @@ class ControlPlane:
         """Return where the kubeconfig is, once it is up."""
         return self._layout.kubeconfig
 
-    def up(self, tell: Callable[[str], None]) -> None:
+    def up(self, report: Callable[[str], None]) -> None:
         """Start every component and wait until the API server is ready; does nothing if it is up.
 
         Raises:
@@ -81,8 +81,8 @@ class ControlPlane:
         write_scheduler_config(self._layout)
         self._write(_Record(ports, ()))
         try:
-            for name in commands(self._layout, ports):
-                tell(f"starting {name}")
+            for name in component_commands(self._layout, ports):
+                report(f"starting {name}")
                 self.start(name)
         except PlaneError:
             self.down()
@@ -106,8 +106,8 @@ class ControlPlane:
         running = {process.name for process in self.processes() if is_alive(process)}
         return (
             record is not None
-            and running == set(commands(self._layout, record.ports))
-            and (self._answers("kube-apiserver", record.ports))
+            and running == set(component_commands(self._layout, record.ports))
+            and (self._is_ready("kube-apiserver", record.ports))
         )
 
     def processes(self) -> tuple[Process, ...]:
@@ -124,11 +124,11 @@ class ControlPlane:
         record = self._read()
         assert record is not None, "a component is started after the whole was"
         others = tuple(p for p in record.processes if p.name != name)
-        command = commands(self._layout, record.ports)[name]
+        command = component_commands(self._layout, record.ports)[name]
         log = self._layout.folder / "logs" / f"{name}.log"
-        process = spawn(name, command, log, environment(name, self._given))
+        process = spawn(name, command, log, component_environment(name, self._environ))
         self._write(_Record(record.ports, (*others, process)))
-        self._wait(process, record.ports)
+        self._wait_ready(process, record.ports)
 
     def kill(self, name: str, number: int = signal.SIGKILL) -> None:
         """End one component, as a crash does unless another signal is named."""
@@ -136,9 +136,9 @@ class ControlPlane:
             if process.name == name:
                 stop(process, number)
 
-    def _wait(self, process: Process, ports: Ports) -> None:
+    def _wait_ready(self, process: Process, ports: Ports) -> None:
         deadline = time.monotonic() + _READY_S
-        while not self._answers(process.name, ports):
+        while not self._is_ready(process.name, ports):
             if not is_alive(process):
                 raise PlaneError(f"{process.name} ended at once:\n{last_lines(process)}")
             if time.monotonic() > deadline:
@@ -146,7 +146,7 @@ class ControlPlane:
                 raise PlaneError(f"{message}:\n{last_lines(process)}")
             time.sleep(_POLL_S)
 
-    def _answers(self, name: str, ports: Ports) -> bool:
+    def _is_ready(self, name: str, ports: Ports) -> bool:
         """Return whether a component is ready; a component without a port always is."""
         match name:
             case "etcd":

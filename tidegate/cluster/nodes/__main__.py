@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import signal
 
-from tidegate.cluster.nodes.fleet import Fleet
+from tidegate.cluster.nodes.fleet import SimulatedNodes
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
 
@@ -14,7 +14,7 @@ from tidegate.kube.credentials import Access
 async def run(access: Access, names: tuple[str, ...], capacity: dict[str, str]) -> None:
     """Play nodes until a signal comes."""
     async with connect(access) as api:
-        playing = asyncio.create_task(Fleet(api, names, capacity).run())
+        playing = asyncio.create_task(SimulatedNodes(api, names, capacity).run())
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, playing.cancel)

@@ -32,34 +32,34 @@ _LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 _RENEW_S, _AGAIN_S, _WATCH_S = 10.0, 0.5, "240"
 
 
-class Fleet:
+class SimulatedNodes:
     """Some nodes of one cluster, and the pods that are bound to them."""
 
     def __init__(self, api: KubernetesApi, names: tuple[str, ...], capacity: Object) -> None:
         self._api, self._names, self._capacity = api, names, capacity
-        self._ends = dict[str, asyncio.Event]()  # by pod uid: it is being deleted, or gone
+        self._pod_ends = dict[str, asyncio.Event]()  # by pod uid: it is being deleted, or gone
 
     async def run(self) -> None:
         """Register the nodes and play their pods until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for name in self._names:
-                tasks.create_task(self._keep(name))
-            async for kind, pod in self._changes():
-                self._take_in(tasks, kind, pod)
+                tasks.create_task(self._run_node(name))
+            async for kind, pod in self._pod_changes():
+                self._handle_pod_event(tasks, kind, pod)
 
-    def _take_in(self, tasks: asyncio.TaskGroup, kind: str, pod: Object) -> None:
+    def _handle_pod_event(self, tasks: asyncio.TaskGroup, kind: str, pod: Object) -> None:
         uid = pod["metadata"]["uid"]
         if kind == "DELETED":
-            if uid in self._ends:
-                self._ends.pop(uid).set()
+            if uid in self._pod_ends:
+                self._pod_ends.pop(uid).set()
             return
-        if pod["spec"].get("nodeName") in self._names and uid not in self._ends:
-            self._ends[uid] = asyncio.Event()
-            tasks.create_task(self._live(pod, self._ends[uid]))
-        if uid in self._ends and "deletionTimestamp" in pod["metadata"]:
-            self._ends[uid].set()
+        if pod["spec"].get("nodeName") in self._names and uid not in self._pod_ends:
+            self._pod_ends[uid] = asyncio.Event()
+            tasks.create_task(self._run_pod(pod, self._pod_ends[uid]))
+        if uid in self._pod_ends and "deletionTimestamp" in pod["metadata"]:
+            self._pod_ends[uid].set()
 
-    async def _keep(self, name: str) -> None:
+    async def _run_node(self, name: str) -> None:
         """Register a node and renew its lease, which the controller manager waits for."""
         ready = {"type": "Ready", "status": "True", "reason": "Simulated"}
         labels = {"kubernetes.io/hostname": name}
@@ -67,13 +67,13 @@ class Fleet:
         while True:
             node = {"metadata": {"name": name, "labels": labels}}
             await self._send("POST", "/api/v1/nodes", node)
-            now = _text(datetime.now(UTC))
+            now = _rfc3339(datetime.now(UTC))
             condition = ready | {"lastHeartbeatTime": now, "lastTransitionTime": now}
             patch = {"status": {**status, "conditions": [condition]}}
             await self._send("PATCH", f"/api/v1/nodes/{name}/status", patch, MERGE_PATCH)
-            await self._renew(name)
+            await self._renew_node_lease(name)
 
-    async def _renew(self, name: str) -> None:
+    async def _renew_node_lease(self, name: str) -> None:
         """Renew a lease for as long as its node is there, and says that it is ready.
 
         After a pause of the whole machine the controller manager may have said otherwise.
@@ -88,16 +88,16 @@ class Fleet:
             await asyncio.sleep(_RENEW_S)
             ready = _is_ready(await self._send("GET", f"/api/v1/nodes/{name}"))
 
-    async def _live(self, pod: Object, ends: asyncio.Event) -> None:
+    async def _run_pod(self, pod: Object, ends: asyncio.Event) -> None:
         if not is_finished(pod):
-            began, left_s = _began(pod)
+            began, left_s = _started_at(pod)
             if pod["status"].get("phase") != "Running":
                 await self._write(pod, running_status(pod, began))
             with suppress(TimeoutError):
                 async with asyncio.timeout(left_s):
                     await ends.wait()
             code = KILLED if ends.is_set() else exit_code_of(pod)
-            await self._write(pod, ended_status(pod, code, began, _text(datetime.now(UTC))))
+            await self._write(pod, ended_status(pod, code, began, _rfc3339(datetime.now(UTC))))
         await ends.wait()
         options = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod["metadata"]["uid"]}}
         await self._send("DELETE", _path(pod), options)
@@ -128,13 +128,13 @@ class Fleet:
                     return answer
             await asyncio.sleep(_AGAIN_S)
 
-    async def _changes(self) -> AsyncIterator[tuple[str, Object]]:
+    async def _pod_changes(self) -> AsyncIterator[tuple[str, Object]]:
         """Yield every bound pod as it is now, then each change; list again after a break."""
         while True:
             listed = await self._send("GET", _PODS, query=_BOUND)
             pods = msgspec.json.decode(listed.body)
             uids = {pod["metadata"]["uid"] for pod in pods["items"]}
-            for uid in [uid for uid in self._ends if uid not in uids]:
+            for uid in [uid for uid in self._pod_ends if uid not in uids]:
                 yield "DELETED", {"metadata": {"uid": uid}}
             for pod in pods["items"]:
                 yield "ADDED", pod
@@ -172,15 +172,15 @@ def _path(pod: Object) -> str:
     return f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
 
 
-def _began(pod: Object) -> tuple[str, float]:
+def _started_at(pod: Object) -> tuple[str, float]:
     """Return when a pod began, and for how many seconds it still runs."""
     now, run_s = datetime.now(UTC), run_us_of(pod) / 1_000_000
     for container in pod["status"].get("containerStatuses") or ():
         if running := (container.get("state") or {}).get("running"):
             began = datetime.fromisoformat(running["startedAt"])
             return running["startedAt"], max(0.0, run_s - (now - began).total_seconds())
-    return _text(now), run_s
+    return _rfc3339(now), run_s
 
 
-def _text(at: datetime) -> str:
+def _rfc3339(at: datetime) -> str:
     return f"{at:%Y-%m-%dT%H:%M:%SZ}"

@@ -10,7 +10,7 @@ import msgspec
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_metadata import positive_int32
 from tidegate.kinds import names
-from tidegate.kinds.kueue_api.workloads.topologies import PodIndex, says_true
+from tidegate.kinds.kueue_api.workloads.topologies import PodIndex, is_true_annotation
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import PodCondition, PodTemplateSpec
 from tidegate.model.texts import INT32_MAX, whole
@@ -116,7 +116,7 @@ def has_synced_completions(annotations: Mapping[str, str]) -> bool:
     Raises:
         UndecodableError: the annotation is neither true nor false.
     """
-    return says_true(annotations, names.COMPLETIONS_EQUAL_PARALLELISM)
+    return is_true_annotation(annotations, names.COMPLETIONS_EQUAL_PARALLELISM)
 
 
 def reclaimable_pods(job: Job) -> dict[str, int]:

@@ -11,7 +11,7 @@ from tidegate.jobs.job_metadata import positive_int32
 from tidegate.jobs.pods import pod as single
 from tidegate.jobs.pods import pod_state
 from tidegate.kinds import names
-from tidegate.kinds.meta import ObjectMeta, holding
+from tidegate.kinds.meta import ObjectMeta, true_condition
 from tidegate.kinds.pods import Pod
 from tidegate.model.texts import is_name
 
@@ -90,7 +90,7 @@ def sort_pods(pods: Sequence[Pod], total: int) -> Group:
     pods = sorted(pods, key=creation_order)
     ended = [pod for pod in pods if pod_state.is_finished(pod)]
     over = _uids(ended)
-    living = [pod for pod in pods if pod.metadata.uid not in over and not pod.metadata.deleting]
+    living = [pod for pod in pods if pod.metadata.uid not in over and not pod.metadata.is_deleting]
     succeeded = tuple(pod for pod in ended if _succeeded(pod))
     living.sort(key=pod_state.is_gated)  # those that run come first, and the sort is stable
     slots = max(total - len(succeeded), 0)
@@ -103,15 +103,15 @@ def sort_pods(pods: Sequence[Pod], total: int) -> Group:
         succeeded=succeeded,
         failed=tuple(pod for pod in ended if not _succeeded(pod)),
         leaving=tuple(
-            pod for pod in pods if pod.metadata.uid not in over and pod.metadata.deleting
+            pod for pod in pods if pod.metadata.uid not in over and pod.metadata.is_deleting
         ),
     )
 
 
 def _succeeded(pod: Pod) -> bool:
     """Return whether a pod succeeded; a pod that a stop deletes never counts as succeeded."""
-    target = holding(pod.status.conditions, single.TERMINATION_TARGET)
-    return pod.status.phase == "Succeeded" and not (pod.metadata.deleting and target)
+    target = true_condition(pod.status.conditions, single.TERMINATION_TARGET)
+    return pod.status.phase == "Succeeded" and not (pod.metadata.is_deleting and target)
 
 
 def _uids(pods: Sequence[Pod]) -> set[str]:

@@ -79,7 +79,7 @@ def status_of(meta: ObjectMeta, pod: Object) -> JobState:
     gates = value_at(pod, ("spec", "schedulingGates"))
     listed = gates if isinstance(gates, list | tuple) else ()
     gated = any(value_at(gate, ("name",)) == names.ADMISSION_GATE for gate in listed)
-    lost = meta.deleting and not value_at(pod, ("spec", "nodeName"))
+    lost = meta.is_deleting and not value_at(pod, ("spec", "nodeName"))
     return job_state(meta, suspended=gated, active=0 if gated or lost or terminal_phase(pod) else 1)
 
 

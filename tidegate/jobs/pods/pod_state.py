@@ -10,7 +10,7 @@ import msgspec
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.jobs.kind import Object
 from tidegate.kinds import names
-from tidegate.kinds.meta import holding
+from tidegate.kinds.meta import true_condition
 from tidegate.kinds.pods import Pod
 from tidegate.model.topology import unpack
 
@@ -33,13 +33,15 @@ def is_active(pod: Pod) -> bool:
     One that is deleted before it has a node never gets one: the API server refuses to bind it. One
     that ended on its node, or was deleted by force, would be gone but for the finalizer.
     """
-    lost = pod.metadata.deleted or (pod.metadata.deleting and not pod.spec.node_name)
+    lost = pod.metadata.is_deleted_without_grace or (
+        pod.metadata.is_deleting and not pod.spec.node_name
+    )
     return not (is_gated(pod) or is_finished(pod) or lost)
 
 
 def is_ready(pod: Pod) -> bool:
     """Return whether a pod is ready."""
-    return holding(pod.status.conditions, "Ready") is not None
+    return true_condition(pod.status.conditions, "Ready") is not None
 
 
 def gates_of(pod: Object) -> list[Object]:

@@ -24,7 +24,7 @@ from tidegate.jobs.templates.paths import (
     text_at,
     value_at,
 )
-from tidegate.kinds.podsets import written
+from tidegate.kinds.podsets import quantity_text
 
 HEAD = "head"
 FAULT_TOLERANT = "ray.io/ft-enabled"
@@ -113,4 +113,4 @@ def _raised(template: Object) -> Object:
 
 def _is_less(quantity: Any, least: str) -> bool:  # noqa: ANN401 - any JSON
     given_quantity = isinstance(quantity, str | int | float)
-    return not given_quantity or nano(written(quantity)) < nano(least)
+    return not given_quantity or nano(quantity_text(quantity)) < nano(least)

@@ -80,9 +80,9 @@ def serving_job_state(parent: UntypedObject, index: int | None, pods: ObservedPo
     """
     notes = parent.metadata.annotations
     present = [pod for pod in pods.pods if not pod_state.is_finished(pod)]
-    running = [pod for pod in present if not (pod_state.is_gated(pod) or pod.metadata.deleting)]
+    running = [pod for pod in present if not (pod_state.is_gated(pod) or pod.metadata.is_deleting)]
     started = ordering.podset_starts(notes, index) is not None and not pods.is_deleted
-    waits = any(pod_state.is_gated(pod) and not pod.metadata.deleting for pod in present)
+    waits = any(pod_state.is_gated(pod) and not pod.metadata.is_deleting for pod in present)
     active = sum(not pod_state.is_gated(pod) for pod in present)
     suspended = not started and not running
     return JobState(
@@ -90,7 +90,7 @@ def serving_job_state(parent: UntypedObject, index: int | None, pods: ObservedPo
         partly=not started and bool(running) and waits,
         active=active if pods.is_certain or not suspended else max(active, 1),
         ready=sum(pod_state.is_ready(pod) for pod in running),
-        deleting=pods.is_deleted or parent.metadata.deleting,
+        deleting=pods.is_deleted or parent.metadata.is_deleting,
         decision=valid_decision(ordering.decision(notes, index)),
         generation=parent.metadata.generation,
     )

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
-from tidegate.kinds.markers import Int32, Rule, keyed, listed, ruled, said
+from tidegate.kinds.markers import Int32, Rule, list_of_type, map_list, schema_keywords, with_rules
 from tidegate.kinds.meta import Conditions, ObjectMeta
 
 
@@ -15,11 +15,14 @@ class CheckParameters(
 ):
     """The object that configures a check, of a kind its controller knows."""
 
-    api_group: Annotated[str, said(minLength=1, maxLength=253)]
+    api_group: Annotated[str, schema_keywords(minLength=1, maxLength=253)]
     kind: Annotated[
-        str, said(minLength=1, maxLength=63, pattern=r"^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$")
+        str,
+        schema_keywords(
+            minLength=1, maxLength=63, pattern=r"^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$"
+        ),
     ]
-    name: Annotated[str, said(minLength=1, maxLength=63)]
+    name: Annotated[str, schema_keywords(minLength=1, maxLength=63)]
 
 
 class AdmissionCheckSpec(
@@ -29,7 +32,9 @@ class AdmissionCheckSpec(
 
     controller_name: Annotated[
         str,
-        ruled(Rule("self == oldSelf", "controllerName is immutable"), minLength=1, maxLength=253),
+        with_rules(
+            Rule("self == oldSelf", "controllerName is immutable"), minLength=1, maxLength=253
+        ),
     ]
     parameters: CheckParameters | None = None
 
@@ -65,14 +70,16 @@ class NodeSelectorUpdate(
 ):
     """A node label taken from what the provisioner answered."""
 
-    key: Annotated[str, said(minLength=1, maxLength=317)]
-    value_from_provisioning_class_detail: Annotated[str, said(minLength=1, maxLength=32768)]
+    key: Annotated[str, schema_keywords(minLength=1, maxLength=317)]
+    value_from_provisioning_class_detail: Annotated[
+        str, schema_keywords(minLength=1, maxLength=32768)
+    ]
 
 
 class PodSetUpdates(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """The changes to the podsets of a workload whose nodes were provisioned."""
 
-    node_selector: Annotated[tuple[NodeSelectorUpdate, ...], keyed("key", most=8)] = ()
+    node_selector: Annotated[tuple[NodeSelectorUpdate, ...], map_list("key", most=8)] = ()
 
 
 class ProvisioningRequestConfigSpec(
@@ -80,11 +87,12 @@ class ProvisioningRequestConfigSpec(
 ):
     """The form of the ProvisioningRequests of a check."""
 
-    provisioning_class_name: Annotated[str, said(minLength=1, maxLength=253)]
+    provisioning_class_name: Annotated[str, schema_keywords(minLength=1, maxLength=253)]
     parameters: Annotated[
-        dict[str, Annotated[str, said(maxLength=255)]], said(maxProperties=100)
+        dict[str, Annotated[str, schema_keywords(maxLength=255)]],
+        schema_keywords(maxProperties=100),
     ] = {}
-    managed_resources: Annotated[tuple[str, ...], listed("set", most=100)] = ()
+    managed_resources: Annotated[tuple[str, ...], list_of_type("set", most=100)] = ()
     retry_strategy: RetryStrategy = RetryStrategy()
     pod_set_updates: PodSetUpdates | None = None
     pod_set_merge_policy: (
@@ -106,7 +114,7 @@ class ProvisioningRequestConfig(
 class KubeConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """The location of a worker cluster's kubeconfig."""
 
-    location: Annotated[str, said(minLength=1, maxLength=256)]
+    location: Annotated[str, schema_keywords(minLength=1, maxLength=256)]
     location_type: Literal["Secret", "Path"] = "Secret"
 
 
@@ -115,7 +123,7 @@ class ClusterProfileRef(
 ):
     """A ClusterProfile by name."""
 
-    name: Annotated[str, said(minLength=1, maxLength=256)]
+    name: Annotated[str, schema_keywords(minLength=1, maxLength=256)]
 
 
 class ClusterSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -172,7 +180,8 @@ class MultiKueueConfigSpec(
     """The worker clusters of a check, in order."""
 
     clusters: Annotated[
-        tuple[Annotated[str, said(maxLength=256)], ...], listed("set", most=20, least=1)
+        tuple[Annotated[str, schema_keywords(maxLength=256)], ...],
+        list_of_type("set", most=20, least=1),
     ]
     quota_management: Literal["Manual", "Automated"] = "Manual"
 

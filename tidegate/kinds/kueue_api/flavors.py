@@ -6,7 +6,15 @@ from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
-from tidegate.kinds.markers import Int32, Label, Name, Rule, listed, ruled, said
+from tidegate.kinds.markers import (
+    Int32,
+    Label,
+    Name,
+    Rule,
+    list_of_type,
+    schema_keywords,
+    with_rules,
+)
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Toleration
 
@@ -80,11 +88,11 @@ class ResourceFlavorSpec(
         ),
     )
     node_labels: Annotated[
-        dict[str, str], said(maxProperties=8, **{"x-kubernetes-map-type": "atomic"})
+        dict[str, str], schema_keywords(maxProperties=8, **{"x-kubernetes-map-type": "atomic"})
     ] = {}
-    node_taints: Annotated[tuple[Taint, ...], listed("atomic", most=8)] = ()
+    node_taints: Annotated[tuple[Taint, ...], list_of_type("atomic", most=8)] = ()
     tolerations: Annotated[
-        tuple[Annotated[Toleration, ruled(*TOLERATION)], ...], listed("atomic", most=8)
+        tuple[Annotated[Toleration, with_rules(*TOLERATION)], ...], list_of_type("atomic", most=8)
     ] = ()
     topology_name: Name | None = None
 
@@ -108,7 +116,7 @@ class TopologySpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """The levels, from the top."""
 
     levels: Annotated[
-        tuple[TopologyLevel, ...], listed("atomic", most=16, least=1), ruled(*_LEVELS)
+        tuple[TopologyLevel, ...], list_of_type("atomic", most=16, least=1), with_rules(*_LEVELS)
     ]
 
 
@@ -130,4 +138,4 @@ class WorkloadPriorityClass(
     kind: str = ""
     metadata: ObjectMeta = ObjectMeta()
     value: Int32
-    description: Annotated[str, said(maxLength=2048)] = ""
+    description: Annotated[str, schema_keywords(maxLength=2048)] = ""

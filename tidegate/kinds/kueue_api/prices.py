@@ -10,7 +10,7 @@ import re
 from datetime import date
 
 from tidegate.errors import QuantityError
-from tidegate.kinds.kueue_api.queues.own_annotations import items_of, located
+from tidegate.kinds.kueue_api.queues.own_annotations import read_field, split_items
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import PRICE
 from tidegate.model.quantity import amount
@@ -39,7 +39,7 @@ def prices(metadata: ObjectMeta) -> tuple[Price, ...]:
     """
     text = metadata.annotations.get(PRICE, "")
     path = f"metadata.annotations[{PRICE}]"
-    return located(path, lambda: read_prices(text)) if text else ()
+    return read_field(path, lambda: read_prices(text)) if text else ()
 
 
 def read_prices(text: str) -> tuple[Price, ...]:
@@ -48,7 +48,7 @@ def read_prices(text: str) -> tuple[Price, ...]:
     Raises:
         QuantityError: it is no list of prices, or two of them begin on the same day.
     """
-    parts = items_of(text, PRICE_TEXT_MAX, "prices", PRICES_MAX)
+    parts = split_items(text, PRICE_TEXT_MAX, "prices", PRICES_MAX)
     by_begin = {
         (price.resource, price.priority_class, price.quota, price.begin): price
         for price in map(_price, parts)

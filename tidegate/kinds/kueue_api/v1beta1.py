@@ -30,14 +30,14 @@ _WORDS: dict[type, tuple[bytes, ...]] = {
 }
 
 
-def old_spelling(kind: type, body: bytes | msgspec.Raw) -> bool:
+def may_be_v1beta1(kind: type, body: bytes | msgspec.Raw) -> bool:
     """Return whether an object's JSON may be v1beta1; where in doubt, yes."""
     words = _WORDS.get(kind, ())
     text = bytes(body) if words else b""
     return any(word in text for word in words)
 
 
-def modernized(kind: type, raw: Raw) -> Raw:
+def to_v1beta2(kind: type, raw: Raw) -> Raw:
     """Return an object in v1beta2's spelling; the argument stays as it is.
 
     Where both spellings are there the newer one holds; a field that is null is not there.
@@ -52,11 +52,11 @@ def modernized(kind: type, raw: Raw) -> Raw:
 
 def _cluster_queue(spec: Raw, status: Raw) -> None:
     status.pop("pendingWorkloadsStatus", None)
-    _renamed(spec, "cohort", "cohortName")
+    _rename_field(spec, "cohort", "cohortName")
     checks = spec.pop("admissionChecks", None)
     if checks:
         named = {"admissionChecks": [{"name": name} for name in checks]}
-        _default(spec, "admissionChecksStrategy", named)
+        _set_default(spec, "admissionChecksStrategy", named)
     fungibility = dict(spec.get("flavorFungibility") or {})
     for field in ("whenCanBorrow", "whenCanPreempt"):
         if fungibility.get(field) in {"Borrow", "Preempt"}:
@@ -66,11 +66,11 @@ def _cluster_queue(spec: Raw, status: Raw) -> None:
 
 
 def _cohort(spec: Raw, _status: Raw) -> None:
-    _renamed(spec, "parent", "parentName")
+    _rename_field(spec, "parent", "parentName")
 
 
 def _local_queue(_spec: Raw, status: Raw) -> None:
-    _renamed(status, "flavorUsage", "flavorsUsage")
+    _rename_field(status, "flavorUsage", "flavorsUsage")
     status.pop("flavors", None)
 
 
@@ -78,8 +78,10 @@ def _workload(spec: Raw, status: Raw) -> None:
     name, source = spec.pop("priorityClassName", ""), spec.pop("priorityClassSource", "")
     if name and source in PRIORITY_SOURCES:
         group, kind = PRIORITY_SOURCES[source]
-        _default(spec, "priorityClassRef", {"group": group, "kind": kind, "name": name})
-    _renamed(status, "accumulatedPastExexcutionTimeSeconds", "accumulatedPastExecutionTimeSeconds")
+        _set_default(spec, "priorityClassRef", {"group": group, "kind": kind, "name": name})
+    _rename_field(
+        status, "accumulatedPastExexcutionTimeSeconds", "accumulatedPastExecutionTimeSeconds"
+    )
     admission = status.get("admission")
     if admission:
         assigned = [
@@ -107,16 +109,16 @@ def _multikueue_cluster(spec: Raw, _status: Raw) -> None:
     fields = {field: spec.pop(field, None) for field in ("kubeConfig", "clusterProfileRef")}
     source = {field: value for field, value in fields.items() if value is not None}
     if source:
-        _default(spec, "clusterSource", source)
+        _set_default(spec, "clusterSource", source)
 
 
-def _renamed(obj: Raw, old: str, new: str) -> None:
+def _rename_field(obj: Raw, old: str, new: str) -> None:
     value = obj.pop(old, None)
     if value:
-        _default(obj, new, value)
+        _set_default(obj, new, value)
 
 
-def _default(obj: Raw, field: str, value: Any) -> None:  # noqa: ANN401  # any JSON value
+def _set_default(obj: Raw, field: str, value: Any) -> None:  # noqa: ANN401  # any JSON value
     if obj.get(field) is None:
         obj[field] = value
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tidegate.kinds.policies.forms import Check, Manifest, Scope, Target, validating
+from tidegate.kinds.policies.forms import Check, Manifest, Scope, Target, validating_policy
 from tidegate.kinds.policies.frameworks import FRAMEWORKS, Framework
 
 KEEP_CHILDREN = "keep-children"
@@ -19,12 +19,12 @@ _SCALES_ITSELF = (
 )
 
 
-def keep_children(jobs: Sequence[Target], declared: Sequence[Framework] = ()) -> list[Manifest]:
+def protect_children(jobs: Sequence[Target], declared: Sequence[Framework] = ()) -> list[Manifest]:
     """Return the policy about objects of these kinds that name a controller of a known kind."""
     owners = [framework for framework in (*FRAMEWORKS, *declared) if framework.name != "batch/job"]
-    any_of_them = f"({' || '.join(map(_is_of, owners))})"
+    any_of_them = f"({' || '.join(map(_is_child_of, owners))})"
     before = "oldObject.metadata.?ownerReferences.orValue([]).exists(p, p.uid == o.uid)"
-    newly = _OWNED.format("object", f"{any_of_them} && (!({before}) || ({_changed()}))")
+    newly = _OWNED.format("object", f"{any_of_them} && (!({before}) || ({_runs_something_else()}))")
     at_first = _OWNED.format("object", any_of_them)
     scope = Scope(
         targets=jobs,
@@ -32,10 +32,10 @@ def keep_children(jobs: Sequence[Target], declared: Sequence[Framework] = ()) ->
             "newly-owned-or-changed": f"request.operation == 'CREATE' ? {at_first} : {newly}",
         },
     )
-    return validating(KEEP_CHILDREN, scope, [_check(owner) for owner in owners])
+    return validating_policy(KEEP_CHILDREN, scope, [_check(owner) for owner in owners])
 
 
-def _changed() -> str:
+def _runs_something_else() -> str:
     """Return the expression of whether an object runs something else than before.
 
     Ray's autoscaler changes how many workers there are, by the rights of the tenant's own account:
@@ -50,7 +50,7 @@ def _changed() -> str:
     return f"{_SCALES_ITSELF} ? {pods('object')} != {pods('oldObject')} : {anything}"
 
 
-def _is_of(kind: Framework) -> str:
+def _is_child_of(kind: Framework) -> str:
     group = f"o.apiVersion.startsWith('{kind.group}/')"
     return f"(o.?controller.orValue(false) && o.kind == '{kind.kind}' && {group})"
 
@@ -65,4 +65,4 @@ def _check(kind: Framework) -> Check:
         f"metadata.ownerReferences: made, and its spec changed, only by the controller of"
         f" {kind.kind}, which may write {kind.resource}/status"
     )
-    return Check(f"!{_OWNED.format('object', _is_of(kind))} || {may}", message)
+    return Check(f"!{_OWNED.format('object', _is_child_of(kind))} || {may}", message)

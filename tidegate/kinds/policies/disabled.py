@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.kinds.names import QUEUE_NAME
-from tidegate.kinds.policies.forms import Check, Manifest, Scope, Target, label, validating
+from tidegate.kinds.policies.forms import Check, Manifest, Scope, Target, label, validating_policy
 from tidegate.kinds.policies.frameworks import FRAMEWORKS
 from tidegate.kinds.policies.templates.serving_kinds import SERVING
 from tidegate.model.podset import LabelSelector
@@ -95,4 +95,4 @@ def warn_of_disabled(
         namespaces=namespaces,
         actions=actions,
     )
-    return validating("disabled-kinds", scope, [Check("false", _SAID)])
+    return validating_policy("disabled-kinds", scope, [Check("false", _SAID)])

@@ -118,8 +118,9 @@ def is_label_value(text: str) -> str:
 def only_removed(key: str, unless: str = "") -> Check:
     """Return the check that the list of names in an annotation loses some or stays as it is."""
     free = f"{unless} || " if unless else ""
+    now, before = _split_list(key), _split_list(key, "oldObject")
     return Check(
-        f"{free}{annotation(key)} == '' || {_listed(key)}.all(g, g in {_listed(key, 'oldObject')})",
+        f"{free}{annotation(key)} == '' || {now}.all(g, g in {before})",
         f"metadata.annotations[{key}]: names may only be removed",
     )
 
@@ -129,34 +130,34 @@ def are_paths(key: str, unless: str = "") -> Check:
     free = f"{unless} || " if unless else ""
     return Check(
         f"{free}{annotation(key)}.trim() == ''"
-        f" || {_listed(key)}.all(g, size(g) <= 63 && g.matches({_DOMAIN_PATH}))",
+        f" || {_split_list(key)}.all(g, size(g) <= 63 && g.matches({_DOMAIN_PATH}))",
         f"metadata.annotations[{key}]: each name is a path below a domain, such as"
         " example.com/budget, of 63 characters at most",
     )
 
 
-def _listed(key: str, of: str = "object") -> str:
+def _split_list(key: str, of: str = "object") -> str:
     return f"{annotation(key, of)}.split(',').map(n, n.trim())"
 
 
-def mutating(name: str, scope: Scope, mutations: Sequence[Manifest]) -> list[Manifest]:
+def mutating_policy(name: str, scope: Scope, mutations: Sequence[Manifest]) -> list[Manifest]:
     """Return a MutatingAdmissionPolicy and its binding.
 
     Policies run in no fixed order: what depends on another's outcome stands in the mutation's own
     expression, which is evaluated again when another policy changed the object.
     """
-    spec = _scoped(scope) | {"reinvocationPolicy": "IfNeeded", "mutations": list(mutations)}
+    spec = _scope_fields(scope) | {"reinvocationPolicy": "IfNeeded", "mutations": list(mutations)}
     return [
         _manifest("MutatingAdmissionPolicy", name, spec),
         _manifest("MutatingAdmissionPolicyBinding", name, _binding(name, scope)),
     ]
 
 
-def validating(
+def validating_policy(
     name: str, scope: Scope, checks: Sequence[Check], variables: dict[str, str] | None = None
 ) -> list[Manifest]:
     """Return a ValidatingAdmissionPolicy that refuses, and its binding."""
-    spec = _scoped(scope)
+    spec = _scope_fields(scope)
     if variables:
         spec["variables"] = [{"name": key, "expression": v} for key, v in variables.items()]
     spec["validations"] = [msgspec.to_builtins(check) | {"reason": "Invalid"} for check in checks]
@@ -167,7 +168,7 @@ def validating(
     ]
 
 
-def noted(field: str, key: str, value: str) -> str:
+def set_text_patch(field: str, key: str, value: str) -> str:
     """Return the JSONPatch list that sets a label or an annotation to an expression's value.
 
     Merging an Object would need the type's schema, which the API server learns some seconds after
@@ -179,7 +180,7 @@ def noted(field: str, key: str, value: str) -> str:
     return f"({present} ? [] : {empty}) + [JSONPatch{{op: 'add', path: {path}, value: {value}}}]"
 
 
-def patched(expression: str) -> Manifest:
+def apply_patch(expression: str) -> Manifest:
     """Return the mutation that applies the JSONPatch list of this expression."""
     return {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
 
@@ -189,7 +190,7 @@ def _manifest(kind: str, name: str, spec: Manifest) -> Manifest:
     return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
 
 
-def _scoped(scope: Scope) -> Manifest:
+def _scope_fields(scope: Scope) -> Manifest:
     spec: Manifest = {"failurePolicy": "Ignore"}
     if scope.param is not None:
         spec["paramKind"] = {"apiVersion": scope.param.api_version, "kind": scope.param.kind}

@@ -169,7 +169,7 @@ def is_known_kind(api_version: str, kind: str) -> bool:
     )
 
 
-def not_a_child(declared: tuple[Framework, ...] = ()) -> str:
+def has_no_known_controller(declared: tuple[Framework, ...] = ()) -> str:
     """Return the condition that no controller is of a known kind, or of one of these.
 
     What it makes for a job is the job's own business.
@@ -181,7 +181,7 @@ def not_a_child(declared: tuple[Framework, ...] = ()) -> str:
     )
 
 
-NOT_A_CHILD = not_a_child()
+NOT_A_CHILD = has_no_known_controller()
 """What policies ask unless kinds are declared."""
 TOPMOST = {"not-a-child": NOT_A_CHILD}
 """The same as a condition by its name."""
@@ -204,6 +204,6 @@ def framework(name: str) -> Framework:
     return {row.name: row for row in FRAMEWORKS}[name]
 
 
-def chosen(names: tuple[str, ...]) -> tuple[Framework, ...]:
+def frameworks_named(names: tuple[str, ...]) -> tuple[Framework, ...]:
     """Return these frameworks, in the table's order; other names (``pod``) are passed over."""
     return tuple(row for row in FRAMEWORKS if row.name in names)

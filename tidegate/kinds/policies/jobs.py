@@ -21,10 +21,10 @@ from tidegate.kinds.policies.forms import (
     Scope,
     Target,
     annotation,
+    apply_patch,
     label,
-    mutating,
-    noted,
-    patched,
+    mutating_policy,
+    set_text_patch,
 )
 from tidegate.kinds.policies.frameworks import TOPMOST, Framework
 from tidegate.model.podset import LabelSelector
@@ -52,7 +52,7 @@ QUEUED_JOBS = Managed()
 """What is managed unless it is configured otherwise."""
 
 
-def suspend(framework: Framework, managed: Managed = QUEUED_JOBS) -> list[Manifest]:
+def suspend_policy(framework: Framework, managed: Managed = QUEUED_JOBS) -> list[Manifest]:
     """Return the policy that suspends a managed job when it is made.
 
     Policies are invoked again after each that changed something; the second condition keeps this
@@ -66,24 +66,24 @@ def suspend(framework: Framework, managed: Managed = QUEUED_JOBS) -> list[Manife
         conditions=TOPMOST | running | own,
         namespaces=managed.namespaces,
     )
-    mutation = patched(f"{managed.condition} ? {_suspended(parents, field)} : []")
-    return mutating(f"suspend-{framework.slug}", scope, [mutation])
+    mutation = apply_patch(f"{managed.condition} ? {_has_suspended_parent(parents, field)} : []")
+    return mutating_policy(f"suspend-{framework.slug}", scope, [mutation])
 
 
-def default_queue(targets: Sequence[Target], *, pods: bool = False) -> list[Manifest]:
+def default_queue_policy(targets: Sequence[Target], *, pods: bool = False) -> list[Manifest]:
     """Return the policy that gives jobs the LocalQueue ``default`` of a namespace that has one."""
     scope = _defaults(targets, "LocalQueue", pods=pods)
-    return mutating("default-queue", scope, [_given(QUEUE_NAME, f"!({_QUEUED})")])
+    return mutating_policy("default-queue", scope, [_default_mutation(QUEUE_NAME, f"!({_QUEUED})")])
 
 
-def default_priority(targets: Sequence[Target], *, pods: bool = False) -> list[Manifest]:
+def default_priority_policy(targets: Sequence[Target], *, pods: bool = False) -> list[Manifest]:
     """Return the policy that gives queued jobs the WorkloadPriorityClass ``default``, if any."""
     scope = _defaults(targets, "WorkloadPriorityClass", pods=pods)
     wanting = f"{_QUEUED} && {label(PRIORITY_CLASS)} == ''"
-    return mutating("default-priority", scope, [_given(PRIORITY_CLASS, wanting)])
+    return mutating_policy("default-priority", scope, [_default_mutation(PRIORITY_CLASS, wanting)])
 
 
-def gate_pods(
+def gate_pods_policy(
     managed: Managed = QUEUED_JOBS, parents: tuple[str, ...] = NO_PARENTS
 ) -> list[Manifest]:
     """Return the policy that gates a managed Pod when it is made; a node's own is left alone.
@@ -96,13 +96,12 @@ def gate_pods(
     conditions = TOPMOST | {"no-mirror-of-a-static-pod": f"{annotation(MIRROR)} == ''"}
     scope = Scope(targets=[_PODS], conditions=conditions, namespaces=managed.namespaces)
     parent = f"{annotation(SUSPENDING_PARENT)} in {list(parents)}" if parents else "false"
-    mutation = patched(
-        f"{parent} ? {_gated(MANAGED, SERVING_POD)} : {managed.condition} ? {_gated(MANAGED)} : []"
-    )
-    return mutating("gate-pods", scope, [mutation])
+    gates, serving = _gate_patch(MANAGED), _gate_patch(MANAGED, SERVING_POD)
+    mutation = apply_patch(f"{parent} ? {serving} : {managed.condition} ? {gates} : []")
+    return mutating_policy("gate-pods", scope, [mutation])
 
 
-def _gated(*labels: str) -> str:
+def _gate_patch(*labels: str) -> str:
     """Return the JSONPatch list that labels and gates a pod; what stands there already is kept."""
     path = "'/metadata/labels/' + jsonpatch.escapeKey('{}')"
     label_patches = [
@@ -130,11 +129,11 @@ def _defaults(targets: Sequence[Target], kind: str, *, pods: bool) -> Scope:
     return Scope(targets=targets, conditions=TOPMOST, param=Param(kind=kind))
 
 
-def _given(key: str, wanting: str) -> Manifest:
-    return patched(f"{wanting} ? {noted('labels', key, 'params.metadata.name')} : []")
+def _default_mutation(key: str, wanting: str) -> Manifest:
+    return apply_patch(f"{wanting} ? {set_text_patch('labels', key, 'params.metadata.name')} : []")
 
 
-def _suspended(parents: list[str], field: str) -> str:
+def _has_suspended_parent(parents: list[str], field: str) -> str:
     # JSON Patch makes no parents, so each that is missing is added first.
     created = [
         f"(has(object.{'.'.join(parents[:depth])}) ? []"

@@ -11,12 +11,12 @@ from tidegate.kinds.policies.forms import (
     Param,
     Scope,
     annotation,
+    apply_patch,
     label,
-    mutating,
-    patched,
+    mutating_policy,
 )
 from tidegate.kinds.policies.frameworks import MULTIKUEUE, TOPMOST, Framework
-from tidegate.kinds.policies.templates.numbering import made_at
+from tidegate.kinds.policies.templates.numbering import create_at
 
 _QUEUED = f"params.metadata.name == {label(QUEUE_NAME)}"
 _SENDS = (
@@ -26,7 +26,7 @@ _SENDS = (
 _PLACES = f"{_QUEUED} && {annotation(PLACEMENT, 'params')} == 'any'"
 
 
-def default_managed_by(kind: Framework) -> list[Manifest]:
+def default_managed_by_policy(kind: Framework) -> list[Manifest]:
     """Return the policy that has a kind's objects run elsewhere where nothing else is named.
 
     A LocalQueue says by a condition, which the dispatcher writes, that its ClusterQueue has a
@@ -44,7 +44,7 @@ def default_managed_by(kind: Framework) -> list[Manifest]:
         param=Param(kind="LocalQueue", name=""),
     )
     parents = path.split(".")[:-1]
-    missing_parents = [made_at(".".join(parents[:depth])) for depth in range(2, len(parents) + 1)]
+    missing_parents = [create_at(".".join(parents[:depth])) for depth in range(2, len(parents) + 1)]
     place = f"'/{path.replace('.', '/')}'"
 
     def named_by(controller: str) -> str:
@@ -52,5 +52,5 @@ def default_managed_by(kind: Framework) -> list[Manifest]:
         return " + ".join([*missing_parents, added])
 
     other = f"{_PLACES} ? {named_by(PLACED)} : []" if kind.is_placeable else "[]"
-    mutation = patched(f"{_SENDS} ? {named_by(MULTIKUEUE)} : {other}")
-    return mutating(f"manage-{kind.slug}", scope, [mutation])
+    mutation = apply_patch(f"{_SENDS} ? {named_by(MULTIKUEUE)} : {other}")
+    return mutating_policy(f"manage-{kind.slug}", scope, [mutation])

@@ -33,7 +33,7 @@ from tidegate.kinds.policies.forms import (
     annotation,
     kueue,
     label,
-    validating,
+    validating_policy,
 )
 from tidegate.kinds.policies.frameworks import TOPMOST
 
@@ -61,7 +61,7 @@ MAY_WRITE = f"authorizer.group('{MARKS_GROUP}').resource('{MARKS}').check('{WRIT
 _PODS = Target(group="", versions=("v1",), resources=("pods",))
 
 
-def keep_marks(jobs: Sequence[Target], *, pods: bool = False) -> list[Manifest]:
+def protect_marks(jobs: Sequence[Target], *, pods: bool = False) -> list[Manifest]:
     """Return the policies about annotations of jobs and about the statuses of Workloads.
 
     What the controller of a known kind makes is left alone: KubeRay copies all annotations of a
@@ -69,31 +69,31 @@ def keep_marks(jobs: Sequence[Target], *, pods: bool = False) -> list[Manifest]:
     """
     marked = Scope(
         targets=[*jobs, kueue("workloads"), *([_PODS] if pods else [])],
-        conditions={"writes-a-mark": _any_changed()} | TOPMOST,
+        conditions={"writes-a-mark": _is_any_mark_changed()} | TOPMOST,
     )
     admitted = Scope(
         targets=[kueue("workloads/status", operations=("UPDATE",))],
-        conditions={"writes-an-admission": _admission_changed()},
+        conditions={"writes-an-admission": _is_admission_changed()},
     )
     return [
-        *validating(KEEP_MARKS, marked, [Check(MAY_WRITE, SAID[KEEP_MARKS])]),
-        *validating(KEEP_ADMISSIONS, admitted, [Check(MAY_WRITE, SAID[KEEP_ADMISSIONS])]),
+        *validating_policy(KEEP_MARKS, marked, [Check(MAY_WRITE, SAID[KEEP_MARKS])]),
+        *validating_policy(KEEP_ADMISSIONS, admitted, [Check(MAY_WRITE, SAID[KEEP_ADMISSIONS])]),
     ]
 
 
-def keep_gates() -> list[Manifest]:
+def protect_gates() -> list[Manifest]:
     """Return the policy about pods: their gates are removed when they are admitted.
 
     Of an elastic job as many are let go as were granted, less those that run by its labels.
     """
     scope = Scope(
         targets=[msgspec.structs.replace(_PODS, operations=("UPDATE",))],
-        conditions={"removes-a-gate": f"{_gate_removed()} || {_miscounted()}"},
+        conditions={"removes-a-gate": f"{_is_gate_removed()} || {_has_wrong_count()}"},
     )
-    return validating(KEEP_GATES, scope, [Check(MAY_WRITE, SAID[KEEP_GATES])])
+    return validating_policy(KEEP_GATES, scope, [Check(MAY_WRITE, SAID[KEEP_GATES])])
 
 
-def _any_changed() -> str:
+def _is_any_mark_changed() -> str:
     """Return the expression of whether a mark is another than before; on a creation, is there."""
     marked = " || ".join(f"{annotation(key)} != ''" for key in MARKS_KEPT)
     other = " || ".join(
@@ -111,7 +111,7 @@ _OF_GROUPS = f"(k.startsWith('{DECISION}-') || k.startsWith('{INJECTED}-'))"
 """Whether a key is a mark of an object that is several jobs: of each under a number of its own."""
 
 
-def _admission_changed() -> str:
+def _is_admission_changed() -> str:
     def of(root: str) -> str:
         filtered = f".filter(c, c.type in {list(CONDITIONS_KEPT)})"
         return f"{root}.?status.?conditions.orValue([]){filtered}"
@@ -120,12 +120,12 @@ def _admission_changed() -> str:
     return f"{admission} || {of('object')} != {of('oldObject')}"
 
 
-def _gate_removed() -> str:
+def _is_gate_removed() -> str:
     gates = "{}.spec.?schedulingGates.orValue([])"
     remains = f"{gates.format('object')}.exists(h, h.name == g.name)"
     return f"{gates.format('oldObject')}.exists(g, g.name in {list(GATES_KEPT)} && !{remains})"
 
 
-def _miscounted() -> str:
+def _has_wrong_count() -> str:
     changed = (f"{label(key)} != {label(key, 'oldObject')}" for key in COUNTED_BY)
     return f"({label(ELASTIC_POD, 'oldObject')} != '' && ({' || '.join(changed)}))"

@@ -17,32 +17,34 @@ class Spelling(NamedTuple):
     patches: str
 
 
-def _moved(path: str, new: str, value: str = "", when: str = "true") -> Spelling:
+def _move_field(path: str, new: str, value: str = "", when: str = "true") -> Spelling:
     """Return the patches that take a field out of ``path`` and put its value under ``new``.
 
     Where both are there the newer spelling holds, unless the older came with this very update.
     """
     parents = path.rpartition(".")[0]
-    present = f"{_found(f'{parents}.{new}')}.hasValue()"
-    fresh = f"request.operation == 'UPDATE' && {_found(path, 'oldObject')} != {_found(path)}"
+    present = f"{_value_at(f'{parents}.{new}')}.hasValue()"
+    fresh = f"request.operation == 'UPDATE' && {_value_at(path, 'oldObject')} != {_value_at(path)}"
     added = _patch("add", f"{parents}.{new}", value or f"object.{path}")
     moved = f"{_patch('remove', path)} + (({when}) && (!{present} || ({fresh})) ? {added} : [])"
-    return _where(f"{_found(path)}.hasValue()", moved)
+    return _spelling_where(f"{_value_at(path)}.hasValue()", moved)
 
 
-def _dropped(path: str, when: str = "true") -> Spelling:
-    return _where(f"{_found(path)}.hasValue() && {when}", _patch("remove", path))
+def _drop_field(path: str, when: str = "true") -> Spelling:
+    return _spelling_where(f"{_value_at(path)}.hasValue() && {when}", _patch("remove", path))
 
 
-def _reworded(path: str, old: str, new: str) -> Spelling:
-    return _where(f"{_found(path)}.orValue('') == '{old}'", _patch("replace", path, repr(new)))
+def _replace_value(path: str, old: str, new: str) -> Spelling:
+    return _spelling_where(
+        f"{_value_at(path)}.orValue('') == '{old}'", _patch("replace", path, repr(new))
+    )
 
 
-def _where(condition: str, patches: str) -> Spelling:
+def _spelling_where(condition: str, patches: str) -> Spelling:
     return Spelling(condition, f"({condition} ? {patches} : [])")
 
 
-def _found(path: str, of: str = "object") -> str:
+def _value_at(path: str, of: str = "object") -> str:
     return f"{of}.?{path.replace('.', '.?')}"
 
 
@@ -70,7 +72,7 @@ def _quantities() -> Spelling:
         "object.spec.resourceGroups"
         f".map(g, {{'coveredResources': dyn(g.coveredResources), 'flavors': {flavors}}})"
     )
-    return _where(fractions, _patch("replace", "spec.resourceGroups", value))
+    return _spelling_where(fractions, _patch("replace", "spec.resourceGroups", value))
 
 
 def _quantity(path: str) -> str:
@@ -87,22 +89,22 @@ _PLACES = "object.?status.?admission.?podSetAssignments.orValue([])"
 _DOMAINS = "a.topologyAssignment.domains"
 SPECS: dict[str, tuple[Spelling, ...]] = {
     "clusterqueues": (
-        _moved("spec.cohort", "cohortName"),
-        _moved(
+        _move_field("spec.cohort", "cohortName"),
+        _move_field(
             "spec.admissionChecks",
             "admissionChecksStrategy",
             "{'admissionChecks': object.spec.admissionChecks.map(c, {'name': c})}",
             "size(object.spec.admissionChecks) > 0",
         ),
-        _reworded("spec.flavorFungibility.whenCanBorrow", "Borrow", "MayStopSearch"),
-        _reworded("spec.flavorFungibility.whenCanPreempt", "Preempt", "MayStopSearch"),
+        _replace_value("spec.flavorFungibility.whenCanBorrow", "Borrow", "MayStopSearch"),
+        _replace_value("spec.flavorFungibility.whenCanPreempt", "Preempt", "MayStopSearch"),
         _quantities(),
     ),
-    "cohorts": (_moved("spec.parent", "parentName"),),
+    "cohorts": (_move_field("spec.parent", "parentName"),),
     "localqueues": (),
     "resourceflavors": (),
     "workloads": (
-        _moved(
+        _move_field(
             "spec.priorityClassName",
             "priorityClassRef",
             "{'name': string(object.spec.priorityClassName),"
@@ -113,14 +115,14 @@ SPECS: dict[str, tuple[Spelling, ...]] = {
             f"{_SOURCE} in {sorted(PRIORITY_SOURCES)}",
         ),
         # What is neither stays, so that the schema refuses it by its name.
-        _dropped("spec.priorityClassSource", f"{_SOURCE} in {['', *sorted(PRIORITY_SOURCES)]}"),
+        _drop_field("spec.priorityClassSource", f"{_SOURCE} in {['', *sorted(PRIORITY_SOURCES)]}"),
     ),
     "workloadpriorityclasses": (),
-    "admissionchecks": (_dropped("spec.retryDelayMinutes"),),
+    "admissionchecks": (_drop_field("spec.retryDelayMinutes"),),
     "provisioningrequestconfigs": (),
     "multikueueclusters": (
-        _moved("spec.kubeConfig", "clusterSource", "{'kubeConfig': object.spec.kubeConfig}"),
-        _moved(
+        _move_field("spec.kubeConfig", "clusterSource", "{'kubeConfig': object.spec.kubeConfig}"),
+        _move_field(
             "spec.clusterProfileRef",
             "clusterSource",
             "{'clusterProfileRef': object.spec.clusterProfileRef}",
@@ -130,10 +132,13 @@ SPECS: dict[str, tuple[Spelling, ...]] = {
     "topologies": (),
 }
 STATUSES: dict[str, tuple[Spelling, ...]] = {
-    "clusterqueues": (_dropped("status.pendingWorkloadsStatus"),),
-    "localqueues": (_moved("status.flavorUsage", "flavorsUsage"), _dropped("status.flavors")),
+    "clusterqueues": (_drop_field("status.pendingWorkloadsStatus"),),
+    "localqueues": (
+        _move_field("status.flavorUsage", "flavorsUsage"),
+        _drop_field("status.flavors"),
+    ),
     "workloads": (
-        _moved(
+        _move_field(
             "status.accumulatedPastExexcutionTimeSeconds", "accumulatedPastExecutionTimeSeconds"
         ),
         # One slice a domain: the long form of what v1beta2 may write shorter.

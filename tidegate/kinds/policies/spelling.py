@@ -14,10 +14,10 @@ from tidegate.kinds.policies.forms import (
     Scope,
     Target,
     annotation,
+    apply_patch,
     kueue,
-    mutating,
-    noted,
-    patched,
+    mutating_policy,
+    set_text_patch,
 )
 from tidegate.kinds.policies.old_spellings import SPECS, STATUSES, Spelling
 
@@ -39,18 +39,24 @@ def quota_objects() -> list[Manifest]:
     """Return the policies of Kueue's own kinds."""
     manifests: list[Manifest] = []
     for plural, spellings in SPECS.items():
-        changed = _changed(plural)
-        mutations = [_respelled(spellings), patched(_authored(changed))]
-        condition = _any([_to_be_authored(changed), *(spelling.there for spelling in spellings)])
+        changed = _is_meaning_changed(plural)
+        mutations = [_respell_mutation(spellings), apply_patch(_author_mutation(changed))]
+        condition = _any_of([_needs_author(changed), *(spelling.there for spelling in spellings)])
         target = kueue(plural)
         if plural in _MADE_OFTEN:
-            manifests += _made(plural, spellings)
+            manifests += _creation_policy(plural, spellings)
             target = kueue(plural, operations=("UPDATE",))
         scope = _scope(target, condition)
-        manifests += mutating(f"write-{plural}", scope, mutations if spellings else mutations[1:])
+        manifests += mutating_policy(
+            f"write-{plural}", scope, mutations if spellings else mutations[1:]
+        )
     for plural, spellings in STATUSES.items():
-        scope = _scope(kueue(f"{plural}/status"), _any([spelling.there for spelling in spellings]))
-        manifests += mutating(f"write-{plural}-status", scope, [_respelled(spellings)])
+        scope = _scope(
+            kueue(f"{plural}/status"), _any_of([spelling.there for spelling in spellings])
+        )
+        manifests += mutating_policy(
+            f"write-{plural}-status", scope, [_respell_mutation(spellings)]
+        )
     return manifests
 
 
@@ -58,10 +64,10 @@ def job_authors(targets: Sequence[Target]) -> list[Manifest]:
     """Return the policy that records a job's creator, and forbids a change of it."""
     right = f"(request.operation == 'CREATE' ? {_USER} : {_OLD_AUTHOR})"
     scope = Scope(targets=targets, conditions={"not-noted": f"{annotation(AUTHOR)} != {right}"})
-    return mutating("author-jobs", scope, [patched(_authored("false"))])
+    return mutating_policy("author-jobs", scope, [apply_patch(_author_mutation("false"))])
 
 
-def _changed(plural: str) -> str:
+def _is_meaning_changed(plural: str) -> str:
     """Return the condition that an update changes what an object means."""
     spec = "object.value != oldObject.value" if plural in _FLAT else _SPEC_CHANGED
     annotations = (
@@ -70,17 +76,17 @@ def _changed(plural: str) -> str:
     return " || ".join((spec, *annotations))
 
 
-def _made(plural: str, spellings: Sequence[Spelling]) -> list[Manifest]:
+def _creation_policy(plural: str, spellings: Sequence[Spelling]) -> list[Manifest]:
     """Return a policy for creation alone, in one mutation: a fifth of a create is saved by that."""
-    condition = _any(
+    condition = _any_of(
         [f"{annotation(AUTHOR)} != {_USER}", *(spelling.there for spelling in spellings)]
     )
     patches = [
         *(spelling.patches for spelling in spellings),
-        f"({noted('annotations', AUTHOR, _USER)})",
+        f"({set_text_patch('annotations', AUTHOR, _USER)})",
     ]
     scope = _scope(kueue(plural, operations=("CREATE",)), condition)
-    return mutating(f"make-{plural}", scope, [patched(" + ".join(patches))])
+    return mutating_policy(f"make-{plural}", scope, [apply_patch(" + ".join(patches))])
 
 
 def _scope(target: Target, condition: str) -> Scope:
@@ -88,21 +94,24 @@ def _scope(target: Target, condition: str) -> Scope:
     return Scope(targets=[target], conditions={"has-something-to-change": condition})
 
 
-def _any(conditions: Sequence[str]) -> str:
+def _any_of(conditions: Sequence[str]) -> str:
     return " || ".join(f"({condition})" for condition in conditions)
 
 
-def _respelled(spellings: Sequence[Spelling]) -> Manifest:
-    return patched(" + ".join(spelling.patches for spelling in spellings))
+def _respell_mutation(spellings: Sequence[Spelling]) -> Manifest:
+    return apply_patch(" + ".join(spelling.patches for spelling in spellings))
 
 
-def _to_be_authored(changed: str) -> str:
+def _needs_author(changed: str) -> str:
     same = f"{annotation(AUTHOR)} == {_OLD_AUTHOR}"
     return f"request.operation == 'CREATE' || ({changed}) || !({same})"
 
 
-def _authored(changed: str) -> str:
-    stamped, keep_author = noted("annotations", AUTHOR, _USER), noted("annotations", AUTHOR, _KEPT)
+def _author_mutation(changed: str) -> str:
+    stamped, keep_author = (
+        set_text_patch("annotations", AUTHOR, _USER),
+        set_text_patch("annotations", AUTHOR, _KEPT),
+    )
     return (
         f"request.operation == 'CREATE' || ({changed}) ? {stamped}"
         f" : {annotation(AUTHOR)} == {_OLD_AUTHOR} ? [] : {keep_author}"

@@ -86,7 +86,10 @@ def _webhook(path: str, policies: Sequence[Manifest]) -> Manifest:
         },
         "failurePolicy": "Ignore",
         "matchConditions": [
-            {"name": "has-something-to-change", "expression": " || ".join(map(_wanted, policies))}
+            {
+                "name": "has-something-to-change",
+                "expression": " || ".join(map(_is_matched, policies)),
+            }
         ],
         "namespaceSelector": _selector(policies[0]),
         "reinvocationPolicy": "IfNeeded",
@@ -101,16 +104,16 @@ def _rules(policy: Manifest) -> list[Manifest]:
     return rules
 
 
-def _wanted(policy: Manifest) -> str:
+def _is_matched(policy: Manifest) -> str:
     """Return the expression of whether a request is one that a policy looks at."""
-    about = " || ".join(_about(rule) for rule in _rules(policy))
+    about = " || ".join(_matches_rule(rule) for rule in _rules(policy))
     conditions = [
         f"({condition['expression']})" for condition in policy["spec"].get("matchConditions", ())
     ]
     return f"({' && '.join([f'({about})', *conditions])})"
 
 
-def _about(rule: Manifest) -> str:
+def _matches_rule(rule: Manifest) -> str:
     resource = (
         "request.resource.resource + (has(request.subResource) ? '/' + request.subResource : '')"
     )

@@ -80,14 +80,14 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     objects: tuple[Defined, ...] = ()
 
 
-def changed(scenario: Scenario, changes: Changes) -> tuple[Scenario, set[str]]:
+def with_changes(scenario: Scenario, changes: Changes) -> tuple[Scenario, set[str]]:
     """Return a scenario with the changes applied, and the texts of the settings with an effect."""
     hits = set[str]()
     state = decode(scenario.start)
-    for fact in _at_the_beginning(state, scenario.from_us, changes, hits):
+    for fact in _initial_changes(state, scenario.from_us, changes, hits):
         apply(state, fact)
     # A change may cause a decision at once: the first turn in virtual time takes it.
-    facts = tuple(_through(scenario, changes, hits, begun=state.seq > 0))
+    facts = tuple(_changed_facts(scenario, changes, hits, begun=state.seq > 0))
     return replace(scenario, start=write(state), facts=facts), hits
 
 
@@ -105,7 +105,7 @@ def target_of(fact: FactEvent) -> Target | None:
     return kind, f"{fact.namespace}/{fact.name}" if fact.namespace else fact.name
 
 
-def _at_the_beginning(
+def _initial_changes(
     state: State, at_us: int, changes: Changes, hits: set[str]
 ) -> Iterator[FactEvent]:
     """Yield the changed definitions at the beginning, if the scenario begins with a state."""
@@ -114,17 +114,17 @@ def _at_the_beginning(
     changed_targets = {target_of(definition) for definition in changes.objects}
     for new_definition in changes.objects:
         yield replace(new_definition, at_us=at_us)
-    for fact in defined(state):
-        after = _set(fact, changes.settings, hits)
+    for fact in definitions_of(state):
+        after = _apply_settings(fact, changes.settings, hits)
         if after is not fact and target_of(fact) not in changed_targets:
             yield replace(after, at_us=at_us)
-    for fact in asked(state):
-        after = _set(fact, changes.settings, hits)
+    for fact in requests_of(state):
+        after = _apply_settings(fact, changes.settings, hits)
         if after is not fact:
             yield after
 
 
-def asked(state: State) -> Iterator[WorkloadChanged]:
+def requests_of(state: State) -> Iterator[WorkloadChanged]:
     """Yield the request of each workload of a state."""
     for workload in state.workloads.values():
         yield WorkloadChanged(
@@ -151,7 +151,7 @@ def asked(state: State) -> Iterator[WorkloadChanged]:
         )
 
 
-def defined(state: State) -> Iterator[FactEvent]:
+def definitions_of(state: State) -> Iterator[FactEvent]:
     """Yield the definitions of a state that can be changed."""
     objects = state.objects
     yield PolicyConfigured(at_us=0, name="", policy=state.policy)
@@ -166,7 +166,7 @@ def defined(state: State) -> Iterator[FactEvent]:
         yield from definitions.values()
 
 
-def _through(
+def _changed_facts(
     scenario: Scenario, changes: Changes, hits: set[str], *, begun: bool
 ) -> Iterator[FactEvent]:
     """Yield the changed facts; an object given as a whole comes at its first recorded version."""
@@ -179,14 +179,14 @@ def _through(
             if target in remaining:
                 yield replace(remaining.pop(target), at_us=fact.at_us)
         else:
-            yield _set(fact, changes.settings, hits)
+            yield _apply_settings(fact, changes.settings, hits)
         for new in [
             target for target in remaining if target not in targets
         ]:  # after the ledger's first fact
             yield replace(remaining.pop(new), at_us=fact.at_us)
 
 
-def _set(fact: FactEvent, settings: Iterable[Setting], hits: set[str]) -> FactEvent:
+def _apply_settings(fact: FactEvent, settings: Iterable[Setting], hits: set[str]) -> FactEvent:
     target = target_of(fact)
     for setting in settings:
         if setting.target == target:

@@ -48,18 +48,18 @@ class Field(NamedTuple):
     read: Callable[[str], Any]
 
 
-def _weight(text: str) -> int:
+def _parse_weight(text: str) -> int:
     weight: Fraction = parse(text) * WEIGHT_ONE
     if weight < 0:
         raise ValueError(f"{text} is negative")
     return -(-weight.numerator // weight.denominator)
 
 
-def _strategies(text: str) -> tuple[str, ...]:
+def _parse_strategies(text: str) -> tuple[str, ...]:
     return DEFAULT_STRATEGIES if msgspec.convert(text, bool, strict=False) else ()
 
 
-def _budgets(text: str) -> tuple[Budget, ...]:
+def _parse_budgets(text: str) -> tuple[Budget, ...]:
     return () if text == NONE else own_annotations.read_budgets(text)
 
 
@@ -68,8 +68,8 @@ FIELDS: dict[str, dict[str, Field]] = {
         "cohort": Field(("cohort",), str),
         "queueingStrategy": Field(("strategy",), str),
         "stopPolicy": Field(("stop_policy",), str),
-        "weight": Field(("weight",), _weight),
-        "budget": Field(("budgets",), _budgets),
+        "weight": Field(("weight",), _parse_weight),
+        "budget": Field(("budgets",), _parse_budgets),
         "preemption.withinClusterQueue": Field(("preemption", "within_cluster_queue"), str),
         "preemption.reclaimWithinCohort": Field(("preemption", "reclaim_within_cohort"), str),
         "preemption.borrowWithinCohort": Field(("preemption", "borrow_within_cohort"), str),
@@ -78,13 +78,13 @@ FIELDS: dict[str, dict[str, Field]] = {
     },
     "cohort": {
         "parent": Field(("parent",), str),
-        "weight": Field(("weight",), _weight),
-        "budget": Field(("budgets",), _budgets),
+        "weight": Field(("weight",), _parse_weight),
+        "budget": Field(("budgets",), _parse_budgets),
     },
     "localqueue": {
         "clusterQueue": Field(("cluster_queue",), str),
         "stopPolicy": Field(("stop_policy",), str),
-        "weight": Field(("weight",), _weight),
+        "weight": Field(("weight",), _parse_weight),
     },
     "workloadpriorityclass": {"value": Field(("value",), int)},
     "priorityclass": {"value": Field(("value",), int)},
@@ -94,7 +94,7 @@ FIELDS: dict[str, dict[str, Field]] = {
         "queue": Field(("queue",), str),
     },
     "policy": {
-        "fairSharing": Field(("fair_sharing",), _strategies),
+        "fairSharing": Field(("fair_sharing",), _parse_strategies),
         "compatibility": Field(("compatibility",), str),
     },
 }
@@ -161,24 +161,26 @@ def _field_change(field: Field, text: str, value: str) -> Callable[[FactEvent], 
 
     def change(fact: FactEvent) -> FactEvent:
         if isinstance(fact, _Specced):
-            return _keeping(fact, replace(fact, spec=_put(fact.spec, field.path, new_value, text)))
-        if isinstance(fact, facts.PolicyConfigured):
-            return _keeping(
-                fact, replace(fact, policy=_put(fact.policy, field.path, new_value, text))
+            return _unless_equal(
+                fact, replace(fact, spec=_with_value(fact.spec, field.path, new_value, text))
             )
-        return _keeping(fact, _put(fact, field.path, new_value, text))
+        if isinstance(fact, facts.PolicyConfigured):
+            return _unless_equal(
+                fact, replace(fact, policy=_with_value(fact.policy, field.path, new_value, text))
+            )
+        return _unless_equal(fact, _with_value(fact, field.path, new_value, text))
 
     return change
 
 
-def _keeping(before: FactEvent, after: FactEvent) -> FactEvent:
+def _unless_equal(before: FactEvent, after: FactEvent) -> FactEvent:
     """Return the same fact object if nothing changed: a setting to the same value has no effect."""
     return before if before == after else after
 
 
-def _put(struct: Any, path: tuple[str, ...], new_value: Any, text: str) -> Any:  # noqa: ANN401 - any Struct
+def _with_value(struct: Any, path: tuple[str, ...], new_value: Any, text: str) -> Any:  # noqa: ANN401 - any Struct
     name, *rest = path
-    inner = _put(getattr(struct, name), tuple(rest), new_value, text) if rest else new_value
+    inner = _with_value(getattr(struct, name), tuple(rest), new_value, text) if rest else new_value
     after = replace(struct, **{name: inner})
     if isinstance(struct, ClusterQueueSpec | LocalQueueSpec | Policy):
         try:
@@ -192,7 +194,7 @@ def _quota_change(path: str, text: str, value: str) -> Callable[[FactEvent], Fac
     def change(fact: FactEvent) -> FactEvent:
         if not isinstance(fact, facts.ClusterQueueDefined | facts.CohortDefined):
             return fact
-        places = {place for spelling, place in _spellings(fact.spec.groups) if spelling == path}
+        places = {place for spelling, place in _quota_names(fact.spec.groups) if spelling == path}
         if len(places) > 1:
             raise SettingsError(
                 f"--set {text}: {path!r} is in several flavors: write one of {fields_of(fact)}."
@@ -200,11 +202,11 @@ def _quota_change(path: str, text: str, value: str) -> Callable[[FactEvent], Fac
         if not places:
             return fact  # another version of it may have this quota
         [(flavor, resource, limit)] = places
-        units = _units(resource, limit, text, value)
+        units = _parse_units(resource, limit, text, value)
         groups = tuple(
-            _given(group, flavor, resource, {limit: units}) for group in fact.spec.groups
+            _with_quota(group, flavor, resource, {limit: units}) for group in fact.spec.groups
         )
-        return _keeping(fact, replace(fact, spec=replace(fact.spec, groups=groups)))
+        return _unless_equal(fact, replace(fact, spec=replace(fact.spec, groups=groups)))
 
     return change
 
@@ -212,7 +214,7 @@ def _quota_change(path: str, text: str, value: str) -> Callable[[FactEvent], Fac
 Place = tuple[str, str, str]
 
 
-def _spellings(groups: Iterable[ResourceGroup]) -> Iterator[tuple[str, Place]]:
+def _quota_names(groups: Iterable[ResourceGroup]) -> Iterator[tuple[str, Place]]:
     """Yield each name of a quota, with and without its flavor."""
     for flavor, resource in _quotas(groups):
         for name in (f"{flavor}.{resource}", resource):
@@ -228,7 +230,7 @@ def _quotas(groups: Iterable[ResourceGroup]) -> Iterator[tuple[str, str]]:
                 yield flavor.flavor, resource
 
 
-def _units(resource: str, limit: str, text: str, value: str) -> int | None:
+def _parse_units(resource: str, limit: str, text: str, value: str) -> int | None:
     if value == NONE and limit != "nominal":
         return None
     try:
@@ -240,7 +242,7 @@ def _units(resource: str, limit: str, text: str, value: str) -> int | None:
     return units
 
 
-def _given(
+def _with_quota(
     group: ResourceGroup, flavor: str, resource: str, expected: dict[str, Any]
 ) -> ResourceGroup:
     def of(flavor_quotas: FlavorQuotas) -> FlavorQuotas:

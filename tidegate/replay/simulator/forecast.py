@@ -22,7 +22,7 @@ from tidegate.core.folding.snapshot import encode
 from tidegate.core.state.state import State, Workload
 from tidegate.replay.simulator.scenario import Run, Scenario, identity
 from tidegate.replay.simulator.trees import trees_of
-from tidegate.replay.simulator.virtual import Cluster
+from tidegate.replay.simulator.virtual import SimulatedCluster
 
 SHORT, LONG = 25, 75
 """Percentiles of the run times that are simulated."""
@@ -32,7 +32,7 @@ DECISIONS_MAX = 2_000
 """A simulation ends after so many decisions: ranges of workloads that still wait have no end."""
 
 
-class Ran(msgspec.Struct, frozen=True, kw_only=True):
+class RuntimeHistory(msgspec.Struct, frozen=True, kw_only=True):
     """Recent run times of jobs, in microseconds, the shortest first."""
 
     by_queue: dict[str, list[int]]  # by LocalQueue, "<namespace>/<name>"
@@ -46,7 +46,7 @@ class Start(NamedTuple):
     to_us: int | None  # None: not known
 
 
-def ran(entries: Iterable[Entry]) -> Ran:
+def runtime_history(entries: Iterable[Entry]) -> RuntimeHistory:
     """Return the run times of jobs that started and ended within the given entries."""
     started, lengths = dict[str, tuple[str, int]](), dict[str, list[int]]()
     for entry in entries:
@@ -62,10 +62,12 @@ def ran(entries: Iterable[Entry]) -> Ran:
             case _:
                 pass  # does not concern run times
     by_queue = {queue: sorted(runs) for queue, runs in lengths.items()}
-    return Ran(by_queue=by_queue, every=sorted(run for runs in lengths.values() for run in runs))
+    return RuntimeHistory(
+        by_queue=by_queue, every=sorted(run for runs in lengths.values() for run in runs)
+    )
 
 
-class Play(NamedTuple):
+class ForecastInput(NamedTuple):
     """The inputs of a forecast, independent of the state that they were copied from."""
 
     start: bytes  # a snapshot
@@ -75,13 +77,13 @@ class Play(NamedTuple):
 
     def starts(self) -> dict[str, Start]:
         """Return the start ranges of pending workloads, without workloads that never start."""
-        soon, late = (self._begun(runs) for runs in self.runs)
+        soon, late = (self._simulated_starts(runs) for runs in self.runs)
         return {
-            name: Start(min(at_us, late.get(name, at_us)), _end(at_us, late.get(name)))
+            name: Start(min(at_us, late.get(name, at_us)), _end_us(at_us, late.get(name)))
             for name, at_us in soon.items()
         }
 
-    def _begun(self, runs: dict[str, Run]) -> dict[str, int]:
+    def _simulated_starts(self, runs: dict[str, Run]) -> dict[str, int]:
         begun, decisions = dict[str, int](), 0
 
         def watch(event: FactEvent | DecisionEvent) -> None:
@@ -93,22 +95,27 @@ class Play(NamedTuple):
         scenario = Scenario(
             start=self.start, from_us=self.now_us, to_us=self.now_us + DAYS_US, facts=(), runs=runs
         )
-        for _ in Cluster(scenario, (), watch).play():
+        for _ in SimulatedCluster(scenario, (), watch).run():
             if decisions > DECISIONS_MAX or len(begun) == len(self.waiting):
                 break
         return begun
 
 
-def forecast(state: State, history: Ran, now_us: int, queues: Collection[str]) -> Play:
+def forecast(
+    state: State, history: RuntimeHistory, now_us: int, queues: Collection[str]
+) -> ForecastInput:
     """Return the forecast inputs for the pending workloads of some ClusterQueues.
 
     The state is only read. A job that has run longer than any finished one may end at once, or
     never.
     """
     part = trees_of(state, queues)
-    return Play(
+    return ForecastInput(
         start=encode(part),
-        runs=(_runs(part, history, now_us, SHORT), _runs(part, history, now_us, LONG)),
+        runs=(
+            _estimated_runs(part, history, now_us, SHORT),
+            _estimated_runs(part, history, now_us, LONG),
+        ),
         waiting=frozenset(
             workload.key
             for workload in part.workloads.values()
@@ -118,19 +125,21 @@ def forecast(state: State, history: Ran, now_us: int, queues: Collection[str]) -
     )
 
 
-def _end(soon_us: int, late_us: int | None) -> int | None:
+def _end_us(soon_us: int, late_us: int | None) -> int | None:
     # Longer runs may start a workload earlier, if quota that another would use becomes free for it.
     return None if late_us is None else max(soon_us, late_us)
 
 
-def _runs(state: State, history: Ran, now_us: int, percent: int) -> dict[str, Run]:
+def _estimated_runs(
+    state: State, history: RuntimeHistory, now_us: int, percent: int
+) -> dict[str, Run]:
     return {
-        identity(workload.key, workload.uid): _run(workload, history, now_us, percent)
+        identity(workload.key, workload.uid): _estimated_run(workload, history, now_us, percent)
         for workload in state.workloads.values()
     }
 
 
-def _run(workload: Workload, history: Ran, now_us: int, percent: int) -> Run:
+def _estimated_run(workload: Workload, history: RuntimeHistory, now_us: int, percent: int) -> Run:
     runs = workload.phase == "admitted" and workload.admitted_us
     ran_us = now_us - workload.admitted_us if runs else 0
     for alike in (history.by_queue.get(workload.local_queue, []), history.every):

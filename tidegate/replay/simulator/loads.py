@@ -47,7 +47,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     author: str = ""
 
 
-def loaded(
+def scenario_of_load(
     objects: Iterable[Defined], policy: Policy, jobs: Iterable[Job], from_us: int
 ) -> Scenario:
     """Return a scenario of a cluster that has these objects from the beginning, and these jobs.
@@ -60,7 +60,7 @@ def loaded(
     """
     defined = [replace(definition, at_us=from_us) for definition in objects]
     _refuse_inactive(defined)
-    ordered = sorted(jobs, key=_at)
+    ordered = sorted(jobs, key=_submission_time)
     _refuse_unknown(ordered, defined)
     facts: list[FactEvent] = [
         LedgerOpened(at_us=from_us, ledger_id="simulation"),
@@ -71,7 +71,7 @@ def loaded(
     ]
     runs = dict[str, Run]()
     for number, job in enumerate(ordered):
-        fact = _submitted(job, number)
+        fact = _submission(job, number)
         facts.append(fact)
         runs[identity(fact.workload, fact.uid)] = Run(run_us=job.run_us)
     return Scenario(
@@ -79,11 +79,11 @@ def loaded(
     )
 
 
-def _at(job: Job) -> int:
+def _submission_time(job: Job) -> int:
     return job.at_us
 
 
-def _submitted(job: Job, number: int) -> WorkloadSubmitted:
+def _submission(job: Job, number: int) -> WorkloadSubmitted:
     uid = f"job-{number:08}"  # among jobs of one time, the order of the file counts
     podset = PodSet(
         count=job.count,

@@ -27,7 +27,7 @@ STOP_US = 1_000_000
 _MEDIAN = 50
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class CheckAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The last state of an admission check, and its time after the reservation."""
 
     state: str
@@ -60,7 +60,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     facts: tuple[FactEvent, ...]  # in time order
     runs: dict[str, Run]  # by workload and uid
     stop_us: int = STOP_US  # how long a stop takes
-    answers: dict[str, dict[str, Answer]] = {}  # by workload and uid, by check
+    answers: dict[str, dict[str, CheckAnswer]] = {}  # by workload and uid, by check
 
     @property
     def assumed(self) -> int:
@@ -78,14 +78,14 @@ def identity(workload: str, uid: str) -> str:
     return f"{workload} {uid}"
 
 
-def recorded(entries: Iterable[Entry], begun: State | None = None) -> Scenario:
+def recorded_scenario(entries: Iterable[Entry], begun: State | None = None) -> Scenario:
     """Return the scenario of a recorded history.
 
     Args:
         entries: of the scenario; the last one's time is its end.
         begun: the state before the entries, which is only read; None: they begin with seq 1.
     """
-    state, reading = State() if begun is None else begun, _Reading()
+    state, reading = State() if begun is None else begun, _ScenarioReader()
     reading.begin(state)
     from_us, at_us = (state.now_us if state.seq else None), state.now_us
     for entry in entries:
@@ -96,19 +96,19 @@ def recorded(entries: Iterable[Entry], begun: State | None = None) -> Scenario:
         from_us=at_us if from_us is None else from_us,
         to_us=at_us,
         facts=tuple(reading.facts),
-        runs=reading.ended(),
+        runs=reading.runs(),
         stop_us=percentile(reading.stops, _MEDIAN) if reading.stops else STOP_US,
         answers=reading.answers,
     )
 
 
-class _Reading:
+class _ScenarioReader:
     """Collects the inputs of a history, event by event."""
 
     def __init__(self) -> None:
         self.facts = list[FactEvent]()
         self.stops = list[int]()
-        self.answers = dict[str, dict[str, Answer]]()
+        self.answers = dict[str, dict[str, CheckAnswer]]()
         self._runs = dict[str, Run]()
         self._queues = dict[str, str]()  # identity to the LocalQueue by which it is estimated
         self._started = dict[str, int]()
@@ -141,7 +141,7 @@ class _Reading:
             case _:
                 pass  # gaps, resyncs and time
 
-    def ended(self) -> dict[str, Run]:
+    def runs(self) -> dict[str, Run]:
         """Return all runs; unknown ones are estimated, or never end."""
         by_queue = dict[str, list[int]]()
         for mine, run in self._runs.items():
@@ -152,11 +152,11 @@ class _Reading:
             if mine in self._started:
                 self._runs.setdefault(mine, Run(run_us=None))
             elif mine not in self._runs:
-                guess = self._guess(mine, by_queue.get(queue, ()), every)
+                guess = self._estimate_run(mine, by_queue.get(queue, ()), every)
                 self._runs[mine] = Run(run_us=guess, assumed=True)
         return self._runs
 
-    def _guess(self, mine: str, alike: Iterable[int], every: Iterable[int]) -> int | None:
+    def _estimate_run(self, mine: str, alike: Iterable[int], every: Iterable[int]) -> int | None:
         """Return the median of longer run times of its queue, else of all queues, or None."""
         ran_us = self._ran.get(mine, -1)
         for runs in (alike, every):
@@ -168,11 +168,11 @@ class _Reading:
         mine = identity(event.workload, event.uid)
         match event:
             case facts.WorkloadSubmitted() | facts.WorkloadAdopted() | facts.WorkloadChanged():
-                self._keep(mine, event)
+                self._keep_submission(mine, event)
             case facts.WorkloadFinished():
-                self._end(mine, event, Run(run_us=0, reason=event.reason))
+                self._end_run(mine, event, Run(run_us=0, reason=event.reason))
             case facts.WorkloadRemoved():
-                self._end(mine, event, Run(run_us=0, removed=True))
+                self._end_run(mine, event, Run(run_us=0, removed=True))
             case facts.PodsReclaimed() if mine in self._started:
                 after_us = event.at_us - self._started[mine]
                 done = Reclaimed(after_us=after_us, pods=event.reclaimable)
@@ -183,12 +183,12 @@ class _Reading:
                     self.stops.append(event.at_us - self._stopping.pop(mine))
             case facts.CheckReported():
                 after_us = event.at_us - self._reserved.get(mine, event.at_us)
-                reclaimed = Answer(state=event.state, after_us=after_us)
+                reclaimed = CheckAnswer(state=event.state, after_us=after_us)
                 self.answers.setdefault(mine, {})[event.check] = reclaimed
             case _:
                 pass  # follows from starts and stops
 
-    def _keep(
+    def _keep_submission(
         self,
         mine: str,
         event: facts.WorkloadSubmitted | facts.WorkloadAdopted | facts.WorkloadChanged,
@@ -199,7 +199,7 @@ class _Reading:
         elif isinstance(event, facts.WorkloadAdopted):
             self._started[mine] = event.at_us
 
-    def _end(
+    def _end_run(
         self, mine: str, event: facts.WorkloadFinished | facts.WorkloadRemoved, run: Run
     ) -> None:
         if mine in self._runs:

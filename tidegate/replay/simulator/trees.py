@@ -27,7 +27,7 @@ def trees_of(state: State, cluster_queues: Collection[str]) -> State:
     one for those without a LocalQueue. The state shares its contents with the given one: use it
     only for reading and for snapshots.
     """
-    names = deciding_with(state, cluster_queues).union(cluster_queues)
+    names = queues_deciding_with(state, cluster_queues).union(cluster_queues)
     workloads = {
         key: workload
         for key, workload in state.workloads.items()
@@ -35,23 +35,23 @@ def trees_of(state: State, cluster_queues: Collection[str]) -> State:
     }
     return replace(
         state,
-        objects=_objects(state.objects, names),
-        readiness=_only(state.readiness, names),
+        objects=_objects_of(state.objects, names),
+        readiness=_only_named(state.readiness, names),
         workloads=workloads,
         by_uid={uid: key for uid, key in state.by_uid.items() if key in workloads},
         by_queue={
             queue: standing
             for queue, keys in state.by_queue.items()
-            if (standing := _only(keys, workloads.keys()))
+            if (standing := _only_named(keys, workloads.keys()))
         },
-        intents=_only(state.intents, workloads.keys()),
-        sticky=_only(state.sticky, names),
-        deadlines=_deadlines(state.deadlines, workloads.keys()),
-        forest=_forest(forest(state), names),
+        intents=_only_named(state.intents, workloads.keys()),
+        sticky=_only_named(state.sticky, names),
+        deadlines=_deadlines_of(state.deadlines, workloads.keys()),
+        forest=_forest_of(forest(state), names),
     )
 
 
-def deciding_with(state: State, cluster_queues: Collection[str]) -> frozenset[str]:
+def queues_deciding_with(state: State, cluster_queues: Collection[str]) -> frozenset[str]:
     """Return the ClusterQueues whose workloads may affect when those of the given ones start."""
     trees = forest(state)
     ready = state.policy.pods_ready
@@ -73,15 +73,15 @@ def cluster_queue_of(state: State, workload: Workload) -> str:
     return "" if local is None else local.spec.cluster_queue
 
 
-def _forest(trees: Forest, names: AbstractSet[str]) -> Forest:
+def _forest_of(trees: Forest, names: AbstractSet[str]) -> Forest:
     return replace(
         trees,
-        cluster_queues=_only(trees.cluster_queues, names),
+        cluster_queues=_only_named(trees.cluster_queues, names),
         trees=[tree for tree in trees.trees if tree.cluster_queues[0].name in names],
     )
 
 
-def _objects(objects: Objects, names: AbstractSet[str]) -> Objects:
+def _objects_of(objects: Objects, names: AbstractSet[str]) -> Objects:
     """Remove other trees' queues: building them takes longer than deciding one tree."""
     others = objects.cluster_queues.keys() - names
     local_queues = {
@@ -91,18 +91,18 @@ def _objects(objects: Objects, names: AbstractSet[str]) -> Objects:
     }
     return replace(
         objects,
-        cluster_queues=_only(objects.cluster_queues, names),
-        removed_queues=_only(objects.removed_queues, names),
+        cluster_queues=_only_named(objects.cluster_queues, names),
+        removed_queues=_only_named(objects.removed_queues, names),
         local_queues=local_queues,
-        stops=_only(objects.stops, {*names, *local_queues}),
+        stops=_only_named(objects.stops, {*names, *local_queues}),
     )
 
 
-def _only(values: Mapping[str, Value], names: AbstractSet[str]) -> dict[str, Value]:
+def _only_named(values: Mapping[str, Value], names: AbstractSet[str]) -> dict[str, Value]:
     return {name: value for name, value in values.items() if name in names}
 
 
-def _deadlines(deadlines: Deadlines, workloads: AbstractSet[str]) -> Deadlines:
+def _deadlines_of(deadlines: Deadlines, workloads: AbstractSet[str]) -> Deadlines:
     def kept(key: str) -> bool:
         family, _, subject = key.partition("/")
         return family not in OF_WORKLOADS or subject in workloads

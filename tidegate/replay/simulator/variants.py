@@ -11,7 +11,7 @@ from tidegate.core.state.state import State, Workload
 from tidegate.replay.simulator.scenario import Run, identity
 
 
-def context(state: State, runs: Mapping[str, Run], workload: Workload) -> Run | None:
+def run_of_job(state: State, runs: Mapping[str, Run], workload: Workload) -> Run | None:
     """Return the run of a workload; for a variant, any known run of its job."""
     parent = state.workloads.get(workload.parent)
     family = [] if parent is None else [*variants(state, parent), parent]
@@ -25,7 +25,7 @@ def context(state: State, runs: Mapping[str, Run], workload: Workload) -> Run | 
     )
 
 
-def ending(state: State, workload: Workload, run: Run, now_us: int) -> list[FactEvent]:
+def endings_of_variants(state: State, workload: Workload, run: Run, now_us: int) -> list[FactEvent]:
     """Return that a workload's job finished or was deleted, for all of its variants."""
     own = state.workloads.get(workload.parent, workload)
     fact: FactEvent = (

@@ -16,26 +16,26 @@ from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
 from tidegate.core.folding.snapshot import decode as from_bytes
 from tidegate.core.state.state import State
-from tidegate.replay.aggregates import Tally
+from tidegate.replay.aggregates import Aggregator
 from tidegate.replay.figures import Figures, figures
 from tidegate.replay.simulator.scenario import Scenario
-from tidegate.replay.simulator.virtual import Cluster
+from tidegate.replay.simulator.virtual import SimulatedCluster
 
 Progress = Callable[[Iterator[int]], Iterator[int]]
 
 
-class Side(msgspec.Struct, frozen=True, kw_only=True):
+class SimulationResult(msgspec.Struct, frozen=True, kw_only=True):
     """One simulation, with all that a plot needs."""
 
     figures: Figures
-    tally: Tally
+    tally: Aggregator
 
 
-def played(
+def simulate(
     scenario: Scenario,
     progress: Progress = iter,
     listen: Callable[[FactEvent | DecisionEvent], None] | None = None,
-) -> Side:
+) -> SimulationResult:
     """Simulate a scenario in virtual time.
 
     Args:
@@ -43,34 +43,34 @@ def played(
         progress: wraps the iterator over the times that pass, to show progress.
         listen: called with each event, in order.
     """
-    tally = Tally(scenario.from_us)
+    tally = Aggregator(scenario.from_us)
     tally.begin(from_bytes(scenario.start))
 
     def watch(event: FactEvent | DecisionEvent) -> None:
-        tally.note(event)
+        tally.add_event(event)
         if listen is not None:
             listen(event)
 
-    cluster = Cluster(scenario, scenario.facts, watch)
-    for _ in progress(cluster.play()):
+    cluster = SimulatedCluster(scenario, scenario.facts, watch)
+    for _ in progress(cluster.run()):
         pass
     to_us = scenario.to_us if scenario.to_us is not None else cluster.now_us
-    return Side(figures=figures(tally, to_us), tally=tally)
+    return SimulationResult(figures=figures(tally, to_us), tally=tally)
 
 
-def as_recorded(entries: Iterable[Entry], begun: State | None = None) -> Side:
+def recorded_result(entries: Iterable[Entry], begun: State | None = None) -> SimulationResult:
     """Return the figures of a recorded history after the state ``begun``, which is only read."""
     state = State() if begun is None else begun
-    at_us, tally = state.now_us, None if begun is None else _begun(begun)
+    at_us, tally = state.now_us, None if begun is None else _initial_tally(begun)
     for entry in entries:
         at_us = max(at_us, entry.at_us)
-        tally = Tally(entry.at_us) if tally is None else tally
-        tally.note(decode(entry.payload))
-    tally = tally if tally is not None else Tally(at_us)
-    return Side(figures=figures(tally, at_us), tally=tally)
+        tally = Aggregator(entry.at_us) if tally is None else tally
+        tally.add_event(decode(entry.payload))
+    tally = tally if tally is not None else Aggregator(at_us)
+    return SimulationResult(figures=figures(tally, at_us), tally=tally)
 
 
-def _begun(state: State) -> Tally:
-    tally = Tally(state.now_us)
+def _initial_tally(state: State) -> Aggregator:
+    tally = Aggregator(state.now_us)
     tally.begin(state)
     return tally

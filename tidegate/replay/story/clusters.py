@@ -39,44 +39,47 @@ def dispatching_text(event: Dispatching) -> str:
         return copying_text(event)
     match event:
         case ClustersNominated():
-            return f"Copies are sent to {_named(event.clusters)}{_once_more(again=event.again)}."
+            clusters = _cluster_names(event.clusters)
+            return f"Copies are sent to {clusters}{_again_text(again=event.again)}."
         case ClusterChosen():
-            return f"Cluster {event.cluster} is chosen to run it{_once_more(again=event.again)}."
+            return f"Cluster {event.cluster} is chosen to run it{_again_text(again=event.again)}."
         case RemoteWithdrawn():
-            text = f"Its copies on {_named(event.clusters)} are deleted"
-            return f"{text}: {event.reason}{_once_more(again=event.again)}."
+            text = f"Its copies on {_cluster_names(event.clusters)} are deleted"
+            return f"{text}: {event.reason}{_again_text(again=event.again)}."
         case RemoteDeactivated():
-            return f"Its copy on cluster {event.cluster} is stopped{_once_more(again=event.again)}."
+            return (
+                f"Its copy on cluster {event.cluster} is stopped{_again_text(again=event.again)}."
+            )
         case CheckDecided():
             return f"Admission check {event.check} is {event.state}: {event.message}."
         case NominationReported() | RemoteWorkloadReported() | RemoteWorkloadRemoved():
-            return _reported(event)
+            return _report_text(event)
         case _:
             assert_never(event)
 
 
-def _reported(event: _Reported) -> str:
+def _report_text(event: _Reported) -> str:
     match event:
         case NominationReported():
-            named = _named(event.clusters) if event.clusters else "no cluster"
+            named = _cluster_names(event.clusters) if event.clusters else "no cluster"
             return f"An external dispatcher nominates {named}."
         case RemoteWorkloadReported():
-            return f"Cluster {event.cluster} {_stands(event.copy)}."
+            return f"Cluster {event.cluster} {_copy_state_text(event.copy)}."
         case RemoteWorkloadRemoved():
             return f"Cluster {event.cluster} no longer has a copy of it."
         case _:
             assert_never(event)
 
 
-def _named(clusters: tuple[str, ...]) -> str:
+def _cluster_names(clusters: tuple[str, ...]) -> str:
     return f"cluster{'s' if len(clusters) > 1 else ''} {', '.join(clusters)}"
 
 
-def _once_more(*, again: bool) -> str:
+def _again_text(*, again: bool) -> str:
     return ", repeated" if again else ""
 
 
-def _stands(copy: RemoteCopy) -> str:
+def _copy_state_text(copy: RemoteCopy) -> str:
     if copy.finished_us:
         return f"reports that it finished: {copy.reason}"
     if copy.foreign:

@@ -20,8 +20,8 @@ from tidegate.core.queueing.heads import queued
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Rank
-from tidegate.replay.story.freeing import Amounts, Freed, Freeing, amounts
-from tidegate.replay.story.lines import Lines
+from tidegate.replay.story.freeing import Amounts, FreedQuota, FreedQuotaTracker, amounts
+from tidegate.replay.story.lines import PendingOrder
 
 SHOWN = 5
 """How many of the workloads ahead are named."""
@@ -29,7 +29,7 @@ _OF_STOPS = frozenset({"Suspended", "Held", *STOPPED})
 """Reasons of decisions because of a stopped queue."""
 
 
-class Stopped(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+class StoppedQueue(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """A stopped queue, with the author and the time of its stopPolicy."""
 
     kind: str  # ClusterQueue or LocalQueue
@@ -39,21 +39,21 @@ class Stopped(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     by: str  # empty: the author was not recorded
 
 
-class Around(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+class EventContext(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """The context of one event of a workload."""
 
     ahead: int = 0  # how many workloads of its ClusterQueue are tried before it
     ahead_first: tuple[str, ...] = ()  # the first of these
-    freed: tuple[Freed, ...] = ()  # what freed quota for it
+    freed: tuple[FreedQuota, ...] = ()  # what freed quota for it
     priorities: tuple[int, int] | None = None  # its own and its preemptor's
     intent_seq: int = 0  # the PreemptionIntended with it as a victim
     borrowed: Amounts = {}  # by its ClusterQueue
-    stopped: tuple[Stopped, ...] = ()  # those of its queues that are stopped
+    stopped: tuple[StoppedQueue, ...] = ()  # those of its queues that are stopped
 
 
-def around(
+def event_contexts(
     entries: Iterable[Entry], workload: str, last: int, state: State | None = None
-) -> dict[int, Around]:
+) -> dict[int, EventContext]:
     """Return the context of the events of a workload, by their seq.
 
     Args:
@@ -62,67 +62,71 @@ def around(
         last: the seq of its last event; later entries are not read.
         state: the state before the entries; it is changed.
     """
-    looking = Looking(State() if state is None else state, workload)
-    notes = dict[int, Around]()
+    looking = ContextFolder(State() if state is None else state, workload)
+    notes = dict[int, EventContext]()
     for entry in entries:
         if entry.seq > last:
             break
-        note = looking.look(entry, decode(entry.payload))
+        note = looking.fold(entry, decode(entry.payload))
         if note is not None:
             notes[entry.seq] = note
     return notes
 
 
-class Looking:
+class ContextFolder:
     """Folds a history event by event, and returns the context of each event."""
 
     def __init__(self, state: State, workload: str = "") -> None:
         """Return contexts of the events of ``workload``; empty: of every workload's."""
         self.state, self._wanted = state, workload
-        self._freeing, self._lines = Freeing(), Lines()
+        self._freeing, self._lines = FreedQuotaTracker(), PendingOrder()
         self._intents = dict[str, int]()  # victim to the newest PreemptionIntended that lists it
 
-    def look(self, entry: Entry, event: facts.FactEvent | decisions.DecisionEvent) -> Around | None:
+    def fold(
+        self, entry: Entry, event: facts.FactEvent | decisions.DecisionEvent
+    ) -> EventContext | None:
         """Fold the next event; return its context; None: it has none."""
-        self._freeing.before(self.state, entry, event)
+        self._freeing.before_fold(self.state, entry, event)
         apply_recorded(self.state, event)
-        self._freeing.after(self.state, entry, event)
-        self._lines.follow(self.state)
+        self._freeing.after_fold(self.state, entry, event)
+        self._lines.apply_changes(self.state)
         if isinstance(event, decisions.PreemptionIntended):
             self._intents |= dict.fromkeys((victim.workload for victim in event.victims), entry.seq)
         key = getattr(event, "workload", "")
         if self._wanted not in {"", key}:
             return None
         mine = self.state.workloads.get(key)
-        return None if mine is None else self._note(entry, event, mine)
+        return None if mine is None else self._context_of(entry, event, mine)
 
-    def _note(self, entry: Entry, event: Event, mine: Workload) -> Around | None:
+    def _context_of(self, entry: Entry, event: Event, mine: Workload) -> EventContext | None:
         match event:
             case decisions.WorkloadPending():
                 ahead_of_it = self._lines.ahead(self.state, mine, SHOWN)
-                stopped = _stopped(self.state, mine, event.reason)
-                return Around(
+                stopped = _stopped_queues(self.state, mine, event.reason)
+                return EventContext(
                     ahead=ahead_of_it.count, ahead_first=ahead_of_it.first, stopped=stopped
                 )
             case decisions.QuotaReserved():
-                return Around(freed=self._freeing.made_room(self.state, entry, mine))
+                return EventContext(freed=self._freeing.freed_for(self.state, entry, mine))
             case decisions.WorkloadPreempted():
-                return self._preempted(event, mine)
+                return self._preemption_context(event, mine)
             case decisions.WorkloadEvicted() | decisions.QuotaReleased():
-                return Around(stopped=_stopped(self.state, mine, event.reason))
+                return EventContext(stopped=_stopped_queues(self.state, mine, event.reason))
             case _:
                 return None
 
-    def _preempted(self, event: decisions.WorkloadPreempted, mine: Workload) -> Around:
+    def _preemption_context(
+        self, event: decisions.WorkloadPreempted, mine: Workload
+    ) -> EventContext:
         by = self.state.workloads.get(event.by)
-        return Around(
+        return EventContext(
             priorities=None if by is None else (mine.priority, by.priority),
             intent_seq=self._intents.pop(mine.key, 0),
-            borrowed=_borrowed(self.state, mine.cluster_queue),
+            borrowed=_borrowed_amounts(self.state, mine.cluster_queue),
         )
 
 
-def ahead(state: State, mine: Workload) -> list[Workload]:
+def workloads_ahead(state: State, mine: Workload) -> list[Workload]:
     """Return the workloads that its ClusterQueue offers before a workload, in order."""
     return [state.workloads[rank[3]] for rank in sorted(_ranks_ahead(state, mine))]
 
@@ -133,7 +137,7 @@ def _ranks_ahead(state: State, mine: Workload) -> list[Rank]:
     return [] if queue is None else [rank for rank in queued(queue) if rank < place]
 
 
-def _stopped(state: State, mine: Workload, reason: str) -> tuple[Stopped, ...]:
+def _stopped_queues(state: State, mine: Workload, reason: str) -> tuple[StoppedQueue, ...]:
     """Return which of a workload's queues are stopped, if that is the reason of a decision."""
     if reason not in _OF_STOPS:
         return ()
@@ -145,13 +149,15 @@ def _stopped(state: State, mine: Workload, reason: str) -> tuple[Stopped, ...]:
         ("LocalQueue", mine.local_queue, local),
     )
     return tuple(
-        Stopped(kind=kind, name=key, policy=queue.spec.stop_policy, at_us=stop.at_us, by=stop.by)
+        StoppedQueue(
+            kind=kind, name=key, policy=queue.spec.stop_policy, at_us=stop.at_us, by=stop.by
+        )
         for kind, key, queue in queues
         if queue is not None and (stop := objects.stops.get(key)) is not None
     )
 
 
-def _borrowed(state: State, cluster_queue: str) -> Amounts:
+def _borrowed_amounts(state: State, cluster_queue: str) -> Amounts:
     queue = forest(state).cluster_queues.get(cluster_queue)
     cells = () if queue is None or queue.node.parent is None else queue.node.cells.items()
     return amounts((fr, cell.usage - cell.quota) for fr, cell in cells if cell.usage > cell.quota)

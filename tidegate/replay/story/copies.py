@@ -30,7 +30,7 @@ def copying_text(event: Copying) -> str:
                 f"{_WHY[event.reason]}{again}."
             )
         case CopyReported():
-            return f"Its copy in cluster {event.copy.cluster} {_stands(event)}."
+            return f"Its copy in cluster {event.copy.cluster} {_copy_state_text(event)}."
         case CopyRemoved():
             return f"Its copy in cluster {event.copy.cluster} is gone."
         case EndShown():
@@ -41,7 +41,7 @@ def copying_text(event: Copying) -> str:
             assert_never(event)
 
 
-def _stands(event: CopyReported) -> str:
+def _copy_state_text(event: CopyReported) -> str:
     state = event.state
     if event.finished:
         return f"finished: {event.finished}"

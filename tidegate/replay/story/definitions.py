@@ -23,45 +23,45 @@ def definition_text(event: Event) -> str:
         return "Admits workloads." if event.active else f"Admits no workloads: {event.message}"
     namespace, name = getattr(event, "namespace", ""), getattr(event, "name", "")
     named = f"{namespace}/{name}" if namespace else str(name)
-    return ", ".join(filter(None, (named, *_parts(event))))
+    return ", ".join(filter(None, (named, *_definition_parts(event))))
 
 
-def _parts(event: Event) -> Iterator[str]:
+def _definition_parts(event: Event) -> Iterator[str]:
     match event:
         case ClusterQueueDefined(spec=spec):
             yield f"in {spec.cohort}" if spec.cohort else ""
-            yield from _quotas(spec.groups)
-            yield from map(_budget, spec.budgets)
-            yield _stopped(spec.stop_policy)
+            yield from _quota_texts(spec.groups)
+            yield from map(_budget_text, spec.budgets)
+            yield _stop_policy_text(spec.stop_policy)
             closed, _, _ = event.statement.partition("=")
             yield f"statement of {closed}" if closed else ""
         case CohortDefined(spec=spec):
             yield f"in {spec.parent}" if spec.parent else ""
-            yield from _quotas(spec.groups)
-            yield from map(_budget, spec.budgets)
+            yield from _quota_texts(spec.groups)
+            yield from map(_budget_text, spec.budgets)
         case LocalQueueDefined(spec=spec):
             yield f"to {spec.cluster_queue}"
-            yield _stopped(spec.stop_policy)
+            yield _stop_policy_text(spec.stop_policy)
         case FlavorDefined(prices=prices):
-            yield "; ".join(map(_priced, prices))
+            yield "; ".join(map(_price_text, prices))
         case _:
             pass
     if author := getattr(event, "author", ""):
         yield f"by {printable(author)}"
 
 
-def _stopped(stop_policy: str) -> str:
+def _stop_policy_text(stop_policy: str) -> str:
     return "" if stop_policy == "None" else f"stopPolicy {stop_policy}"
 
 
-def _quotas(groups: tuple[ResourceGroup, ...]) -> Iterator[str]:
+def _quota_texts(groups: tuple[ResourceGroup, ...]) -> Iterator[str]:
     for group in groups:
         for flavor in group.flavors:
-            quotas = (_quota(resource, quota) for resource, quota in flavor.quotas.items())
+            quotas = (_quota_text(resource, quota) for resource, quota in flavor.quotas.items())
             yield " ".join((flavor.flavor, *quotas))
 
 
-def _quota(resource: str, quota: Quota) -> str:
+def _quota_text(resource: str, quota: Quota) -> str:
     limits = (("borrows", quota.borrowing_limit), ("lends", quota.lending_limit))
     text = ", ".join(
         f"{verb} up to {render(resource, units)}" for verb, units in limits if units is not None
@@ -69,12 +69,12 @@ def _quota(resource: str, quota: Quota) -> str:
     return f"{resource}={render(resource, quota.nominal)}" + (f" ({text})" if text else "")
 
 
-def _budget(budget: Budget) -> str:
+def _budget_text(budget: Budget) -> str:
     hours = f"{budget.resource}={render(budget.resource, budget.hours)}/{budget.period}"
     return f"budget {hours}{' hard' if budget.hard else ''}"
 
 
-def _priced(price: Price) -> str:
+def _price_text(price: Price) -> str:
     """Return a price in the form of its annotation."""
     per = "" if price.units == 1 else f"/{render('', price.units).removeprefix('1')}"
     named = f"class {price.priority_class}" if price.priority_class else ""

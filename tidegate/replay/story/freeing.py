@@ -29,7 +29,7 @@ _LEAVING = (facts.WorkloadFinished, facts.WorkloadRemoved, decisions.QuotaReleas
 _BEGINNING = (facts.WorkloadSubmitted, decisions.WorkloadRequeued, decisions.QuotaReleased)
 
 
-class Freed(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
+class FreedQuota(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """An event that freed or raised quota."""
 
     seq: int
@@ -39,39 +39,41 @@ class Freed(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     amounts: Amounts = {}  # of a workload
 
 
-class Freeing:
+class FreedQuotaTracker:
     """The last events that freed quota in each tree, and the beginning of each workload's wait."""
 
     def __init__(self) -> None:
-        self._freed = dict[_Key, tuple[int, list[Freed]]]()  # the newest turn, and what it freed
+        self._freed = dict[
+            _Key, tuple[int, list[FreedQuota]]
+        ]()  # the newest turn, and what it freed
         self._since = dict[str, int]()  # workload to the event with which its wait began
 
-    def before(self, state: State, entry: Entry, event: Event) -> None:
+    def before_fold(self, state: State, entry: Entry, event: Event) -> None:
         """Note the quota that an event frees, before its fold: its charges still exist then."""
         if isinstance(event, _QUOTA):
-            self._defined(state, entry, event)
+            self._record_definition(state, entry, event)
         elif isinstance(event, _LEAVING):
-            self._left(state, entry, event)
+            self._record_release(state, entry, event)
 
-    def after(self, state: State, entry: Entry, event: Event) -> None:
+    def after_fold(self, state: State, entry: Entry, event: Event) -> None:
         """Note that a workload's wait begins with an event, or that it was removed."""
         if isinstance(event, _BEGINNING):
             self._since[event.workload] = entry.seq
         elif isinstance(event, facts.WorkloadRemoved) and event.workload not in state.workloads:
             self._since.pop(event.workload, None)
 
-    def made_room(self, state: State, entry: Entry, mine: Workload) -> tuple[Freed, ...]:
+    def freed_for(self, state: State, entry: Entry, mine: Workload) -> tuple[FreedQuota, ...]:
         """Return the events that freed the quota that a workload reserves now, in order."""
         since, self._since[mine.key] = self._since.get(mine.key, 0), entry.seq
         queue = forest(state).cluster_queues.get(mine.cluster_queue)
         if queue is None:
             return ()
-        turns = [self._freed[key] for key in _keys(queue.node) if key in self._freed]
+        turns = [self._freed[key] for key in _keys_upwards(queue.node) if key in self._freed]
         newest = max((turn for turn, _ in turns), default=0)
         freed = {cause.seq: cause for turn, each in turns if turn == newest for cause in each}
         return tuple(freed[seq] for seq in sorted(freed) if seq > since)
 
-    def _defined(
+    def _record_definition(
         self,
         state: State,
         entry: Entry,
@@ -79,7 +81,9 @@ class Freeing:
     ) -> None:
         """Note a definition; does not rebuild the trees, which would cost that for each of many."""
         trees, is_cohort = state.forest, isinstance(event, facts.CohortDefined)
-        freed = Freed(seq=entry.seq, at_us=entry.at_us, type=type_name(event), object=event.name)
+        freed = FreedQuota(
+            seq=entry.seq, at_us=entry.at_us, type=type_name(event), object=event.name
+        )
         if is_cohort:
             node = trees.cohorts.get(event.name)
         else:
@@ -87,9 +91,9 @@ class Freeing:
             node = None if queue is None else queue.node
         if node is not None:
             for key in {(is_cohort, event.name), _key(root_of(node))}:
-                self._add(key, entry.turn, freed)
+                self._record_freed(key, entry.turn, freed)
 
-    def _left(
+    def _record_release(
         self,
         state: State,
         entry: Entry,
@@ -100,16 +104,16 @@ class Freeing:
             return
         queue = forest(state).cluster_queues.get(other.cluster_queue)
         if queue is not None:
-            freed = Freed(
+            freed = FreedQuota(
                 seq=entry.seq,
                 at_us=entry.at_us,
                 type=type_name(event),
                 object=event.workload,
                 amounts=amounts((fr, units) for fr, units in other.charges),
             )
-            self._add(_key(root_of(queue.node)), entry.turn, freed)
+            self._record_freed(_key(root_of(queue.node)), entry.turn, freed)
 
-    def _add(self, key: _Key, turn: int, freed: Freed) -> None:
+    def _record_freed(self, key: _Key, turn: int, freed: FreedQuota) -> None:
         newest, each = self._freed.get(key, (0, []))
         if newest != turn:
             self._freed[key] = turn, [freed]
@@ -125,7 +129,7 @@ def amounts(of: Iterable[tuple[FlavorResource, int]]) -> Amounts:
     return by_flavor
 
 
-def _keys(node: Node) -> Iterator[_Key]:
+def _keys_upwards(node: Node) -> Iterator[_Key]:
     """Yield a ClusterQueue's node and those above it."""
     at: Node | None = node
     while at is not None:

@@ -13,14 +13,14 @@ from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Rank
 
 
-class Ahead(msgspec.Struct, frozen=True):
+class WorkloadsAhead(msgspec.Struct, frozen=True):
     """The workloads that are tried before a workload in its ClusterQueue."""
 
     count: int
     first: tuple[str, ...]  # the keys of the first of them, in order
 
 
-class Lines:
+class PendingOrder:
     """The lines of ClusterQueues, created when needed; each change costs a search in one line.
 
     Follows the list of workloads that the core queues again. A rebuilt forest clears all lines.
@@ -31,15 +31,15 @@ class Lines:
         self._lines = dict[str, list[Rank]]()
         self._places = dict[str, tuple[str, Rank]]()  # workload to its ClusterQueue and rank there
 
-    def ahead(self, state: State, workload: Workload, limit: int) -> Ahead:
+    def ahead(self, state: State, workload: Workload, limit: int) -> WorkloadsAhead:
         """Return the number of workloads before a workload, and the keys of the first ``limit``."""
         forest(state)  # a rebuild clears the lines
-        self.follow(state)
-        line = self._line(state, workload.cluster_queue)
+        self.apply_changes(state)
+        line = self._queue_order(state, workload.cluster_queue)
         count = bisect_left(line, workload.rank)
-        return Ahead(count, tuple(rank[3] for rank in line[: min(limit, count)]))
+        return WorkloadsAhead(count, tuple(rank[3] for rank in line[: min(limit, count)]))
 
-    def follow(self, state: State) -> None:
+    def apply_changes(self, state: State) -> None:
         """Apply the changes of the last event; call it after each event."""
         trees = state.forest
         if trees is not self._forest or trees.placed is None:
@@ -49,10 +49,10 @@ class Lines:
         if not trees.placed:
             return
         for workload in trees.placed:
-            self._move(workload)
+            self._reinsert(workload)
         trees.placed.clear()
 
-    def _move(self, workload: Workload) -> None:
+    def _reinsert(self, workload: Workload) -> None:
         cluster_queue, rank = self._places.pop(workload.key, ("", workload.rank))
         line = self._lines.get(cluster_queue, [])
         at = bisect_left(line, rank)
@@ -62,7 +62,7 @@ class Lines:
             insort(self._lines[workload.cluster_queue], workload.rank)
             self._places[workload.key] = workload.cluster_queue, workload.rank
 
-    def _line(self, state: State, cluster_queue: str) -> list[Rank]:
+    def _queue_order(self, state: State, cluster_queue: str) -> list[Rank]:
         line, cq = self._lines.get(cluster_queue), state.forest.cluster_queues.get(cluster_queue)
         if line is not None or cq is None:
             return line or []

@@ -24,12 +24,12 @@ _WRONG: dict[NodeFailure, str] = {
 }
 
 
-def placing_text(event: Placing) -> str:
+def placement_text(event: Placing) -> str:
     """Return one sentence about an event of a topology placement."""
     match event:
         case TopologyAssigned():
             instead = f" instead of node {event.replaced}" if event.replaced else ""
-            domains = ", ".join(map(_place, event.assignment))
+            domains = ", ".join(map(_assignment_text, event.assignment))
             return f"Its pods were placed{instead}: {domains}."
         case NodeFailed():
             return f"Its pods on node {event.node} need another node: {_WRONG[event.reason]}."
@@ -40,7 +40,7 @@ def placing_text(event: Placing) -> str:
             assert_never(event)
 
 
-def _place(assignment: PodSetAssignment) -> str:
+def _assignment_text(assignment: PodSetAssignment) -> str:
     domains = () if assignment.topology is None else unpack(assignment.topology)
     word = "domain" if len(domains) == 1 else "domains"
     return f"{assignment.count} of {assignment.name} in {len(domains)} {word}"
@@ -56,19 +56,19 @@ def placement_lines(placement: PlacementTried) -> Iterator[str]:
     yield f"{head}: {placement.fits} of {placement.of} {placement.unit}s find a place"
     indent = ""
     for level in placement.levels:
-        yield f"{indent}└─ {_level(level)}"
+        yield f"{indent}└─ {_level_text(level)}"
         indent += "   "
     if placement.excluded:
         left_out = sum(placement.excluded.values())
         why = ", ".join(f"{name} {count}" for name, count in placement.excluded.items())
-        yield f"{indent}└─ {left_out} of {_nodes(placement)} could take none: {why}"
+        yield f"{indent}└─ {left_out} of {_nodes_text(placement)} could take none: {why}"
 
 
-def _nodes(placement: PlacementTried) -> str:
+def _nodes_text(placement: PlacementTried) -> str:
     return f"{placement.nodes} node" if placement.nodes == 1 else f"{placement.nodes} nodes"
 
 
-def _level(level: LevelTried) -> str:
+def _level_text(level: LevelTried) -> str:
     """Return how many domains of a level could take all pods, and how many could take some."""
     word = "domain" if level.domains == 1 else "domains"
     parts = [f"{domains} could take {pods}" for pods, domains in level.pods]

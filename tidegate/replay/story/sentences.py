@@ -10,8 +10,8 @@ from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quantity import render
 from tidegate.model.texts import printable
 from tidegate.replay.story.clusters import Dispatching, dispatching_text
-from tidegate.replay.story.placements import Placing, placing_text
-from tidegate.replay.story.unadmitted import Differing, differing, removal_text
+from tidegate.replay.story.placements import Placing, placement_text
+from tidegate.replay.story.unadmitted import Differing, difference_text, removal_text
 
 RequestEvent: TypeAlias = (
     facts.WorkloadSubmitted
@@ -69,17 +69,17 @@ def sentence(event: StoryEvent, workload: str) -> str:
 
 def _sentence(event: StoryEvent, workload: str) -> str:
     if isinstance(event, Ordering):
-        return _ordering(event)
+        return _ordering_text(event)
     if isinstance(event, Leaving):
-        return _leaving(event, workload)
+        return _leaving_text(event, workload)
     if isinstance(event, Family):
-        return _of_family(event)
+        return _variant_text(event)
     if isinstance(event, Placing):
-        return placing_text(event)
+        return placement_text(event)
     if isinstance(event, Dispatching):
         return dispatching_text(event)
     if isinstance(event, Queueing):
-        return _queueing(event)
+        return _queueing_text(event)
     if isinstance(event, RequestEvent):
         return _request_text(event)
     return _state_text(event)
@@ -101,16 +101,18 @@ def _request_text(event: RequestEvent) -> str:
     match event:
         case facts.WorkloadSubmitted():
             by = f" by {event.author}" if event.author else ""
-            return f"Submitted to queue {event.queue or '(none)'}{by}: {_podsets(event.podsets)}."
+            return (
+                f"Submitted to queue {event.queue or '(none)'}{by}: {_podsets_text(event.podsets)}."
+            )
         case facts.WorkloadChanged():
             active = "" if event.active else ", and is set inactive"
-            request = f"queue {event.queue}, {_podsets(event.podsets)}{active}"
+            request = f"queue {event.queue}, {_podsets_text(event.podsets)}{active}"
             return f"Its request changed to: {request}."
         case facts.WorkloadAdopted():
-            assigned = assignments(event.assignment)
+            assigned = assignments_text(event.assignment)
             return f"Adopted while running, charged to {event.cluster_queue}: {assigned}."
         case facts.WorkloadFinished():
-            return _with(f"Finished: {event.reason}", event.message)
+            return _join_texts(f"Finished: {event.reason}", event.message)
         case facts.WorkloadRemoved():
             return removal_text(event)
         case _:
@@ -120,7 +122,7 @@ def _request_text(event: RequestEvent) -> str:
 def _state_text(event: StateEvent) -> str:
     match event:
         case facts.JobStateReported():
-            return _state(event.state)
+            return _job_state_text(event.state)
         case facts.WorkloadStopped():
             return "Its job has stopped: no pods are active, and the job carries the stop order."
         case facts.PodsReadyReported():
@@ -129,48 +131,48 @@ def _state_text(event: StateEvent) -> str:
             done = ", ".join(f"{n} of {name}" for name, n in sorted(event.reclaimable.items()))
             return f"Pods that finished: {done or 'none'}; their quota is released."
         case facts.CheckReported():
-            return _with(f"Admission check {event.check} is {event.state}", event.message)
+            return _join_texts(f"Admission check {event.check} is {event.state}", event.message)
         case facts.ActuationFailed():
             failed = f"Carrying out the order of seq {event.decision_seq} failed: {event.reason}"
-            return _with(failed, event.message)
+            return _join_texts(failed, event.message)
         case facts.ObservationRefused():
-            return _with("ingest could not read a change of its job", event.error)
+            return _join_texts("ingest could not read a change of its job", event.error)
         case _:
-            return differing(event)
+            return difference_text(event)
 
 
-def _queueing(event: Queueing) -> str:
+def _queueing_text(event: Queueing) -> str:
     match event:
         case decisions.WorkloadPending():
-            return _pending(event)
+            return _pending_text(event)
         case decisions.QuotaReserved():
             borrowing = f", borrowing at height {event.borrows}" if event.borrows else ""
             where = f", to run in cluster {event.cluster}" if event.cluster else ""
             text = f"Quota reserved in {event.cluster_queue}{borrowing}{where}"
             checks = f"; it starts once these admission checks are ready: {', '.join(event.checks)}"
-            return f"{text}: {assignments(event.assignment)}{checks if event.checks else ''}."
+            return f"{text}: {assignments_text(event.assignment)}{checks if event.checks else ''}."
         case decisions.WorkloadAdmitted():
             waited_s = event.waited_us // _SECOND_US
             return f"Admitted by {event.cluster_queue}, {waited_s} s after its creation."
         case decisions.QuotaReleased():
-            return _with("Quota released", event.reason)
+            return _join_texts("Quota released", event.reason)
         case decisions.WorkloadRequeued():
-            return _requeued(event)
+            return _requeued_text(event)
         case decisions.WorkloadDeactivated():
-            return _with(f"Deactivated: {event.reason}", event.message)
+            return _join_texts(f"Deactivated: {event.reason}", event.message)
         case decisions.WorkloadExpired():
-            return _with("Its retention time is over", event.reason)
+            return _join_texts("Its retention time is over", event.reason)
         case _:
             assert_never(event)
 
 
-def _leaving(event: Leaving, workload: str) -> str:
+def _leaving_text(event: Leaving, workload: str) -> str:
     match event:
         case decisions.PreemptionIntended():
             victims = ", ".join(f"{each.workload} ({each.reason})" for each in event.victims)
             return f"Starts once these workloads have stopped: {victims}."
         case decisions.PreemptionAbandoned():
-            return _with("No longer waits for the workloads it preempted", event.reason)
+            return _join_texts("No longer waits for the workloads it preempted", event.reason)
         case decisions.WorkloadPreempted():
             if event.workload != workload:
                 return f"Preempts {event.workload} of {event.cluster_queue}: {event.reason}."
@@ -179,12 +181,12 @@ def _leaving(event: Leaving, workload: str) -> str:
         case decisions.WorkloadEvicted():
             cause = f" ({event.cause})" if event.cause else ""
             more = "" if event.reason == PREEMPTED else event.message  # it is in the line before
-            return _with(f"Evicted: {event.reason}{cause}", more)
+            return _join_texts(f"Evicted: {event.reason}{cause}", more)
         case _:
             assert_never(event)
 
 
-def _of_family(event: Family) -> str:
+def _variant_text(event: Family) -> str:
     match event:
         case decisions.VariantCreated():
             return f"Variant {event.workload} created: {event.parent} on flavor {event.flavor}."
@@ -196,16 +198,16 @@ def _of_family(event: Family) -> str:
             assert_never(event)
 
 
-def _ordering(event: Ordering) -> str:
+def _ordering_text(event: Ordering) -> str:
     match event:
         case decisions.StartOrdered():
             places = ", ".join(
-                f"{_pods(each.count)} of {each.name}{_labels(each.node_selector)}"
+                f"{_pods_text(each.count)} of {each.name}{_labels_text(each.node_selector)}"
                 for each in event.podsets
             )
             return f"Start ordered: {places or event.job.name}."
         case decisions.StopOrdered():
-            return _with("Stop ordered", event.reason)
+            return _join_texts("Stop ordered", event.reason)
         case decisions.OrderReissued():
             return f"The {event.order} is re-issued: not observed yet (repetition {event.attempt})."
         case decisions.ReservationRepeated():
@@ -215,7 +217,7 @@ def _ordering(event: Ordering) -> str:
             assert_never(event)
 
 
-def _pending(event: decisions.WorkloadPending) -> str:
+def _pending_text(event: decisions.WorkloadPending) -> str:
     text = f"Waits: {event.reason}"
     if event.tried:
         text += "; " + "; ".join(tried_text(each) for each in event.tried)
@@ -226,7 +228,7 @@ def _pending(event: decisions.WorkloadPending) -> str:
     return text + "."
 
 
-def _requeued(event: decisions.WorkloadRequeued) -> str:
+def _requeued_text(event: decisions.WorkloadRequeued) -> str:
     text = "Queued again" + (f" after {event.reason}" if event.reason else "")
     if event.after_us > event.at_us:
         pause_s = -(-(event.after_us - event.at_us) // _SECOND_US)
@@ -234,19 +236,19 @@ def _requeued(event: decisions.WorkloadRequeued) -> str:
     return text + (f" (attempt {event.attempts})." if event.attempts else ".")
 
 
-def _state(state: JobState) -> str:
+def _job_state_text(state: JobState) -> str:
     if state.suspended and not state.deleting:
-        rest = f", {_pods(state.active)} still active" if state.active else ""
+        rest = f", {_pods_text(state.active)} still active" if state.active else ""
         return f"Its job is suspended{rest}."
     doing = "is being deleted" if state.deleting else "is not suspended"
-    return f"Its job {doing}, {_pods(state.active)} active."
+    return f"Its job {doing}, {_pods_text(state.active)} active."
 
 
-def _podsets(podsets: tuple[PodSet, ...]) -> str:
-    return "; ".join(_podset(podset) for podset in podsets) or "nothing"
+def _podsets_text(podsets: tuple[PodSet, ...]) -> str:
+    return "; ".join(_podset_text(podset) for podset in podsets) or "nothing"
 
 
-def _podset(podset: PodSet) -> str:
+def _podset_text(podset: PodSet) -> str:
     own = () if podset.pod_resources is None else (podset.pod_resources,)
     resources = [
         " ".join(f"{name}={text}" for name, text in sorted(each.requests.items()))
@@ -255,31 +257,31 @@ def _podset(podset: PodSet) -> str:
     least = f" (at least {podset.min_count})" if podset.min_count is not None else ""
     each = " + ".join(filter(None, resources))
     requests = f"each {each}" if each else "without requests"
-    return f"{_pods(podset.count)} of {podset.name}{least}, {requests}"
+    return f"{_pods_text(podset.count)} of {podset.name}{least}, {requests}"
 
 
-def _pods(count: int) -> str:
+def _pods_text(count: int) -> str:
     return "1 pod" if count == 1 else f"{count} pods"
 
 
-def assignments(assignment: tuple[PodSetAssignment, ...]) -> str:
+def assignments_text(assignment: tuple[PodSetAssignment, ...]) -> str:
     """Return the flavors and amounts of each podset as text."""
-    return "; ".join(_assignment(podset) for podset in assignment) or "nothing"
+    return "; ".join(_assignment_text(podset) for podset in assignment) or "nothing"
 
 
-def _assignment(assignment: PodSetAssignment) -> str:
+def _assignment_text(assignment: PodSetAssignment) -> str:
     usage = ", ".join(
         f"{name} {render(name, units)} of {assignment.flavors.get(name, '?')}"
         for name, units in sorted(assignment.usage.items())
     )
-    pods = f"{_pods(assignment.count)} of {assignment.name}"
+    pods = f"{_pods_text(assignment.count)} of {assignment.name}"
     return f"{pods}: {usage}" if usage else f"{pods} without requests"
 
 
-def _labels(labels: dict[str, str]) -> str:
+def _labels_text(labels: dict[str, str]) -> str:
     text = ", ".join(f"{key}={value}" for key, value in sorted(labels.items()))
     return f" on nodes with {text}" if text else ""
 
 
-def _with(text: str, more: str) -> str:
+def _join_texts(text: str, more: str) -> str:
     return f"{text}: {more.rstrip('.')}." if more else f"{text}."

@@ -10,7 +10,7 @@ from tidegate.model.ids import DECIDED_ELSEWHERE
 Differing: TypeAlias = facts.WorkloadMismatched | facts.StrayReported | facts.StrayCleared
 
 
-def differing(event: Differing) -> str:
+def difference_text(event: Differing) -> str:
     """Return how a job differs from its admission, or that it has none, as a sentence."""
     match event:
         case facts.WorkloadMismatched():

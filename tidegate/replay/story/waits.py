@@ -10,8 +10,8 @@ from tidegate.contracts.decisions import FlavorTried
 from tidegate.model.calendar import utc_text
 from tidegate.model.ids import UNSATISFIED_CHECKS
 from tidegate.model.texts import printable
-from tidegate.replay.story.context import Around, Stopped
-from tidegate.replay.story.freeing import Freed
+from tidegate.replay.story.context import EventContext, StoppedQueue
+from tidegate.replay.story.freeing import FreedQuota
 from tidegate.replay.story.sentences import tried_text
 from tidegate.replay.story.why import Line, Story
 
@@ -24,7 +24,7 @@ _ENDS = {
     "WorkloadFinished": "finished",
     "WorkloadRemoved": "removed",
 }
-NOTHING = Around()
+NOTHING = EventContext()
 
 
 class Wait(msgspec.Struct, kw_only=True):
@@ -41,12 +41,12 @@ class Wait(msgspec.Struct, kw_only=True):
     checks: dict[str, str] = {}  # with quota: its admission checks and their last states
     ahead: int = 0
     ahead_first: tuple[str, ...] = ()
-    freed: tuple[Freed, ...] = ()
-    stopped: tuple[Stopped, ...] = ()
+    freed: tuple[FreedQuota, ...] = ()
+    stopped: tuple[StoppedQueue, ...] = ()
     reserved_seq: int = 0
 
 
-def waits(story: Story, notes: Mapping[int, Around]) -> list[Wait]:
+def waits(story: Story, notes: Mapping[int, EventContext]) -> list[Wait]:
     """Return a story's waits, in order; all but the last have ended."""
     result: list[Wait] = []
     for line in story.lines:
@@ -54,15 +54,15 @@ def waits(story: Story, notes: Mapping[int, Around]) -> list[Wait]:
         if begins and (not result or result[-1].outcome):
             result.append(Wait(from_seq=line.seq, from_us=line.at_us))
         elif result and not result[-1].outcome:
-            _note(result[-1], line, notes.get(line.seq, NOTHING))
+            _add_context(result[-1], line, notes.get(line.seq, NOTHING))
     return result
 
 
-def lines(story: Story, notes: Mapping[int, Around]) -> Iterator[tuple[Line, str]]:
+def annotated_lines(story: Story, notes: Mapping[int, EventContext]) -> Iterator[tuple[Line, str]]:
     """Yield a story's lines, each with its context as text; empty: it has none."""
     for line in story.lines:
         note = notes.get(line.seq)
-        yield line, "" if note is None else " ".join(_words(note, story.cluster_queue))
+        yield line, "" if note is None else " ".join(_context_texts(note, story.cluster_queue))
 
 
 def needed_text(wait: Wait) -> str:
@@ -75,16 +75,16 @@ def needed_text(wait: Wait) -> str:
     return "; ".join(map(tried_text, wait.tried))
 
 
-def stopped_text(stopped: Stopped) -> str:
+def stopped_text(stopped: StoppedQueue) -> str:
     """Return a sentence about the author and the time of a stop policy."""
     by = f" by {printable(stopped.by)}" if stopped.by else " (author not recorded)"
     since = utc_text(stopped.at_us)
     return f"{stopped.kind} {stopped.name} was stopped{by} at {since} ({stopped.policy})"
 
 
-def freed_text(freed: Freed) -> str:
+def freed_text(freed: FreedQuota) -> str:
     """Return an event that freed quota as text, with its seq."""
-    amounts = _amounts(freed.amounts)
+    amounts = _amounts_text(freed.amounts)
     verb = {
         "WorkloadFinished": "finished",
         "WorkloadRemoved": "was removed",
@@ -93,7 +93,7 @@ def freed_text(freed: Freed) -> str:
     return f"{freed.object} {verb} (seq {freed.seq}{': ' + amounts if amounts else ''})"
 
 
-def _note(wait: Wait, line: Line, note: Around) -> None:
+def _add_context(wait: Wait, line: Line, note: EventContext) -> None:
     if line.what == "WorkloadPending":
         wait.reason, wait.reason_seq, wait.tried = line.reason, line.seq, line.tried
         wait.ahead, wait.ahead_first = note.ahead, note.ahead_first
@@ -111,7 +111,7 @@ def _note(wait: Wait, line: Line, note: Around) -> None:
         wait.outcome, wait.to_seq, wait.to_us = _ENDS[line.what], line.seq, line.at_us
 
 
-def _words(note: Around, cluster_queue: str) -> Iterator[str]:
+def _context_texts(note: EventContext, cluster_queue: str) -> Iterator[str]:
     if note.ahead:
         more = note.ahead - len(note.ahead_first)
         names = ", ".join(note.ahead_first) + (f" and {more} more" if more else "")
@@ -125,10 +125,10 @@ def _words(note: Around, cluster_queue: str) -> Iterator[str]:
     for stopped in note.stopped:
         yield f"{stopped_text(stopped)}."
     if note.borrowed:
-        yield f"{cluster_queue} had borrowed {_amounts(note.borrowed)}."
+        yield f"{cluster_queue} had borrowed {_amounts_text(note.borrowed)}."
 
 
-def _amounts(by_flavor: Mapping[str, Mapping[str, str]]) -> str:
+def _amounts_text(by_flavor: Mapping[str, Mapping[str, str]]) -> str:
     return ", ".join(
         f"{resource} {amount} of {flavor}"
         for flavor, by_resource in by_flavor.items()

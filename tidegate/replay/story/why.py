@@ -43,14 +43,14 @@ class Story(msgspec.Struct, kw_only=True):
     lines: list[Line] = []
 
 
-def why(entries: Iterable[Entry], workload: str) -> Story:
+def story_of(entries: Iterable[Entry], workload: str) -> Story:
     """Return the story of the workload with this key, "<namespace>/<name>".
 
     ``entries`` may be a part of a ledger, or only entries that name the workload. O(1) memory
     beside the story; entries that do not name the workload are not decoded.
     """
     story = Story(workload=workload)
-    for entry, event, owner in _about(entries, workload):
+    for entry, event, owner in _events_of(entries, workload):
         story.partition = entry.partition
         request = event.submission if isinstance(event, decisions.VariantCreated) else event
         if isinstance(request, facts.WorkloadSubmitted) and request.workload == workload:
@@ -61,11 +61,11 @@ def why(entries: Iterable[Entry], workload: str) -> Story:
         if is_about:
             story.active = getattr(event, "active", story.active)
             story.cluster_queue = getattr(event, "cluster_queue", "") or story.cluster_queue
-        story.lines.append(_line(entry, event, workload, owner))
+        story.lines.append(_line_of(entry, event, workload, owner))
     return story
 
 
-def _about(entries: Iterable[Entry], workload: str) -> Iterator[tuple[Entry, StoryEvent, str]]:
+def _events_of(entries: Iterable[Entry], workload: str) -> Iterator[tuple[Entry, StoryEvent, str]]:
     """Yield the events of a workload and of its variants, each with its workload.
 
     Facts are recorded for a parent and for each variant: only the parent's are yielded.
@@ -77,7 +77,7 @@ def _about(entries: Iterable[Entry], workload: str) -> Iterator[tuple[Entry, Sto
         event = decode(entry.payload)
         if _is_parent_of(workload, event) and isinstance(event, decisions.VariantCreated):
             quoted[event.workload] = f'"{event.workload}"'
-        owner = next((key for key in quoted if _concerns(event, key)), "")
+        owner = next((key for key in quoted if _is_about(event, key)), "")
         recorded_once = owner == workload or isinstance(event, decisions.WorkloadDecision)
         if owner and recorded_once and isinstance(event, StoryEvent):
             yield entry, event, owner
@@ -87,12 +87,12 @@ def _is_parent_of(workload: str, event: Event) -> bool:
     return getattr(event, "parent", "") == workload
 
 
-def _concerns(event: Event, workload: str) -> bool:
+def _is_about(event: Event, workload: str) -> bool:
     by_it = isinstance(event, decisions.WorkloadPreempted) and event.by == workload
     return by_it or getattr(event, "workload", "") == workload
 
 
-def _line(entry: Entry, event: StoryEvent, workload: str, owner: str) -> Line:
+def _line_of(entry: Entry, event: StoryEvent, workload: str, owner: str) -> Line:
     text = sentence(event, owner)
     in_its_stead = owner != workload and not _is_parent_of(workload, event)
     return Line(

@@ -36,22 +36,22 @@ def search_endings(
     the lowest priority, then the last admitted; and in a StrictFIFO queue the workloads ahead.
     """
     candidates = _candidates(state, workload)
-    search = _Search(state, trial, trials_max)
-    chosen = search.enough(candidates)
+    search = _EndingSearch(state, trial, trials_max)
+    chosen = search.minimal_sufficient(candidates)
     if chosen is None:
         return None
     # First as if workloads of a kind were interchangeable: finds most sets quickly, proves nothing.
-    for groups in (_by_kind(candidates), [[candidate] for candidate in candidates]):
-        smaller, complete = search.first(_sets(groups, len(chosen) - 1))
+    for groups in (_group_by_freed(candidates), [[candidate] for candidate in candidates]):
+        smaller, complete = search.first_sufficient(_candidate_sets(groups, len(chosen) - 1))
         chosen = chosen if smaller is None else smaller
     return Endings(
         workloads=tuple(holder.key for holder in chosen),
         smallest=complete,
-        preempts=trial.after(search.facts(chosen)).preempts,
+        preempts=trial.outcome_after(search.finish_facts(chosen)).preempts,
     )
 
 
-class _Search:
+class _EndingSearch:
     """Trials in which some workloads have ended."""
 
     def __init__(self, state: State, trial: Trial, trials_max: int) -> None:
@@ -59,14 +59,14 @@ class _Search:
         self._trials_max = trials_max
         self._tried = dict[frozenset[str], bool]()
 
-    def facts(self, chosen: Sequence[Workload]) -> list[WorkloadFinished]:
+    def finish_facts(self, chosen: Sequence[Workload]) -> list[WorkloadFinished]:
         """Return that these workloads ended."""
         return [
             WorkloadFinished(at_us=self._draft.now_us, workload=workload.key, uid=workload.uid)
             for workload in chosen
         ]
 
-    def enough(self, candidates: list[Workload]) -> list[Workload] | None:
+    def minimal_sufficient(self, candidates: list[Workload]) -> list[Workload] | None:
         """Return a sufficient set of which none can be left out; None: not even all suffice."""
         if not candidates or not self._starts(candidates):
             return None
@@ -84,7 +84,9 @@ class _Search:
                 chosen = without
         return chosen
 
-    def first(self, sets: Iterable[list[Workload]]) -> tuple[list[Workload] | None, bool]:
+    def first_sufficient(
+        self, sets: Iterable[list[Workload]]
+    ) -> tuple[list[Workload] | None, bool]:
         """Return the first sufficient set, and whether the trials sufficed to search all."""
         for chosen in sets:
             if len(self._tried) >= self._trials_max and _keys(chosen) not in self._tried:
@@ -96,7 +98,7 @@ class _Search:
     def _starts(self, chosen: Sequence[Workload]) -> bool:
         keys = _keys(chosen)
         if keys not in self._tried:
-            self._tried[keys] = self._trial.after(self.facts(chosen)).starts
+            self._tried[keys] = self._trial.outcome_after(self.finish_facts(chosen)).starts
         return self._tried[keys]
 
 
@@ -112,37 +114,37 @@ def _candidates(state: State, workload: Workload) -> list[Workload]:
 
     workloads = sorted((holder for holder in holding if holder.phase in HOLDING), key=order)
     if cq.spec.strategy == "StrictFIFO":
-        from tidegate.replay.story.context import ahead  # noqa: PLC0415 - StrictFIFO alone asks
+        from tidegate.replay.story.context import workloads_ahead  # noqa: PLC0415 - StrictFIFO alone asks
 
-        workloads += sorted(ahead(state, workload), key=order)
+        workloads += sorted(workloads_ahead(state, workload), key=order)
     return workloads
 
 
-def _sets(groups: Sequence[list[Workload]], count_max: int) -> Iterator[list[Workload]]:
+def _candidate_sets(groups: Sequence[list[Workload]], count_max: int) -> Iterator[list[Workload]]:
     """Yield sets up to a size, the smallest first; from each group only its first members."""
     for count in range(1, count_max + 1):
-        picked = _filled(groups, 0, count)
+        picked = _first_groups(groups, 0, count)
         while len(picked) == count:
             members = [iter(group) for group in groups]
             yield [next(members[index]) for index in picked]
-            picked = _following(groups, picked)
+            picked = _next_groups(groups, picked)
 
 
-def _following(groups: Sequence[list[Workload]], picked: list[int]) -> list[int]:
+def _next_groups(groups: Sequence[list[Workload]], picked: list[int]) -> list[int]:
     """Return the groups of the next set of the same size; fewer: there is none."""
     for at in reversed(range(len(picked))):
-        rest = _filled(groups, picked[at] + 1, len(picked) - at)
+        rest = _first_groups(groups, picked[at] + 1, len(picked) - at)
         if len(rest) == len(picked) - at:
             return picked[:at] + rest
     return []
 
 
-def _filled(groups: Sequence[list[Workload]], start: int, count: int) -> list[int]:
+def _first_groups(groups: Sequence[list[Workload]], start: int, count: int) -> list[int]:
     """Return the groups of the first ``count`` members, from a group on."""
     return list(islice((at for at in range(start, len(groups)) for _ in groups[at]), count))
 
 
-def _by_kind(candidates: list[Workload]) -> list[list[Workload]]:
+def _group_by_freed(candidates: list[Workload]) -> list[list[Workload]]:
     """Group workloads by what their end frees; a pending workload is a group of its own.
 
     Workloads of a group are not fully interchangeable: victims are also chosen by age.

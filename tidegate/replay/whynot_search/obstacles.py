@@ -27,10 +27,14 @@ class Obstacle(msgspec.Struct, frozen=True, kw_only=True):
 
 def obstacles(state: State, workload: Workload) -> list[Obstacle]:
     """Return all obstacles that keep a pending workload from being tried."""
-    return [*_of_the_lists(state), *_of_its_own(state, workload), *_of_queues(state, workload)]
+    return [
+        *_list_obstacles(state),
+        *_workload_obstacles(state, workload),
+        *_queue_obstacles(state, workload),
+    ]
 
 
-def checks_in_the_way(state: State, workload: Workload) -> Iterator[Obstacle]:
+def pending_checks(state: State, workload: Workload) -> Iterator[Obstacle]:
     """Yield the admission checks that a workload with quota waits for, with their last states."""
     for name in required_checks(state, workload.cluster_queue, workload.assignment):
         state_of_check = workload.checks.get(name)
@@ -43,7 +47,7 @@ def checks_in_the_way(state: State, workload: Workload) -> Iterator[Obstacle]:
             yield Obstacle(code="AdmissionCheck", text=text)
 
 
-def _of_the_lists(state: State) -> Iterator[Obstacle]:
+def _list_obstacles(state: State) -> Iterator[Obstacle]:
     if not is_complete(state):
         text = (
             "ingest has not listed all resources yet, so the scheduler decides nothing: see "
@@ -52,7 +56,7 @@ def _of_the_lists(state: State) -> Iterator[Obstacle]:
         yield Obstacle(code="NotListed", text=text)
 
 
-def _of_its_own(state: State, workload: Workload) -> Iterator[Obstacle]:
+def _workload_obstacles(state: State, workload: Workload) -> Iterator[Obstacle]:
     if not workload.active:
         yield Obstacle(code="Inactive", text="Its Workload has spec.active: false; set it to true.")
     if workload.gates:
@@ -79,7 +83,7 @@ def _of_its_own(state: State, workload: Workload) -> Iterator[Obstacle]:
         yield Obstacle(code="WaitingForPreempted", text=text)
 
 
-def _of_queues(state: State, workload: Workload) -> Iterator[Obstacle]:
+def _queue_obstacles(state: State, workload: Workload) -> Iterator[Obstacle]:
     key = workload.local_queue
     local = state.objects.local_queues.get(key)
     if local is None:

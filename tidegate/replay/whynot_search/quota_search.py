@@ -22,7 +22,7 @@ from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import UNLIMITED
 from tidegate.model.quota import ClusterQueueSpec, FlavorQuotas, ResourceGroup
-from tidegate.replay.aggregates import nominals
+from tidegate.replay.aggregates import nominal_quotas
 from tidegate.replay.whynot_search.trial import Trial
 
 CHOICES_MAX = 16
@@ -56,25 +56,25 @@ def search_quota(state: State, workload: Workload, trial: Trial) -> list[QuotaCh
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     if cq is None or cq.name in state.objects.removed_queues:
         return []
-    requests = _asked(state, workload)
+    requests = _requests_of(state, workload)
     quota_changes = dict[tuple[Raise, ...], QuotaChange]()
-    for most in islice(_choices(state, cq, requests), CHOICES_MAX):
-        search = _Search(state, cq, trial)
-        least = search.least(most, requests)
+    for most in islice(_flavor_choices(state, cq, requests), CHOICES_MAX):
+        search = _QuotaSearch(state, cq, trial)
+        least = search.least_raises(most, requests)
         if least is not None:
-            change = search.change(least)
+            change = search.quota_change(least)
             quota_changes.setdefault(change.raises, change)
     return sorted(quota_changes.values(), key=lambda change: len(change.raises))
 
 
-class _Search:
+class _QuotaSearch:
     """Trials with the quota of one ClusterQueue."""
 
     def __init__(self, state: State, cq: ClusterQueueState, trial: Trial) -> None:
         self._draft, self._cluster_queue, self._trial = state, cq, trial
         self._defined = state.objects.cluster_queues[cq.name]
 
-    def least(self, most: Raises, requests: dict[str, int]) -> Raises | None:
+    def least_raises(self, most: Raises, requests: dict[str, int]) -> Raises | None:
         """Lower each raise in turn until none can be lowered; None: ``most`` does not suffice."""
         if not self._starts(most):
             return None
@@ -83,13 +83,13 @@ class _Search:
             before = dict(raises)
             for fr in most:
                 missing = requests.get(fr.resource, 0) - available(self._cluster_queue.node, fr)
-                raises[fr] = _least(self._with(raises, fr), raises[fr], missing)
+                raises[fr] = _least_sufficient(self._starts_with(raises, fr), raises[fr], missing)
             if raises == before:
                 return raises
 
-    def change(self, raises: Raises) -> QuotaChange:
+    def quota_change(self, raises: Raises) -> QuotaChange:
         """Return raises as a change, with the preemptions that follow."""
-        nominal = nominals(self._defined.spec.groups)
+        nominal = nominal_quotas(self._defined.spec.groups)
         return QuotaChange(
             cluster_queue=self._cluster_queue.name,
             raises=tuple(
@@ -102,26 +102,26 @@ class _Search:
                 for fr, more in raises.items()
                 if more
             ),
-            preempts=self._trial.after([self._fact(raises)]).preempts,
+            preempts=self._trial.outcome_after([self._changed_definition(raises)]).preempts,
         )
 
-    def _with(self, raises: Raises, fr: FlavorResource) -> Callable[[int], bool]:
+    def _starts_with(self, raises: Raises, fr: FlavorResource) -> Callable[[int], bool]:
         return lambda more: self._starts({**raises, fr: more})
 
     def _starts(self, raises: Raises) -> bool:
-        return self._trial.after([self._fact(raises)]).starts
+        return self._trial.outcome_after([self._changed_definition(raises)]).starts
 
-    def _fact(self, raises: Raises) -> ClusterQueueDefined:
-        spec = raised(self._defined.spec, raises)
+    def _changed_definition(self, raises: Raises) -> ClusterQueueDefined:
+        spec = with_raises(self._defined.spec, raises)
         return replace(self._defined, at_us=self._draft.now_us, spec=spec)
 
 
-def raised(spec: ClusterQueueSpec, raises: Raises) -> ClusterQueueSpec:
+def with_raises(spec: ClusterQueueSpec, raises: Raises) -> ClusterQueueSpec:
     """Return a ClusterQueue's spec with more nominal quota."""
-    return replace(spec, groups=tuple(_raised(group, raises) for group in spec.groups))
+    return replace(spec, groups=tuple(_group_with_raises(group, raises) for group in spec.groups))
 
 
-def _raised(group: ResourceGroup, raises: Raises) -> ResourceGroup:
+def _group_with_raises(group: ResourceGroup, raises: Raises) -> ResourceGroup:
     def more(flavor: FlavorQuotas) -> FlavorQuotas:
         quotas = {
             resource: replace(
@@ -138,7 +138,7 @@ def _raised(group: ResourceGroup, raises: Raises) -> ResourceGroup:
     return replace(group, flavors=tuple(map(more, group.flavors)))
 
 
-def _least(starts: Callable[[int], bool], upper: int, guess: int) -> int:
+def _least_sufficient(starts: Callable[[int], bool], upper: int, guess: int) -> int:
     """Return the least sufficient amount; ``upper`` is sufficient; tries ``guess`` first."""
     low, high = -1, upper  # low is not sufficient, high is
     if 0 <= guess < high:
@@ -157,7 +157,7 @@ def _least(starts: Callable[[int], bool], upper: int, guess: int) -> int:
     return high
 
 
-def _asked(state: State, workload: Workload) -> dict[str, int]:
+def _requests_of(state: State, workload: Workload) -> dict[str, int]:
     total = {PODS: 0}
     for podset, each in zip(workload.podsets, per_pod(state, workload), strict=True):
         pods = count(workload, podset)
@@ -167,13 +167,15 @@ def _asked(state: State, workload: Workload) -> dict[str, int]:
     return total
 
 
-def _choices(state: State, cq: ClusterQueueState, requests: dict[str, int]) -> Iterator[Raises]:
+def _flavor_choices(
+    state: State, cq: ClusterQueueState, requests: dict[str, int]
+) -> Iterator[Raises]:
     """Yield for each choice of flavors an amount above all needs in the tree."""
     names = {cluster_queue.name for cluster_queue in cq.tree.cluster_queues}
     most = dict[str, int]()
     for workload in state.workloads.values():
         if workload.cluster_queue in names and workload.phase != "finished":
-            for resource, units in _asked(state, workload).items():
+            for resource, units in _requests_of(state, workload).items():
                 most[resource] = most.get(resource, 0) + units
     groups = [group for group in cq.spec.groups if requests.keys() & set(group.resources)]
     for chosen in product(*(group.flavors for group in groups)):

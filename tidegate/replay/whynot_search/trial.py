@@ -31,7 +31,7 @@ TURNS_MAX = 200
 """After so many turns a trial ends although more may follow: kueue mode may go on for ever."""
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class TrialOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a trial."""
 
     starts: bool  # the workload got quota
@@ -47,10 +47,10 @@ class Trial:
         self, state: State, workload: str, tick: Callable[[], None] = lambda: None
     ) -> None:
         self._key, self._tick = workload, tick
-        self._base = encode(narrowed(state, state.workloads[workload]))
+        self._base = encode(state_of_tree(state, state.workloads[workload]))
         self.count = 0  # trials so far
 
-    def after(self, facts: Iterable[FactEvent]) -> Outcome:
+    def outcome_after(self, facts: Iterable[FactEvent]) -> TrialOutcome:
         """Return the outcome for the workload after these facts."""
         self.count += 1
         self._tick()
@@ -61,20 +61,22 @@ class Trial:
         for _ in range(TURNS_MAX):
             decisions = decide(state)
             for decision in decisions:
-                self._obey(state, decision, preempts)
+                self._apply_decision(state, decision, preempts)
                 if isinstance(decision, WorkloadPending) and decision.workload == self._key:
                     message = decision.message
-            if not decisions or _holds(state, self._key):
+            if not decisions or _has_quota(state, self._key):
                 break
-        starts = _holds(state, self._key)
-        return Outcome(
+        starts = _has_quota(state, self._key)
+        return TrialOutcome(
             starts=starts,
             preempts=tuple(preempts),
             assignment=state.workloads[self._key].assignment if starts else (),
             message=message,
         )
 
-    def _obey(self, state: State, decision: DecisionEvent, preempts: dict[str, None]) -> None:
+    def _apply_decision(
+        self, state: State, decision: DecisionEvent, preempts: dict[str, None]
+    ) -> None:
         match decision:
             case WorkloadPreempted() if decision.by == self._key:
                 preempts[decision.workload] = None
@@ -87,7 +89,7 @@ class Trial:
                 pass  # whether it starts does not depend on it
 
 
-def narrowed(state: State, workload: Workload) -> State:
+def state_of_tree(state: State, workload: Workload) -> State:
     """Return a state with only the unfinished workloads of one tree."""
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     names = (
@@ -112,6 +114,6 @@ def narrowed(state: State, workload: Workload) -> State:
     )
 
 
-def _holds(state: State, key: str) -> bool:
+def _has_quota(state: State, key: str) -> bool:
     workload = state.workloads.get(key)
     return workload is not None and acting(state, workload).phase in HOLDING

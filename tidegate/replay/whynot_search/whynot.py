@@ -11,9 +11,9 @@ from tidegate.core.state.state import State, Workload
 from tidegate.errors import TidegateError
 from tidegate.model.ids import UNSATISFIED_CHECKS
 from tidegate.replay.whynot_search.ending_search import TRIALS_MAX, Endings, search_endings
-from tidegate.replay.whynot_search.obstacles import Obstacle, checks_in_the_way, obstacles
+from tidegate.replay.whynot_search.obstacles import Obstacle, obstacles, pending_checks
 from tidegate.replay.whynot_search.quota_search import QuotaChange, search_quota
-from tidegate.replay.whynot_search.trial import Outcome, Trial
+from tidegate.replay.whynot_search.trial import Trial, TrialOutcome
 
 
 class WhyNot(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +23,7 @@ class WhyNot(msgspec.Struct, frozen=True, kw_only=True):
     cluster_queue: str
     reason: str  # the last pending reason; empty: it was not evaluated yet
     obstacles: tuple[Obstacle, ...] = ()  # if there are any, quota alone does not help
-    now: Outcome = Outcome(starts=False)  # if nothing changes
+    now: TrialOutcome = TrialOutcome(starts=False)  # if nothing changes
     quota: tuple[QuotaChange, ...] = ()
     endings: Endings | None = None
     trials: int = 0  # how many states were tried
@@ -50,7 +50,7 @@ def why_not(
     """
     current = state.workloads.get(workload)
     if current is not None and current.phase == "reserved":
-        return _answer(current, tuple(checks_in_the_way(state, current)))
+        return _answer(current, tuple(pending_checks(state, current)))
     if current is None or current.phase != "pending":
         if current is not None and current.variants:
             raise TidegateError(
@@ -63,7 +63,7 @@ def why_not(
     if any(obstacle.code != "WaitingForPreempted" for obstacle in in_the_way):
         return _answer(current, in_the_way)
     trial = Trial(state, workload, tick)
-    now = trial.after(())
+    now = trial.outcome_after(())
     if now.starts:
         return _answer(current, in_the_way, now=now, trials=trial.count)
     quota = tuple(search_quota(state, current, trial))
@@ -81,7 +81,7 @@ def _answer(  # noqa: PLR0913 - the answer's parts
     workload: Workload,
     in_the_way: tuple[Obstacle, ...],
     *,
-    now: Outcome = Outcome(starts=False),  # noqa: B008 - a frozen Struct
+    now: TrialOutcome = TrialOutcome(starts=False),  # noqa: B008 - a frozen Struct
     quota: tuple[QuotaChange, ...] = (),
     endings: Endings | None = None,
     trials: int = 0,

@@ -26,9 +26,8 @@ from tidegate.cli.ledger.reading import Reader
 from tidegate.contracts.entry import Entry
 from tidegate.core.state.state import State
 from tidegate.model.texts import whole
-from tidegate.replay.names import names
-from tidegate.replay.story.why import Story
-from tidegate.replay.story.why import why as story_of
+from tidegate.replay.names import resolve_workloads
+from tidegate.replay.story.why import Story, story_of
 from tidegate.serve.api.asking import Question
 from tidegate.serve.ledger.noted.index import RARE
 from tidegate.serve.ledger.partitions.positions import Ends, advance, parse_position
@@ -69,7 +68,7 @@ def key_of(question: Question) -> str:
     # A namespace may be called as a kind of job is: job/train is a Job of any namespace, too.
     own = f"{namespace}/"
     submitted = in_time(*(each.submissions(name) for each in question.reader.each()))
-    keys = [key for key in names(submitted, text) if key.startswith(own)]
+    keys = [key for key in resolve_workloads(submitted, text) if key.startswith(own)]
     if not keys:
         message = f"The ledger knows no workload {kind or 'of the name'} {name!r} in {namespace!r}."
         raise RefusalError(HTTPStatus.NOT_FOUND, message)

@@ -21,7 +21,7 @@ from tidegate.contracts.entry import Entry
 from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.state.state import State
 from tidegate.errors import ChainError
-from tidegate.replay.story.context import Looking
+from tidegate.replay.story.context import ContextFolder
 from tidegate.serve.ledger.moments import StateCheckpoints
 from tidegate.serve.ledger.noted.index import WorkloadIndex
 from tidegate.serve.ledger.noted.notes import ContextNotes
@@ -41,7 +41,7 @@ class LiveState:
         self._resources = ExitStack()
         self._reader: Reader | None = None
         self._lock = RLock() if lock is None else lock
-        self._indexer = Looking(State())
+        self._indexer = ContextFolder(State())
         self._state = State()  # of now; the one that is looked at, once that has come to now
         self.index, self.notes, self.moments = WorkloadIndex(), ContextNotes(), StateCheckpoints()
         self._head, self._forgotten_seq, self._is_behind = GENESIS, 0, True
@@ -161,7 +161,7 @@ class LiveState:
         for entry in entries:
             self._verify(entry)
             with self._lock:
-                around = self._indexer.look(entry, decode(entry.payload))
+                around = self._indexer.fold(entry, decode(entry.payload))
                 self.notes.add(entry.seq, entry.turn, around)
                 self.index.add(entry)
                 self.moments.add(self._indexer.state)

@@ -10,7 +10,7 @@ from tidegate.cli.commands.show.positions import known_runs
 from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.reading import Reader
 from tidegate.core.state.state import State
-from tidegate.replay.simulator.forecast import Play, Ran, Start, forecast
+from tidegate.replay.simulator.forecast import ForecastInput, RuntimeHistory, Start, forecast
 from tidegate.serve.auth.remembered import TtlCache
 
 REMEMBERED_S, REMEMBERED_MAX = 5.0, 16
@@ -25,7 +25,7 @@ class StartEstimates:
 
     def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
         self._starts = TtlCache[_Key, By](REMEMBERED_S, REMEMBERED_MAX, now_s)
-        self._ran = TtlCache[int, Ran](REMEMBERED_S, 1, now_s)
+        self._ran = TtlCache[int, RuntimeHistory](REMEMBERED_S, 1, now_s)
 
     def prepare(self, reader: Reader, state: State, queues: frozenset[str]) -> Callable[[], By]:
         """Return what plays a state out; to be called when the state is not lent any more.
@@ -42,12 +42,12 @@ class StartEstimates:
         )
         return lambda: self._simulate(key, play)
 
-    def _simulate(self, key: _Key, play: Play) -> By:
+    def _simulate(self, key: _Key, play: ForecastInput) -> By:
         starts = play.starts()
         self._starts.put(key, starts)
         return starts
 
-    def _recorded_runtimes(self, reader: Reader) -> Ran:
+    def _recorded_runtimes(self, reader: Reader) -> RuntimeHistory:
         ran = self._ran.get(reader.end)
         if ran is None:
             ran = known_runs(reader)

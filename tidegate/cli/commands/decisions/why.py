@@ -27,11 +27,10 @@ from tidegate.errors import (
     LedgerUnreachableError,
     NotSupportedError,
 )
-from tidegate.replay.story.context import around
+from tidegate.replay.story.context import event_contexts
 from tidegate.replay.story.placements import placement_lines
-from tidegate.replay.story.waits import Wait, freed_text, lines, needed_text, waits
-from tidegate.replay.story.why import Line, Story
-from tidegate.replay.story.why import why as story_of
+from tidegate.replay.story.waits import Wait, annotated_lines, freed_text, needed_text, waits
+from tidegate.replay.story.why import Line, Story, story_of
 
 COLOURS = {
     "WorkloadAdmitted": "green",
@@ -178,7 +177,7 @@ def surroundings(reader: Reader, story: Story, *, whole: bool) -> Surroundings:
     """Return the context of a story's events: of a long one only the newest, unless ``whole``."""
     first, last = story.lines[0].seq - 1, story.lines[-1].seq
     state, head = reader.start(first if whole else max(first, last - FOLDED))
-    notes = around(reader.entries("folding", head.seq), story.workload, last, state)
+    notes = event_contexts(reader.entries("folding", head.seq), story.workload, last, state)
     return Surroundings(notes, head.seq if head.seq > first else 0)
 
 
@@ -200,7 +199,7 @@ def story_lines(story: Story, notes: Notes, *, wide: bool, several: bool = False
     where = f", partition {story.partition}" if several else ""
     yield f"{story.workload}{job}: {story.phase}{queue}{where}"
     width = max((len(line.what) for line in story.lines), default=0)
-    for line, more in lines(story, notes):
+    for line, more in annotated_lines(story, notes):
         label = coloured(line.what.ljust(width), COLOURS.get(line.what))
         text = f"{line.text} {more}".rstrip()
         yield f"{line.seq:>7}  {utc(line.at_us)}  {label}  {text}".rstrip()

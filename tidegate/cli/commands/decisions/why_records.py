@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from tidegate.cli.times import utc
-from tidegate.replay.story.context import Around, Stopped
-from tidegate.replay.story.freeing import Freed
+from tidegate.replay.story.context import EventContext, StoppedQueue
+from tidegate.replay.story.freeing import FreedQuota
 from tidegate.replay.story.waits import Wait, waits
 from tidegate.replay.story.why import Line, Story
 
-Notes: TypeAlias = Mapping[int, Around]
+Notes: TypeAlias = Mapping[int, EventContext]
 _SECOND_US = 1_000_000
 
 
@@ -42,7 +42,7 @@ def _line(line: Line, notes: Notes) -> dict[str, Any]:
     }
 
 
-def _note(note: Around) -> dict[str, Any]:
+def _note(note: EventContext) -> dict[str, Any]:
     mine, preemptor = note.priorities or (None, None)
     fields: dict[str, Any] = {
         "ahead": note.ahead,
@@ -57,7 +57,7 @@ def _note(note: Around) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value}
 
 
-def _stopped(stopped: Stopped) -> dict[str, Any]:
+def _stopped(stopped: StoppedQueue) -> dict[str, Any]:
     return {
         "kind": stopped.kind,
         "name": stopped.name,
@@ -67,7 +67,7 @@ def _stopped(stopped: Stopped) -> dict[str, Any]:
     }
 
 
-def _freed(freed: Freed) -> dict[str, Any]:
+def _freed(freed: FreedQuota) -> dict[str, Any]:
     return {
         "seq": freed.seq,
         "at": utc(freed.at_us),

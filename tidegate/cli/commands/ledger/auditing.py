@@ -186,7 +186,7 @@ def _begun(reader: Reader, claim: Claim, *, redecide: bool) -> tuple[State, Entr
 def _audit(
     reader: Reader, anchor: Outside, begun: tuple[State, Entry] | None, *, redecide: bool
 ) -> Audit:
-    from tidegate.replay.verify import verify as audit  # noqa: PLC0415 - only an audit needs the core
+    from tidegate.replay.verify import audit_ledger as audit  # noqa: PLC0415 - only an audit needs the core
 
     entries = reader.entries("verifying", 0 if begun is None else begun[1].seq)
     if not isinstance(anchor, bytes):

@@ -15,10 +15,10 @@ import typer
 from apiserver.limits import LIMITS
 from tidegate.cli.instance import state_folder
 from tidegate.cluster.install import install, manifests_folder
-from tidegate.cluster.local import Cluster, choose, current, is_up
-from tidegate.cluster.local import down as bring_down
-from tidegate.cluster.local import up as bring_up
-from tidegate.cluster.telling import Lines
+from tidegate.cluster.local import Cluster, choose_form, current_cluster, is_up
+from tidegate.cluster.local import start_cluster as bring_up
+from tidegate.cluster.local import stop_cluster as bring_down
+from tidegate.cluster.telling import ProgressLines
 from tidegate.errors import ApiUnreachableError
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
@@ -44,14 +44,14 @@ def up(on: On = "auto", state: State = None, *, with_install: Install = True) ->
 
     Example: tidegate cluster up --on go
     """
-    lines, folder = Lines(sys.stdout), _folder(state)
-    form = choose(on, folder)
-    lines.say(_named(Cluster(form=form, kubeconfig="")))
-    cluster = bring_up(form, folder, lines.say, lines.progress)
+    lines, folder = ProgressLines(sys.stdout), _folder(state)
+    form = choose_form(on, folder)
+    lines.write_line(_named(Cluster(form=form, kubeconfig="")))
+    cluster = bring_up(form, folder, lines.write_line, lines.progress)
     if with_install:
         asyncio.run(_install(cluster, lines))
-    lines.say(f"export KUBECONFIG={cluster.kubeconfig}")
-    lines.say(f"{_named(cluster)} is up")
+    lines.write_line(f"export KUBECONFIG={cluster.kubeconfig}")
+    lines.write_line(f"{_named(cluster)} is up")
 
 
 @app.command()
@@ -60,14 +60,14 @@ def down(state: State = None) -> None:
 
     Example: tidegate cluster down
     """
-    lines, folder = Lines(sys.stdout), _folder(state)
-    cluster = current(folder)
+    lines, folder = ProgressLines(sys.stdout), _folder(state)
+    cluster = current_cluster(folder)
     if cluster is None:
-        lines.say("no cluster is up")
+        lines.write_line("no cluster is up")
         return
-    lines.say(_named(cluster))
+    lines.write_line(_named(cluster))
     bring_down(folder)
-    lines.say(f"{_named(cluster)} {_ENDINGS[cluster.form]}")
+    lines.write_line(f"{_named(cluster)} {_ENDINGS[cluster.form]}")
 
 
 @app.command()
@@ -76,17 +76,17 @@ def status(state: State = None) -> None:
 
     Example: tidegate cluster status
     """
-    lines, folder = Lines(sys.stdout), _folder(state)
-    cluster = current(folder)
+    lines, folder = ProgressLines(sys.stdout), _folder(state)
+    cluster = current_cluster(folder)
     if cluster is None:
-        lines.say("no cluster is up: tidegate cluster up")
+        lines.write_line("no cluster is up: tidegate cluster up")
         raise typer.Exit(_NO)
-    lines.say(_named(cluster))
-    lines.say(f"kubeconfig: {cluster.kubeconfig}")
+    lines.write_line(_named(cluster))
+    lines.write_line(f"kubeconfig: {cluster.kubeconfig}")
     for limit in LIMITS if cluster.form == "embedded" else ():
-        lines.say(f"limit: {limit}")
+        lines.write_line(f"limit: {limit}")
     answered = is_up(cluster, folder) and asyncio.run(_answers(cluster))
-    lines.say(f"{_named(cluster)} is {'up' if answered else 'down'}")
+    lines.write_line(f"{_named(cluster)} is {'up' if answered else 'down'}")
     if not answered:
         raise typer.Exit(_NO)
 
@@ -99,10 +99,10 @@ _ENDINGS = {
 }
 
 
-async def _install(cluster: Cluster, lines: Lines) -> None:
+async def _install(cluster: Cluster, lines: ProgressLines) -> None:
     async with connect(Access(kubeconfig=cluster.kubeconfig)) as api:
-        count = await install(api, manifests_folder(), lines.say)
-    lines.say(f"{count} objects of Tidegate are in the cluster")
+        count = await install(api, manifests_folder(), lines.write_line)
+    lines.write_line(f"{count} objects of Tidegate are in the cluster")
 
 
 async def _answers(cluster: Cluster) -> bool:

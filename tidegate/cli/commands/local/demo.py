@@ -17,7 +17,7 @@ from tidegate.cli.commands.local.up import end
 from tidegate.cli.demo.manifests import JOBS
 from tidegate.cli.demo.play import play, start, tell
 from tidegate.cli.instance import Instance, state_folder
-from tidegate.cluster.telling import Lines
+from tidegate.cluster.telling import ProgressLines
 from tidegate.errors import TidegateError
 
 _NO, _PIPE_WIDTH = 1, 200
@@ -57,7 +57,7 @@ def demo(
         for line in commands_to_try(folder, instance, in_path=shutil.which("tidegate") is not None):
             console.print(f"  {line}", highlight=False, soft_wrap=True)
     else:
-        end(Lines(sys.stdout))
+        end(ProgressLines(sys.stdout))
     raise typer.Exit(0 if passed else _NO)
 
 
@@ -79,7 +79,7 @@ def _fresh_folder() -> Path:
     folder = state_folder() / "demo"
     os.environ["TIDEGATE_STATE"] = str(folder)
     if folder.exists():  # an earlier demo was kept, or was killed
-        end(Lines(sys.stdout))
+        end(ProgressLines(sys.stdout))
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder

@@ -27,11 +27,17 @@ from tidegate.cli.instance import (
 from tidegate.cli.live.board import lines
 from tidegate.cli.live.follow import follow
 from tidegate.cluster.install import apply, install, manifests_folder
-from tidegate.cluster.local import Cluster, choose
-from tidegate.cluster.local import down as bring_down
-from tidegate.cluster.local import up as bring_up
-from tidegate.cluster.running import SERVICES, Running, Wanted, run_services, services_of
-from tidegate.cluster.telling import Lines
+from tidegate.cluster.local import Cluster, choose_form
+from tidegate.cluster.local import start_cluster as bring_up
+from tidegate.cluster.local import stop_cluster as bring_down
+from tidegate.cluster.running import (
+    SERVICES,
+    RunningServices,
+    RunOptions,
+    run_services,
+    services_of,
+)
+from tidegate.cluster.telling import ProgressLines
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
 from tidegate.kube.ownership import hold_ownership
@@ -66,10 +72,12 @@ def up(
       tidegate up --on go --ledger postgresql://tidegate@localhost/tidegate
       tidegate up --on kubeconfig --shadow
     """
-    output = Lines(sys.stdout)
+    output = ProgressLines(sys.stdout)
     instance = read_instance()
     if instance is not None and is_running(instance):
-        output.say(f"An instance runs already (pid {instance.pid}): `tidegate down` ends it.")
+        output.write_line(
+            f"An instance runs already (pid {instance.pid}): `tidegate down` ends it."
+        )
         raise typer.Exit(_NO)
     config = str(Path(config).absolute()) if config else ""
     cluster = prepare_cluster(on, output, touch=not shadow, config=config)
@@ -82,12 +90,12 @@ def down() -> None:
 
     Example: tidegate down
     """
-    output = Lines(sys.stdout)
+    output = ProgressLines(sys.stdout)
     if not end(output):
-        output.say("nothing was up")
+        output.write_line("nothing was up")
 
 
-def end(output: Lines) -> bool:
+def end(output: ProgressLines) -> bool:
     """End this user's instance and its local Kubernetes; return whether any of it was up.
 
     Raises:
@@ -96,12 +104,12 @@ def end(output: Lines) -> bool:
     instance = read_instance()
     runs = instance is not None and is_running(instance)
     if instance is not None and runs:
-        output.say(f"draining the instance (pid {instance.pid})")
+        output.write_line(f"draining the instance (pid {instance.pid})")
         os.kill(instance.pid, signal.SIGTERM)
         deadline = time.monotonic() + _PATIENCE_S
         while is_running(instance):
             if time.monotonic() > deadline:
-                output.say(
+                output.write_line(
                     f"It did not end within {_PATIENCE_S:.0f} s: kill -9 {instance.pid} ends it."
                 )
                 raise typer.Exit(_NO)
@@ -109,11 +117,13 @@ def end(output: Lines) -> bool:
     forget_instance()
     cluster = bring_down(state_folder() / "cluster")
     if cluster is not None:
-        output.say(f"{cluster.form} cluster is down")
+        output.write_line(f"{cluster.form} cluster is down")
     return runs or cluster is not None
 
 
-def prepare_cluster(on: str, output: Lines, *, touch: bool = True, config: str = "") -> Cluster:
+def prepare_cluster(
+    on: str, output: ProgressLines, *, touch: bool = True, config: str = ""
+) -> Cluster:
     """Bring the local Kubernetes of this instance up and install Tidegate's objects into it.
 
     With a configuration, what the job kinds that it enables need is among them.
@@ -122,25 +132,25 @@ def prepare_cluster(on: str, output: Lines, *, touch: bool = True, config: str =
         TidegateError: it cannot be had; the message says what to do.
     """
     folder = state_folder() / "cluster"
-    form = choose(on, folder)
-    output.say(f"local Kubernetes: {form}")
-    cluster = bring_up(form, folder, output.say, output.progress)
+    form = choose_form(on, folder)
+    output.write_line(f"local Kubernetes: {form}")
+    cluster = bring_up(form, folder, output.write_line, output.progress)
     if touch:
         asyncio.run(_install(cluster, output, wanted_manifests(config) if config else []))
     return cluster
 
 
-async def _install(cluster: Cluster, output: Lines, more: list[dict[str, Any]]) -> None:
+async def _install(cluster: Cluster, output: ProgressLines, more: list[dict[str, Any]]) -> None:
     async with connect(Access(kubeconfig=cluster.kubeconfig)) as api:
-        await install(api, manifests_folder(), output.say)
+        await install(api, manifests_folder(), output.write_line)
         for obj in more:
             await apply(api, obj)
 
 
 async def _run(
-    cluster: Cluster, ledger: str, config: str, services: tuple[str, ...], output: Lines
+    cluster: Cluster, ledger: str, config: str, services: tuple[str, ...], output: ProgressLines
 ) -> None:
-    settings = Wanted(
+    settings = RunOptions(
         state=state_folder(),
         kubeconfig=Path(cluster.kubeconfig),
         ledger=ledger,
@@ -150,13 +160,13 @@ async def _run(
     stopping = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    output.say(f"starting NATS, {', '.join(services)}")
+    output.write_line(f"starting NATS, {', '.join(services)}")
     async with AsyncExitStack() as stack:
         if "actuator" in services:  # a shadow touches nothing
             api = await stack.enter_async_context(connect(Access(kubeconfig=cluster.kubeconfig)))
             holder = f"tidegate up in {state_folder().resolve()} on {socket.gethostname()}"
             await stack.enter_async_context(hold_ownership(api, holder))
-        running = await stack.enter_async_context(run_services(settings, output.say))
+        running = await stack.enter_async_context(run_services(settings, output.write_line))
         write_instance(
             Instance(
                 ledger=running.ledger,
@@ -167,13 +177,13 @@ async def _run(
                 started_us=time.time_ns() // 1_000,
             )
         )
-        output.say(f"up: KUBECONFIG={cluster.kubeconfig} ledger {shown(running.ledger)}")
+        output.write_line(f"up: KUBECONFIG={cluster.kubeconfig} ledger {shown(running.ledger)}")
         await _show(running, stopping)
-        output.say("draining")
-    output.say(f"local Kubernetes: {cluster.form} (stays up; `tidegate down` ends it)")
+        output.write_line("draining")
+    output.write_line(f"local Kubernetes: {cluster.form} (stays up; `tidegate down` ends it)")
 
 
-async def _show(running: Running, stopping: asyncio.Event) -> None:
+async def _show(running: RunningServices, stopping: asyncio.Event) -> None:
     console = Console()
     with follow(running.ledger) as follower:
         await asyncio.to_thread(follower.poll)  # what was before is not news

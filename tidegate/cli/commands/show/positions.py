@@ -17,7 +17,7 @@ from tidegate.cli.output import Column, Output, OutputOption, print_records, say
 from tidegate.cli.times import span, utc
 
 if TYPE_CHECKING:
-    from tidegate.replay.simulator.forecast import Ran, Start
+    from tidegate.replay.simulator.forecast import RuntimeHistory, Start
 
 Row: TypeAlias = dict[str, Any]
 
@@ -123,11 +123,11 @@ def with_start(row: Row, starts: Mapping[str, Start]) -> Row:
     return {**row, "mightStart": estimate}
 
 
-def known_runs(reader: Reader) -> Ran:
+def known_runs(reader: Reader) -> RuntimeHistory:
     """Return the run times of jobs that ended among a ledger's newest events."""
-    from tidegate.replay.simulator.forecast import ran  # noqa: PLC0415 - loads the core
+    from tidegate.replay.simulator.forecast import runtime_history  # noqa: PLC0415 - loads the core
 
-    return ran(reader.ledger.read(max(0, reader.end - WINDOW), reader.end))
+    return runtime_history(reader.ledger.read(max(0, reader.end - WINDOW), reader.end))
 
 
 def _may_start(row: Row) -> bool:

@@ -25,14 +25,14 @@ from tidegate.replay.simulator.changes import (
     Changes,
     Setting,
     Target,
-    asked,
-    changed,
-    defined,
+    definitions_of,
+    requests_of,
     target_of,
+    with_changes,
 )
 from tidegate.replay.simulator.field_paths import fields_of, read_setting
-from tidegate.replay.simulator.scenario import Scenario, recorded
-from tidegate.replay.simulator.whatif import Progress, as_recorded, played
+from tidegate.replay.simulator.scenario import Scenario, recorded_scenario
+from tidegate.replay.simulator.whatif import Progress, recorded_result, simulate
 
 SetOption = Annotated[
     list[str],
@@ -125,14 +125,14 @@ def compared(
     """
     first = reader.seq_of(since, "--from", onwards=True) - 1 if since else 0
     begun = reader._replace(end=first).state("going back") if first else None
-    scenario = recorded(reader.entries("reading", first), begun)
-    before = as_recorded(reader.entries("measuring", first), begun)
+    scenario = recorded_scenario(reader.entries("reading", first), begun)
+    before = recorded_result(reader.entries("measuring", first), begun)
     _refuse_unlisted(scenario)
     other, changes = apply_changes(scenario, settings, manifests)
     sides = {
         "recorded": before,
-        "unchanged": played(scenario, progressing("unchanged")),
-        "changed": played(other, progressing("changed")),
+        "unchanged": simulate(scenario, progressing("unchanged")),
+        "changed": simulate(other, progressing("changed")),
     }
     notes = (_SIDES, *about_runs(scenario), *about_waiting(sides))
     return Comparison(title=f"What if: {reader.url}", sides=sides, changes=changes, notes=notes)
@@ -151,7 +151,7 @@ def apply_changes(
     settings = [read_setting(text, definitions) for text in texts]
     if objects.policy is not None:
         settings.append(_policy(objects.policy.policy))
-    other, hits = changed(scenario, Changes(settings=tuple(settings), objects=objects.objects))
+    other, hits = with_changes(scenario, Changes(settings=tuple(settings), objects=objects.objects))
     for setting in settings:
         if setting.text not in hits:
             fields = _fields(scenario, setting.target)
@@ -204,8 +204,8 @@ def _known(scenario: Scenario) -> set[Target]:
 def _facts(scenario: Scenario) -> Iterator[FactEvent]:
     state = decode(scenario.start)
     if state.seq:
-        yield from defined(state)
-        yield from asked(state)
+        yield from definitions_of(state)
+        yield from requests_of(state)
     yield from scenario.facts
 
 

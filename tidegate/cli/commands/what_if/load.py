@@ -18,9 +18,9 @@ from tidegate.cli.objects.manifests import read_manifests
 from tidegate.cli.times import parse_utc
 from tidegate.errors import SettingsError, UndecodableError
 from tidegate.model.policy import Policy
-from tidegate.replay.simulator.loads import Job, loaded
+from tidegate.replay.simulator.loads import Job, scenario_of_load
 from tidegate.replay.simulator.scenario import Scenario
-from tidegate.replay.simulator.whatif import played
+from tidegate.replay.simulator.whatif import simulate
 
 BEGIN = "2026-01-01T00:00:00Z"
 
@@ -90,13 +90,13 @@ def load(  # noqa: PLR0913 - each is an option
     objects = read_manifests([manifests])
     policy = objects.policy.policy if objects.policy is not None else Policy()
     first_us = min(job.at_us for job in jobs)
-    scenario = _until(loaded(objects.objects, policy, jobs, first_us), until)
+    scenario = _until(scenario_of_load(objects.objects, policy, jobs, first_us), until)
     changes: tuple[str, ...] = ()
     scenarios = {"simulated": scenario}
     if settings or manifest:
         other, changes = apply_changes(scenario, settings, manifest)
         scenarios = {"unchanged": scenario, "changed": other}
-    sides = {name: played(scenario, progress(name)) for name, scenario in scenarios.items()}
+    sides = {name: simulate(scenario, progress(name)) for name, scenario in scenarios.items()}
     compared = Comparison(
         title=f"Simulation: {workloads.name} on {manifests.name}",
         sides=sides,

@@ -22,7 +22,7 @@ from tidegate.errors import SettingsError
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.decode import read
-from tidegate.replay.story.sentences import assignments
+from tidegate.replay.story.sentences import assignments_text
 from tidegate.replay.whynot_search.dryrun import dry_run
 from tidegate.replay.whynot_search.whynot import WhyNot
 
@@ -83,7 +83,7 @@ def _tell(answer: WhyNot) -> None:
     if answer.now.starts:
         leaving = ", ".join(answer.now.preempts)
         preempting = f", preempting {leaving}" if leaving else ""
-        assigned = assignments(answer.now.assignment)
+        assigned = assignments_text(answer.now.assignment)
         typer.echo(f"It would start now in {queue}{preempting}: {assigned}.")
     else:
         typer.echo(f"It would wait in {queue}. {answer.now.message}".rstrip())

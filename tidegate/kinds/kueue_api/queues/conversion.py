@@ -19,8 +19,8 @@ from tidegate.kinds.kueue_api.queues.objects import (
 from tidegate.kinds.kueue_api.queues.own_annotations import (
     budgets,
     clusters_of,
-    located,
     placement_of,
+    read_field,
 )
 from tidegate.kinds.kueue_api.queues.policies import Migration
 from tidegate.kinds.kueue_api.queues.quotas import (
@@ -31,7 +31,7 @@ from tidegate.kinds.kueue_api.queues.quotas import (
 )
 from tidegate.kinds.meta import LabelSelector, ObjectMeta
 from tidegate.kinds.names import MIN_RUNTIME
-from tidegate.kinds.podsets import toleration, written
+from tidegate.kinds.podsets import quantity_text, toleration
 from tidegate.kinds.times import duration_us
 from tidegate.model import podset as model
 from tidegate.model import quota
@@ -174,7 +174,7 @@ def groups(resource_groups: tuple[ResourceGroup, ...]) -> tuple[quota.ResourceGr
     """
     return tuple(
         quota.ResourceGroup(
-            resources=group.covered_resources or _offered(group),
+            resources=group.covered_resources or _flavor_names(group),
             flavors=tuple(
                 _flavor(f"spec.resourceGroups[{i}].flavors[{j}]", flavor)
                 for j, flavor in enumerate(group.flavors)
@@ -184,7 +184,7 @@ def groups(resource_groups: tuple[ResourceGroup, ...]) -> tuple[quota.ResourceGr
     )
 
 
-def _offered(group: ResourceGroup) -> tuple[str, ...]:
+def _flavor_names(group: ResourceGroup) -> tuple[str, ...]:
     return tuple(resource.name for flavor in group.flavors[:1] for resource in flavor.resources)
 
 
@@ -200,7 +200,7 @@ def _flavor(path: str, flavor: FlavorQuotas) -> quota.FlavorQuotas:
 
 def _quota(path: str, resource: ResourceQuota) -> quota.Quota:
     def read(field: str, value: str | float) -> int:
-        units = located(f"{path}.{field}", lambda: amount(resource.name, written(value)))
+        units = read_field(f"{path}.{field}", lambda: amount(resource.name, quantity_text(value)))
         if units < 0:
             raise UndecodableError(f"{path}.{field}: {value} is negative.")
         return units
@@ -222,7 +222,9 @@ def weight(fair_sharing: FairSharing | None) -> int:
     if fair_sharing is None:
         return quota.WEIGHT_ONE
     path = "spec.fairSharing.weight"
-    share: Fraction = located(path, lambda: parse(written(fair_sharing.weight))) * quota.WEIGHT_ONE
+    share: Fraction = (
+        read_field(path, lambda: parse(quantity_text(fair_sharing.weight))) * quota.WEIGHT_ONE
+    )
     if share < 0:
         raise UndecodableError(f"{path}: {fair_sharing.weight} is negative.")
     return -(-share.numerator // share.denominator)
@@ -231,4 +233,4 @@ def weight(fair_sharing: FairSharing | None) -> int:
 def _min_runtime_us(metadata: ObjectMeta) -> int:
     text = metadata.annotations.get(MIN_RUNTIME, "")
     path = f"metadata.annotations[{MIN_RUNTIME}]"
-    return located(path, lambda: duration_us(text)) if text else 0
+    return read_field(path, lambda: duration_us(text)) if text else 0

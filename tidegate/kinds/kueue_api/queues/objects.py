@@ -23,7 +23,7 @@ from tidegate.kinds.kueue_api.queues.quotas import (
     Usages,
     limits_need,
 )
-from tidegate.kinds.markers import Int32, Name, Quantity, Rule, Time, ruled, said
+from tidegate.kinds.markers import Int32, Name, Quantity, Rule, Time, schema_keywords, with_rules
 from tidegate.kinds.meta import Conditions, LabelSelector, ObjectMeta
 
 
@@ -104,7 +104,7 @@ class LocalQueueSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """The ClusterQueue that a LocalQueue of a namespace refers to."""
 
     cluster_queue: Annotated[
-        Name | None, ruled(Rule("self == oldSelf", "clusterQueue is immutable"))
+        Name | None, with_rules(Rule("self == oldSelf", "clusterQueue is immutable"))
     ] = None
     stop_policy: StopPolicy = "None"
     fair_sharing: FairSharing | None = None
@@ -124,7 +124,7 @@ class LocalFairSharingStatus(
 ):
     """The share that a LocalQueue has."""
 
-    weighted_share: Annotated[int, said(format="int64")] = 0
+    weighted_share: Annotated[int, schema_keywords(format="int64")] = 0
     admission_fair_sharing_status: AdmissionFairSharingStatus | None = None
 
 

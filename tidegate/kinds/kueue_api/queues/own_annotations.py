@@ -79,7 +79,7 @@ def _number(key: str, text: str) -> int:
     return number
 
 
-def statement(metadata: ObjectMeta) -> str:
+def statement_of(metadata: ObjectMeta) -> str:
     """Return the month that a ClusterQueue's annotation closes, and the digest; empty: none.
 
     Raises:
@@ -92,7 +92,7 @@ def statement(metadata: ObjectMeta) -> str:
     return text
 
 
-def located(path: str, read: Callable[[], T]) -> T:
+def read_field(path: str, read: Callable[[], T]) -> T:
     """Read a value; an error names the path of its field.
 
     Raises:
@@ -112,7 +112,7 @@ def budgets(metadata: ObjectMeta) -> tuple[Budget, ...]:
     """
     text = metadata.annotations.get(BUDGET, "")
     path = f"metadata.annotations[{BUDGET}]"
-    return located(path, lambda: read_budgets(text)) if text else ()
+    return read_field(path, lambda: read_budgets(text)) if text else ()
 
 
 def read_budgets(text: str) -> tuple[Budget, ...]:
@@ -121,7 +121,7 @@ def read_budgets(text: str) -> tuple[Budget, ...]:
     Raises:
         QuantityError: it is no list of budgets, or names a resource twice.
     """
-    parts = items_of(text, BUDGET_TEXT_MAX, "budgets", BUDGETS_MAX)
+    parts = split_items(text, BUDGET_TEXT_MAX, "budgets", BUDGETS_MAX)
     by_resource = {budget.resource: budget for budget in map(_budget, parts)}
     if len(by_resource) < len(parts):
         raise QuantityError("A resource has one budget, and not two.")
@@ -140,7 +140,7 @@ def _budget(text: str) -> Budget:
     return Budget(resource=resource, hours=hours, period=period, hard=kind == "hard")
 
 
-def items_of(text: str, text_max: int, items: str, items_max: int) -> list[str]:
+def split_items(text: str, text_max: int, items: str, items_max: int) -> list[str]:
     """Return the items of a list with commas; ``items`` is what they are called.
 
     Raises:

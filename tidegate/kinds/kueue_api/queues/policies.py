@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import msgspec
 
-from tidegate.kinds.markers import CheckName, Int32, Name, Rule, keyed, listed
+from tidegate.kinds.markers import CheckName, Int32, Name, Rule, list_of_type, map_list
 
 StopPolicy: TypeAlias = Literal["None", "Hold", "HoldAndDrain"]
 Fungibility: TypeAlias = Literal["MayStopSearch", "TryNextFlavor"]
@@ -59,13 +59,13 @@ class CheckRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, r
     """An admission check of a ClusterQueue; no flavors means all."""
 
     name: CheckName
-    on_flavors: Annotated[tuple[Name, ...], listed("set", most=64)] = ()
+    on_flavors: Annotated[tuple[Name, ...], list_of_type("set", most=64)] = ()
 
 
 class ChecksStrategy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """The admission checks of a ClusterQueue."""
 
-    admission_checks: Annotated[tuple[CheckRule, ...], keyed("name", most=64, least=1)] = ()
+    admission_checks: Annotated[tuple[CheckRule, ...], map_list("name", most=64, least=1)] = ()
 
 
 class AdmissionScope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):

@@ -6,7 +6,16 @@ from typing import Annotated, ClassVar, TypeAlias
 
 import msgspec
 
-from tidegate.kinds.markers import Int64, Name, Quantity, Rule, keyed, listed, needed, ruled
+from tidegate.kinds.markers import (
+    Int64,
+    Name,
+    Quantity,
+    Rule,
+    list_of_type,
+    map_list,
+    required_for_writers,
+    with_rules,
+)
 
 _EACH = "self.resourceGroups.all(g, g.flavors.all(f, f.resources.all(r, !has(r.{}))))"
 
@@ -36,7 +45,9 @@ class FlavorQuotas(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """One flavor of a resource group."""
 
     name: Name
-    resources: Annotated[tuple[ResourceQuota, ...], keyed("name", most=64, least=1), needed()] = ()
+    resources: Annotated[
+        tuple[ResourceQuota, ...], map_list("name", most=64, least=1), required_for_writers()
+    ] = ()
 
 
 class ResourceGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -48,11 +59,15 @@ class ResourceGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
             "flavors[].resources has one entry for each of coveredResources, in the same order",
         ),
     )
-    covered_resources: Annotated[tuple[str, ...], listed("atomic", most=64, least=1), needed()] = ()
-    flavors: Annotated[tuple[FlavorQuotas, ...], keyed("name", most=64, least=1), needed()] = ()
+    covered_resources: Annotated[
+        tuple[str, ...], list_of_type("atomic", most=64, least=1), required_for_writers()
+    ] = ()
+    flavors: Annotated[
+        tuple[FlavorQuotas, ...], map_list("name", most=64, least=1), required_for_writers()
+    ] = ()
 
 
-ResourceGroups: TypeAlias = Annotated[tuple[ResourceGroup, ...], listed("atomic", most=16)]
+ResourceGroups: TypeAlias = Annotated[tuple[ResourceGroup, ...], list_of_type("atomic", most=16)]
 
 
 class FairSharing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -60,7 +75,7 @@ class FairSharing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
     weight: Annotated[
         Quantity,
-        ruled(
+        with_rules(
             Rule(
                 "quantity(string(self)).compareTo(quantity('0')) == 0"
                 " || quantity(string(self)).isGreaterThan(quantity('1n'))",
@@ -90,7 +105,7 @@ class FlavorUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     """A ClusterQueue's usage of one flavor."""
 
     name: Name
-    resources: Annotated[tuple[ResourceUsage, ...], keyed("name", most=64)]
+    resources: Annotated[tuple[ResourceUsage, ...], map_list("name", most=64)]
 
 
 class LocalResourceUsage(
@@ -108,8 +123,8 @@ class LocalFlavorUsage(
     """A LocalQueue's usage of one flavor."""
 
     name: Name
-    resources: Annotated[tuple[LocalResourceUsage, ...], keyed("name", most=64)]
+    resources: Annotated[tuple[LocalResourceUsage, ...], map_list("name", most=64)]
 
 
-Usages: TypeAlias = Annotated[tuple[FlavorUsage, ...], keyed("name", most=64)]
-LocalUsages: TypeAlias = Annotated[tuple[LocalFlavorUsage, ...], keyed("name", most=64)]
+Usages: TypeAlias = Annotated[tuple[FlavorUsage, ...], map_list("name", most=64)]
+LocalUsages: TypeAlias = Annotated[tuple[LocalFlavorUsage, ...], map_list("name", most=64)]

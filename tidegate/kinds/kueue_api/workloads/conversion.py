@@ -20,28 +20,28 @@ MESSAGE_MAX = 1_024
 
 def check_states(workload: Workload) -> tuple[CheckSeen, ...]:
     """Return what the controllers of a Workload's checks say, by name."""
-    states = (_seen(check) for check in workload.status.admission_checks)
+    states = (_check_seen(check) for check in workload.status.admission_checks)
     return tuple(sorted(states, key=lambda state: state.name))
 
 
 def checks_since(workload: Workload) -> str:
     """Return the decision that the states follow, "<ledger id>/<seq>"; empty if none is noted."""
-    condition = _began(workload)
+    condition = _checks_condition(workload)
     return "" if condition is None else condition.message
 
 
 def checks_began_at(workload: Workload) -> str:
     """Return when the states began anew, RFC 3339 in whole seconds; empty if that is not noted."""
-    condition = _began(workload)
+    condition = _checks_condition(workload)
     return "" if condition is None else condition.last_transition_time
 
 
-def _began(workload: Workload) -> Condition | None:
+def _checks_condition(workload: Workload) -> Condition | None:
     conditions = workload.status.conditions
     return next((condition for condition in conditions if condition.type == CHECKS_SINCE), None)
 
 
-def _seen(check: CheckState) -> CheckSeen:
+def _check_seen(check: CheckState) -> CheckSeen:
     return CheckSeen(
         name=check.name,
         state=check.state,

@@ -16,10 +16,10 @@ from tidegate.kinds.markers import (
     Quantity,
     Rule,
     Time,
-    keyed,
-    listed,
-    needed,
-    said,
+    list_of_type,
+    map_list,
+    required_for_writers,
+    schema_keywords,
 )
 from tidegate.kinds.meta import Conditions
 from tidegate.kinds.pods import Toleration
@@ -49,7 +49,7 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, r
         ),
     )
     cluster_queue: Name
-    pod_set_assignments: Annotated[tuple[PodSetAssignment, ...], keyed("name", most=18)] = ()
+    pod_set_assignments: Annotated[tuple[PodSetAssignment, ...], map_list("name", most=18)] = ()
 
 
 class RequeueState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -73,7 +73,7 @@ class PodSetUpdate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     node_selector: dict[str, str] = {}
-    tolerations: Annotated[tuple[Toleration, ...], listed("atomic", most=8)] = ()
+    tolerations: Annotated[tuple[Toleration, ...], list_of_type("atomic", most=8)] = ()
 
 
 class CheckState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -90,11 +90,11 @@ class CheckState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     )
     name: CheckName
     state: Literal["Pending", "Ready", "Retry", "Rejected"]
-    last_transition_time: Annotated[Time, needed()] = ""
-    message: Annotated[str, needed(maxLength=32768)] = ""
+    last_transition_time: Annotated[Time, required_for_writers()] = ""
+    message: Annotated[str, required_for_writers(maxLength=32768)] = ""
     requeue_after_seconds: Count | None = None
     retry_count: Count | None = None
-    pod_set_updates: Annotated[tuple[PodSetUpdate, ...], listed("atomic", most=18)] = ()
+    pod_set_updates: Annotated[tuple[PodSetUpdate, ...], list_of_type("atomic", most=18)] = ()
 
 
 class PodSetRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -107,8 +107,8 @@ class PodSetRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 class EvictionCount(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """The number of evictions for one reason."""
 
-    reason: Annotated[str, said(maxLength=316)]
-    underlying_cause: Annotated[str, said(maxLength=316)]
+    reason: Annotated[str, schema_keywords(maxLength=316)]
+    underlying_cause: Annotated[str, schema_keywords(maxLength=316)]
     count: Count
 
 
@@ -118,14 +118,14 @@ class SchedulingStats(
     """Counts of the workload's past evictions."""
 
     evictions: Annotated[
-        tuple[EvictionCount, ...], keyed("reason", "underlyingCause", most=256)
+        tuple[EvictionCount, ...], map_list("reason", "underlyingCause", most=256)
     ] = ()
 
 
 class UnhealthyNode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """A node that some of its pods cannot use."""
 
-    name: Annotated[str, said(minLength=1, maxLength=316)]
+    name: Annotated[str, schema_keywords(minLength=1, maxLength=316)]
 
 
 class PreemptionGateState(
@@ -133,9 +133,9 @@ class PreemptionGateState(
 ):
     """The state of one preemption gate."""
 
-    name: Annotated[str, said(minLength=1, maxLength=63)]
+    name: Annotated[str, schema_keywords(minLength=1, maxLength=63)]
     position: Literal["Closed", "Open"]
-    last_transition_time: Annotated[Time, needed()] = ""
+    last_transition_time: Annotated[Time, required_for_writers()] = ""
 
 
 class WorkloadStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -163,14 +163,14 @@ class WorkloadStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     conditions: Conditions = ()
     admission: Admission | None = None
     requeue_state: RequeueState | None = None
-    reclaimable_pods: Annotated[tuple[ReclaimablePod, ...], keyed("name", most=18)] = ()
-    admission_checks: Annotated[tuple[CheckState, ...], keyed("name", most=8)] = ()
-    resource_requests: Annotated[tuple[PodSetRequest, ...], keyed("name", most=18)] = ()
+    reclaimable_pods: Annotated[tuple[ReclaimablePod, ...], map_list("name", most=18)] = ()
+    admission_checks: Annotated[tuple[CheckState, ...], map_list("name", most=8)] = ()
+    resource_requests: Annotated[tuple[PodSetRequest, ...], map_list("name", most=18)] = ()
     accumulated_past_execution_time_seconds: Int32 | None = None
     scheduling_stats: SchedulingStats | None = None
     nominated_cluster_names: Annotated[
-        tuple[Annotated[str, said(maxLength=256)], ...], listed("set", most=20)
+        tuple[Annotated[str, schema_keywords(maxLength=256)], ...], list_of_type("set", most=20)
     ] = ()
-    cluster_name: Annotated[str, said(maxLength=256)] | None = None
-    unhealthy_nodes: Annotated[tuple[UnhealthyNode, ...], keyed("name", most=8)] = ()
-    preemption_gates: Annotated[tuple[PreemptionGateState, ...], keyed("name", most=8)] = ()
+    cluster_name: Annotated[str, schema_keywords(maxLength=256)] | None = None
+    unhealthy_nodes: Annotated[tuple[UnhealthyNode, ...], map_list("name", most=8)] = ()
+    preemption_gates: Annotated[tuple[PreemptionGateState, ...], map_list("name", most=8)] = ()

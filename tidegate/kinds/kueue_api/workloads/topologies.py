@@ -15,7 +15,7 @@ import msgspec
 
 from tidegate.errors import UndecodableError
 from tidegate.kinds import names
-from tidegate.kinds.decode import FAILURES, said
+from tidegate.kinds.decode import FAILURES, error_text
 from tidegate.kinds.kueue_api.workloads.workload import SliceConstraint
 from tidegate.model.podset import PodSet, SliceLayer, TopologyRequest
 from tidegate.model.texts import INT32_MAX, whole
@@ -52,7 +52,7 @@ class PodIndex(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-def says_true(annotations: Mapping[str, str], name: str) -> bool:
+def is_true_annotation(annotations: Mapping[str, str], name: str) -> bool:
     """Return whether an annotation is true, as Go parses it; absent means false.
 
     Raises:
@@ -76,11 +76,11 @@ def topology_request(annotations: Mapping[str, str]) -> TopologyRequest | None:
         if level is not None and not _LEVEL.fullmatch(level):
             raise UndecodableError(f"annotation {name}: {level[:80]!r} is no node label.")
     _check_group(annotations)
-    return checked(
+    return valid_request(
         TopologyRequest(
             required=annotations.get(names.REQUIRED_TOPOLOGY, ""),
             preferred=annotations.get(names.PREFERRED_TOPOLOGY, ""),
-            unconstrained=says_true(annotations, names.UNCONSTRAINED_TOPOLOGY),
+            unconstrained=is_true_annotation(annotations, names.UNCONSTRAINED_TOPOLOGY),
             group=annotations.get(names.PODSET_GROUP, ""),
             slice_required=annotations.get(names.SLICE_REQUIRED_TOPOLOGY, ""),
             slice_size=size,
@@ -137,7 +137,9 @@ def _constraints(annotations: Mapping[str, str]) -> tuple[SliceConstraint, ...]:
     try:
         constraints = msgspec.json.decode(text, type=tuple[SliceConstraint, ...])
     except FAILURES as error:
-        raise UndecodableError(f"annotation {names.SLICE_CONSTRAINTS}: {said(error)}") from error
+        raise UndecodableError(
+            f"annotation {names.SLICE_CONSTRAINTS}: {error_text(error)}"
+        ) from error
     wrong = [
         constraint
         for constraint in constraints
@@ -160,7 +162,7 @@ def _slice_size(annotations: Mapping[str, str]) -> int:
     return size
 
 
-def checked(request: TopologyRequest) -> TopologyRequest | None:
+def valid_request(request: TopologyRequest) -> TopologyRequest | None:
     """Return a request that contradicts nothing; None if it asks for nothing.
 
     Raises:
@@ -231,7 +233,7 @@ def written_request(annotations: Mapping[str, str], index: PodIndex | None) -> d
         field: annotations[name] for name, field in _WRITTEN.items() if name in annotations
     }
     if names.UNCONSTRAINED_TOPOLOGY in annotations:
-        fields["unconstrained"] = says_true(annotations, names.UNCONSTRAINED_TOPOLOGY)
+        fields["unconstrained"] = is_true_annotation(annotations, names.UNCONSTRAINED_TOPOLOGY)
     if names.SLICE_SIZE in annotations:
         fields["podSetSliceSize"] = _slice_size(annotations)
     if names.SLICE_CONSTRAINTS in annotations:

@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar, TypeAlias
 
 import msgspec
 
-from tidegate.kinds.markers import Rule, listed, said
+from tidegate.kinds.markers import Rule, list_of_type, schema_keywords
 
-Positive: TypeAlias = Annotated[int, said(format="int32", minimum=1)]
+Positive: TypeAlias = Annotated[int, schema_keywords(format="int32", minimum=1)]
 _EITHER = Rule(
     "has(self.universal) != has(self.individual)", "there is either universal or individual"
 )
@@ -19,16 +19,16 @@ class IndividualValues(
 ):
     """A value for each domain: prefix, root and suffix joined."""
 
-    prefix: Annotated[str, said(maxLength=63)] | None = None
-    suffix: Annotated[str, said(maxLength=63)] | None = None
-    roots: Annotated[tuple[str, ...], listed("atomic", most=100_000, least=1)] = ()
+    prefix: Annotated[str, schema_keywords(maxLength=63)] | None = None
+    suffix: Annotated[str, schema_keywords(maxLength=63)] | None = None
+    roots: Annotated[tuple[str, ...], list_of_type("atomic", most=100_000, least=1)] = ()
 
 
 class LevelValues(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """The values of one level over the domains of a slice."""
 
     rules: ClassVar[tuple[Rule, ...]] = (_EITHER,)
-    universal: Annotated[str, said(maxLength=63)] | None = None
+    universal: Annotated[str, schema_keywords(maxLength=63)] | None = None
     individual: IndividualValues | None = None
 
 
@@ -37,7 +37,7 @@ class PodCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, r
 
     rules: ClassVar[tuple[Rule, ...]] = (_EITHER,)
     universal: Positive | None = None
-    individual: Annotated[tuple[Positive, ...], listed("atomic", most=100_000)] = ()
+    individual: Annotated[tuple[Positive, ...], list_of_type("atomic", most=100_000)] = ()
 
 
 class TopologySlice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -58,7 +58,7 @@ class TopologySlice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         ),
     )
     domain_count: Positive
-    values_per_level: Annotated[tuple[LevelValues, ...], listed("atomic", most=16, least=1)]
+    values_per_level: Annotated[tuple[LevelValues, ...], list_of_type("atomic", most=16, least=1)]
     pod_counts: PodCounts
 
 
@@ -74,5 +74,5 @@ class TopologyAssignment(
             ".slices",
         ),
     )
-    levels: Annotated[tuple[str, ...], listed("atomic", most=16, least=1)]
-    slices: Annotated[tuple[TopologySlice, ...], listed("atomic", most=1000)] = ()
+    levels: Annotated[tuple[str, ...], list_of_type("atomic", most=16, least=1)]
+    slices: Annotated[tuple[TopologySlice, ...], list_of_type("atomic", most=1000)] = ()

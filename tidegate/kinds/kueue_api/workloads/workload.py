@@ -7,7 +7,17 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 
 from tidegate.kinds.kueue_api.workloads.status import WorkloadStatus
-from tidegate.kinds.markers import Count, Int32, Name, PodSetName, Rule, keyed, listed, needed, said
+from tidegate.kinds.markers import (
+    Count,
+    Int32,
+    Name,
+    PodSetName,
+    Rule,
+    list_of_type,
+    map_list,
+    required_for_writers,
+    schema_keywords,
+)
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import PodTemplateSpec
 
@@ -79,8 +89,8 @@ class SliceConstraint(
 ):
     """The size of a slice, whose pods are placed in one domain of a topology level."""
 
-    topology: Annotated[str, said(minLength=1, maxLength=63)]
-    size: Annotated[int, said(format="int32", minimum=1)]
+    topology: Annotated[str, schema_keywords(minLength=1, maxLength=63)]
+    size: Annotated[int, schema_keywords(format="int32", minimum=1)]
 
 
 class PodSetTopologyRequest(
@@ -88,17 +98,19 @@ class PodSetTopologyRequest(
 ):
     """The topology request of a podset."""
 
-    required: Annotated[str, said(minLength=1, maxLength=63)] | None = None
-    preferred: Annotated[str, said(minLength=1, maxLength=63)] | None = None
+    required: Annotated[str, schema_keywords(minLength=1, maxLength=63)] | None = None
+    preferred: Annotated[str, schema_keywords(minLength=1, maxLength=63)] | None = None
     unconstrained: bool | None = None
-    pod_index_label: Annotated[str, said(maxLength=317)] | None = None
-    sub_group_index_label: Annotated[str, said(maxLength=317)] | None = None
+    pod_index_label: Annotated[str, schema_keywords(maxLength=317)] | None = None
+    sub_group_index_label: Annotated[str, schema_keywords(maxLength=317)] | None = None
     sub_group_count: Count | None = None
-    pod_set_group_name: Annotated[str, said(maxLength=256)] | None = None
-    pod_set_slice_required_topology: Annotated[str, said(minLength=1, maxLength=63)] | None = None
-    pod_set_slice_size: Annotated[int, said(format="int32", minimum=1)] | None = None
+    pod_set_group_name: Annotated[str, schema_keywords(maxLength=256)] | None = None
+    pod_set_slice_required_topology: (
+        Annotated[str, schema_keywords(minLength=1, maxLength=63)] | None
+    ) = None
+    pod_set_slice_size: Annotated[int, schema_keywords(format="int32", minimum=1)] | None = None
     podset_slice_required_topology_constraints: Annotated[
-        tuple[SliceConstraint, ...], listed("atomic", most=3)
+        tuple[SliceConstraint, ...], list_of_type("atomic", most=3)
     ] = ()
 
 
@@ -115,7 +127,7 @@ class WorkloadPodSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     name: PodSetName = "main"
     template: PodTemplateSpec
     count: Count = 1
-    min_count: Annotated[int, said(format="int32", minimum=1)] | None = None
+    min_count: Annotated[int, schema_keywords(format="int32", minimum=1)] | None = None
     topology_request: PodSetTopologyRequest | None = None
 
 
@@ -133,13 +145,13 @@ class PriorityClassRef(
     )
     group: Literal["kueue.x-k8s.io", "scheduling.k8s.io"]
     kind: Literal["WorkloadPriorityClass", "PriorityClass"]
-    name: Annotated[str, said(minLength=1, maxLength=253)]
+    name: Annotated[str, schema_keywords(minLength=1, maxLength=253)]
 
 
 class PreemptionGate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """A controller that must agree before the workload may preempt."""
 
-    name: Annotated[str, said(minLength=1, maxLength=63)]
+    name: Annotated[str, schema_keywords(minLength=1, maxLength=63)]
 
 
 class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -157,13 +169,17 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             ".priority",
         ),
     )
-    pod_sets: Annotated[tuple[WorkloadPodSet, ...], keyed("name", most=18, least=1), needed()] = ()
+    pod_sets: Annotated[
+        tuple[WorkloadPodSet, ...], map_list("name", most=18, least=1), required_for_writers()
+    ] = ()
     queue_name: Name | None = None
     priority_class_ref: PriorityClassRef | None = None
     priority: Int32 | None = None
     active: bool = True
-    maximum_execution_time_seconds: Annotated[int, said(format="int32", minimum=1)] | None = None
-    preemption_gates: Annotated[tuple[PreemptionGate, ...], keyed("name", most=8)] = ()
+    maximum_execution_time_seconds: (
+        Annotated[int, schema_keywords(format="int32", minimum=1)] | None
+    ) = None
+    preemption_gates: Annotated[tuple[PreemptionGate, ...], map_list("name", most=8)] = ()
 
 
 class Workload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -173,5 +189,5 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, re
     api_version: str = ""
     kind: str = ""
     metadata: ObjectMeta = ObjectMeta()
-    spec: Annotated[WorkloadSpec, needed()] = WorkloadSpec()
+    spec: Annotated[WorkloadSpec, required_for_writers()] = WorkloadSpec()
     status: WorkloadStatus = WorkloadStatus()

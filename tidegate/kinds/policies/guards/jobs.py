@@ -22,7 +22,7 @@ from tidegate.kinds.policies.forms import (
     are_paths,
     label,
     only_removed,
-    validating,
+    validating_policy,
 )
 from tidegate.kinds.policies.frameworks import TOPMOST, Framework
 
@@ -51,25 +51,25 @@ _LABELS = (
 def job_guards(frameworks: tuple[Framework, ...]) -> list[Manifest]:
     """Return the policies about labels of jobs: on creation, and on change."""
     creations = [framework.target("CREATE") for framework in frameworks]
-    policy = validating("check-jobs", Scope(targets=creations, conditions=TOPMOST), _LABELS)
+    policy = validating_policy("check-jobs", Scope(targets=creations, conditions=TOPMOST), _LABELS)
     for framework in frameworks:
         scope = Scope(targets=[framework.target("UPDATE")], conditions=TOPMOST)
         running = {"running": framework.running, "was_running": framework.was_running}
         checks = (*_CHANGES, *_OF_KIND.get(framework.name, ()))
-        policy += validating(f"check-{framework.slug}-changes", scope, checks, running)
+        policy += validating_policy(f"check-{framework.slug}-changes", scope, checks, running)
     changed = [framework.target("UPDATE") for framework in frameworks]
     update_scope = Scope(targets=changed, conditions=TOPMOST, param=Param(kind="LocalQueue"))
-    return policy + validating("keep-queue-name", update_scope, [_KEPT])
+    return policy + validating_policy("keep-queue-name", update_scope, [_KEPT])
 
 
-def _fixed(key: str) -> Check:
+def _immutable_label(key: str) -> Check:
     return Check(
         f"!variables.running || {label(key)} == {label(key, 'oldObject')}",
         f"metadata.labels[{key}] is immutable while the job is not suspended",
     )
 
 
-def _fixed_annotation(key: str) -> Check:
+def _immutable_annotation(key: str) -> Check:
     return Check(
         f"!variables.running || {annotation(key)} == {annotation(key, 'oldObject')}",
         f"metadata.annotations[{key}] is immutable while the job is not suspended",
@@ -77,9 +77,9 @@ def _fixed_annotation(key: str) -> Check:
 
 
 _CHANGES = (
-    _fixed(QUEUE_NAME),
-    _fixed(PREBUILT_WORKLOAD),
-    _fixed_annotation(PREBUILT_WORKLOAD),
+    _immutable_label(QUEUE_NAME),
+    _immutable_label(PREBUILT_WORKLOAD),
+    _immutable_annotation(PREBUILT_WORKLOAD),
     Check(
         f"!(variables.running || variables.was_running)"
         f" || {label(MAX_EXECUTION_S)} == {label(MAX_EXECUTION_S, 'oldObject')}",
@@ -95,7 +95,7 @@ _CHANGES = (
         f"{label(PRIORITY_CLASS)} != '' || {label(PRIORITY_CLASS, 'oldObject')} == ''",
         f"metadata.labels[{PRIORITY_CLASS}] may change, but not be removed",
     ),
-    _fixed_annotation(ELASTIC_JOB),
+    _immutable_annotation(ELASTIC_JOB),
     only_removed(ADMISSION_GATED_BY),
 )
 _TRUE = "['1', 't', 'T', 'true', 'TRUE', 'True']"

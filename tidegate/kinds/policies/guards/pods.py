@@ -24,7 +24,7 @@ from tidegate.kinds.policies.forms import (
     annotation,
     label,
     only_removed,
-    validating,
+    validating_policy,
 )
 from tidegate.kinds.policies.frameworks import TOPMOST
 
@@ -36,8 +36,8 @@ def pod_guards() -> list[Manifest]:
     created = Scope(targets=[_pods("CREATE")], conditions=TOPMOST | _is_managed("object"))
     changed = Scope(targets=[_pods("UPDATE")], conditions=TOPMOST | _is_managed("oldObject"))
     return [
-        *validating("check-pods", created, _GROUPS, _variables("object")),
-        *validating("check-pod-changes", changed, _CHANGES, {"running": _RUNNING}),
+        *validating_policy("check-pods", created, _GROUPS, _variables("object")),
+        *validating_policy("check-pod-changes", changed, _CHANGES, {"running": _RUNNING}),
     ]
 
 
@@ -57,7 +57,7 @@ def _variables(of: str) -> dict[str, str]:
     }
 
 
-def _fixed(value: str, before: str, field: str) -> Check:
+def _immutable(value: str, before: str, field: str) -> Check:
     return Check(f"{value} == {before}", f"metadata.{field} is immutable")
 
 
@@ -92,8 +92,10 @@ _CHANGES = (
         f"!variables.running || {label(MAX_EXECUTION_S)} == {label(MAX_EXECUTION_S, 'oldObject')}",
         f"metadata.labels[{MAX_EXECUTION_S}] is immutable once the pod was admitted",
     ),
-    _fixed(label(POD_GROUP_NAME), label(POD_GROUP_NAME, "oldObject"), f"labels[{POD_GROUP_NAME}]"),
-    _fixed(
+    _immutable(
+        label(POD_GROUP_NAME), label(POD_GROUP_NAME, "oldObject"), f"labels[{POD_GROUP_NAME}]"
+    ),
+    _immutable(
         annotation(POD_GROUP_NAME),
         annotation(POD_GROUP_NAME, "oldObject"),
         f"annotations[{POD_GROUP_NAME}]",

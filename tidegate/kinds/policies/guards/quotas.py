@@ -13,7 +13,7 @@ from tidegate.kinds.policies.forms import (
     is_label_key,
     is_label_value,
     kueue,
-    validating,
+    validating_policy,
 )
 from tidegate.model.ids import PARTITION_MAX, PARTITION_NUMBER
 
@@ -26,19 +26,19 @@ _VALUE_SAID = "a label value: at most 63 letters, digits, -, _ and ."
 def quota_guards() -> list[Manifest]:
     """Return the policies that refuse what a ClusterQueue, Cohort or ResourceFlavor cannot mean."""
     return [
-        *validating(
+        *validating_policy(
             "check-clusterqueues",
             _scope("clusterqueues"),
             [*_GROUP_CHECKS, *_CLUSTER_QUEUE_CHECKS],
             _GROUPS,
         ),
-        *validating(
+        *validating_policy(
             "check-cohorts",
             _scope("cohorts"),
             [*_GROUP_CHECKS, _BUDGET, *_PARTITION_CHECKS],
             _GROUPS,
         ),
-        *validating("check-resourceflavors", _scope("resourceflavors"), _FLAVOR_CHECKS),
+        *validating_policy("check-resourceflavors", _scope("resourceflavors"), _FLAVOR_CHECKS),
     ]
 
 
@@ -46,7 +46,7 @@ def _scope(plural: str) -> Scope:
     return Scope(targets=[kueue(plural)])
 
 
-def _of_quotas(field: str, condition: str, problem: str) -> Check:
+def _quota_check(field: str, condition: str, problem: str) -> Check:
     """Return the check of a field of each quota, refused by index and value."""
     bad = f"has(r.{field}) && !({condition})"
     where = (
@@ -63,7 +63,7 @@ def _of_quotas(field: str, condition: str, problem: str) -> Check:
     return Check(none, f"{_PATH}.{field} is {problem}", message)
 
 
-def _of_list(items: str, path: str, part: str, condition: str, problem: str) -> Check:
+def _list_check(items: str, path: str, part: str, condition: str, problem: str) -> Check:
     """Return the check of a part of each item ``i`` of a list, refused by index and value.
 
     ``part`` is as it stands behind the item: ``.key``; empty: the item itself.
@@ -82,7 +82,7 @@ def _is_list(text: str, text_max: int, item: str, pattern: str) -> str:
     return f"size({text}) <= {text_max} && ({text} == '' || {items})"
 
 
-def _of_labels(labels: str, path: str) -> tuple[Check, Check]:
+def _label_checks(labels: str, path: str) -> tuple[Check, Check]:
     """Return the checks of a map's keys and values, which are those of labels."""
     value, key = is_label_value(f"{labels}[k]"), is_label_key("k")
     return (
@@ -102,11 +102,11 @@ def _of_labels(labels: str, path: str) -> tuple[Check, Check]:
 
 def _at_least_zero(field: str) -> Check:
     not_negative = f"quantity(string(r.{field})).compareTo(quantity('0')) >= 0"
-    return _of_quotas(field, not_negative, "0 or more")
+    return _quota_check(field, not_negative, "0 or more")
 
 
 def _key_of(items: str, path: str) -> Check:
-    return _of_list(items, path, ".key", is_label_key("i.key"), _KEY_SAID)
+    return _list_check(items, path, ".key", is_label_key("i.key"), _KEY_SAID)
 
 
 _GROUP_CHECKS = (
@@ -180,7 +180,7 @@ _PARTITION_CHECKS = (
 _CLUSTER_QUEUE_CHECKS = (
     _BUDGET,
     *_PARTITION_CHECKS,
-    _of_quotas(
+    _quota_check(
         "lendingLimit",
         "quantity(string(r.lendingLimit)).compareTo(quantity(string(r.nominalQuota))) <= 0",
         "at most nominalQuota",
@@ -207,7 +207,7 @@ _CLUSTER_QUEUE_CHECKS = (
         f"spec.namespaceSelector.matchExpressions[].values: each is {_VALUE_SAID}",
     ),
     _key_of(_SELECTOR, "spec.namespaceSelector.matchExpressions"),
-    *_of_labels(
+    *_label_checks(
         "object.?spec.?namespaceSelector.?matchLabels.orValue({})",
         "spec.namespaceSelector.matchLabels",
     ),
@@ -235,12 +235,12 @@ _FLAVOR_CHECKS = (
         "spec.nodeTaints[]: key and effect together are unique",
     ),
     _key_of(_TAINTS, "spec.nodeTaints"),
-    _of_list(
+    _list_check(
         _TAINTS,
         "spec.nodeTaints",
         ".value",
         is_label_value("i.?value.orValue('')"),
         _VALUE_SAID,
     ),
-    *_of_labels(_LABELS, "spec.nodeLabels"),
+    *_label_checks(_LABELS, "spec.nodeLabels"),
 )

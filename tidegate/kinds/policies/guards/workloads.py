@@ -13,7 +13,7 @@ from tidegate.kinds.policies.forms import (
     is_label_value,
     kueue,
     only_removed,
-    validating,
+    validating_policy,
 )
 from tidegate.kinds.policies.marks import MAY_WRITE
 
@@ -34,8 +34,10 @@ _VARIABLES = {
 def workload_guards() -> list[Manifest]:
     """Return the policies that refuse what a Workload cannot mean."""
     return [
-        *validating("check-workloads", _scope("workloads"), _SPEC, _VARIABLES),
-        *validating("check-workloads-status", _scope("workloads/status"), _STATUS, _VARIABLES),
+        *validating_policy("check-workloads", _scope("workloads"), _SPEC, _VARIABLES),
+        *validating_policy(
+            "check-workloads-status", _scope("workloads/status"), _STATUS, _VARIABLES
+        ),
     ]
 
 

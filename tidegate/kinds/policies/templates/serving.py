@@ -13,16 +13,16 @@ from tidegate.kinds.policies.forms import (
     Check,
     Manifest,
     Scope,
+    apply_patch,
     are_paths,
     label,
-    mutating,
+    mutating_policy,
     only_removed,
-    patched,
-    validating,
+    validating_policy,
 )
 from tidegate.kinds.policies.frameworks import TOPMOST
 from tidegate.kinds.policies.jobs import QUEUED_JOBS, Managed
-from tidegate.kinds.policies.templates.numbering import from_one, made_at, set_in
+from tidegate.kinds.policies.templates.numbering import create_at, number_from_one, set_in_template
 from tidegate.kinds.policies.templates.serving_kinds import (
     LEADER_WORKER_SET,
     ServedTemplate,
@@ -30,16 +30,16 @@ from tidegate.kinds.policies.templates.serving_kinds import (
 )
 
 
-def mark_templates(kind: Serving, managed: Managed = QUEUED_JOBS) -> list[Manifest]:
+def mark_templates_policy(kind: Serving, managed: Managed = QUEUED_JOBS) -> list[Manifest]:
     """Return the policy that marks the templates of a managed object."""
     scope = Scope(
         targets=[kind.target("CREATE", "UPDATE")],
         conditions=_TOPMOST,
         namespaces=managed.namespaces,
     )
-    patches = " + ".join(f"({_marked(template)})" for template in kind.templates)
-    mutation = patched(f"{managed.condition} ? {patches} : []")
-    return mutating(f"mark-{kind.slug}", scope, [mutation])
+    patches = " + ".join(f"({_mark_patch(template)})" for template in kind.templates)
+    mutation = apply_patch(f"{managed.condition} ? {patches} : []")
+    return mutating_policy(f"mark-{kind.slug}", scope, [mutation])
 
 
 def serving_guards(kind: Serving) -> list[Manifest]:
@@ -47,42 +47,51 @@ def serving_guards(kind: Serving) -> list[Manifest]:
     scope = Scope(targets=[kind.target("CREATE", "UPDATE")], conditions=_TOPMOST)
     changed = Scope(targets=[kind.target("UPDATE")], conditions=_TOPMOST)
     return [
-        *validating(f"check-{kind.slug}", scope, _LABELS),
-        *validating(f"check-{kind.slug}-changes", changed, _changes(kind), _VARIABLES),
+        *validating_policy(f"check-{kind.slug}", scope, _LABELS),
+        *validating_policy(f"check-{kind.slug}-changes", changed, _change_checks(kind), _VARIABLES),
     ]
 
 
-def _marked(template: ServedTemplate) -> str:
+def _mark_patch(template: ServedTemplate) -> str:
     """Return the JSONPatch list that marks one template; none where it is marked."""
-    labels = [_copied(template.path, key) for key in template.copied]
-    labels += [set_in(template.path, "labels", key, f"'{v}'") for key, v in template.labels.items()]
+    labels = [_copy_patch(template.path, key) for key in template.copied]
+    labels += [
+        set_in_template(template.path, "labels", key, f"'{v}'")
+        for key, v in template.labels.items()
+    ]
     notes = [
-        set_in(template.path, "annotations", key, f"'{v}'")
+        set_in_template(template.path, "annotations", key, f"'{v}'")
         for key, v in template.annotations.items()
     ]
     if template.numbered_from_one:
-        notes.append(from_one(template.path, template.numbered_from_one))
-    parents = [made_at(f"{template.path}.metadata")]
-    parents += [made_at(f"{template.path}.metadata.labels")] if labels else []
-    parents += [made_at(f"{template.path}.metadata.annotations")]
-    return f"{template.there} ? {' + '.join([*parents, *labels, *notes])} : []"
+        notes.append(number_from_one(template.path, template.numbered_from_one))
+    parents = [create_at(f"{template.path}.metadata")]
+    parents += [create_at(f"{template.path}.metadata.labels")] if labels else []
+    parents += [create_at(f"{template.path}.metadata.annotations")]
+    return f"{template.exists} ? {' + '.join([*parents, *labels, *notes])} : []"
 
 
-def _copied(path: str, key: str) -> str:
-    return f"({label(key)} != '' ? {set_in(path, 'labels', key, label(key))} : [])"
+def _copy_patch(path: str, key: str) -> str:
+    return f"({label(key)} != '' ? {set_in_template(path, 'labels', key, label(key))} : [])"
 
 
-def _changes(kind: Serving) -> list[Check]:
+def _change_checks(kind: Serving) -> list[Check]:
     """Return the checks of a change: what a Workload stands for stays while there are pods."""
-    templates = [_kept(template.path) for template in kind.templates if kind.stands_for_pods]
+    templates = [
+        _unchanged_check(template.path) for template in kind.templates if kind.stands_for_pods
+    ]
     return [*_CHANGES, *templates, *(() if kind.scales else _SCALED), *_OF_KIND.get(kind.name, ())]
 
 
-def _kept(path: str) -> Check:
+def _unchanged_check(path: str) -> Check:
     spec = f"{path.replace('.', '.?')}.?spec"
     unchanged = " && ".join(
         [f"object.{spec}.{field} == oldObject.{spec}.{field}" for field in _PLACED]
-        + [f"{_of('object', spec, field)} == {_of('oldObject', spec, field)}" for field in _RUN]
+        + [
+            f"{_container_requests('object', spec, field)} == "
+            f"{_container_requests('oldObject', spec, field)}"
+            for field in _RUN
+        ]
     )
     return Check(
         f"!variables.queued || variables.before == 0 || ({unchanged})",
@@ -91,7 +100,7 @@ def _kept(path: str) -> Check:
     )
 
 
-def _of(of: str, spec: str, field: str) -> str:
+def _container_requests(of: str, spec: str, field: str) -> str:
     """Return the expression of what containers request; limits count where they request nothing."""
     requests, limits = "c.?resources.?requests", "c.?resources.?limits"
     return (

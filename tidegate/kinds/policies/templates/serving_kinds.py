@@ -29,9 +29,9 @@ class ServedTemplate(msgspec.Struct, frozen=True, kw_only=True):
     numbered_from_one: str = ""  # where the template of the pods before them stands
 
     @property
-    def there(self) -> str:
+    def exists(self) -> str:
         """Return the expression of whether an object has the template."""
-        return f"{found(self.path)}.hasValue()"
+        return f"{optional_at(self.path)}.hasValue()"
 
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,11 +110,11 @@ def serving(name: str) -> Serving:
     return {kind.name: kind for kind in SERVING}[name]
 
 
-def served(names: Sequence[str]) -> tuple[Serving, ...]:
+def serving_kinds_named(names: Sequence[str]) -> tuple[Serving, ...]:
     """Return the kinds of these names that are queued through their pods."""
     return tuple(kind for kind in SERVING if kind.name in names)
 
 
-def found(path: str, of: str = "object") -> str:
+def optional_at(path: str, of: str = "object") -> str:
     """Return the expression of what stands at a path, if anything does."""
     return f"{of}.?{path.replace('.', '.?')}"

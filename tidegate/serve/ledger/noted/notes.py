@@ -12,23 +12,23 @@ from bisect import bisect_left
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.replay.story.context import Around
-from tidegate.replay.story.freeing import Freed
+from tidegate.replay.story.context import EventContext
+from tidegate.replay.story.freeing import FreedQuota
 
-_NOTHING = Around()
+_NOTHING = EventContext()
 
 
 class _Note(msgspec.Struct, frozen=True, array_like=True):
     """A note, and where among all bytes what was freed is."""
 
-    around: Around
+    around: EventContext
     freed_at: int
     freed_bytes: int
 
 
 _encoder = msgspec.msgpack.Encoder()
 _note = msgspec.msgpack.Decoder(_Note)
-_freed = msgspec.msgpack.Decoder(tuple[Freed, ...])
+_freed = msgspec.msgpack.Decoder(tuple[FreedQuota, ...])
 
 
 class ContextNotes:
@@ -44,7 +44,7 @@ class ContextNotes:
         """Return how many bytes the notes take, without where they are."""
         return len(self._bytes)
 
-    def add(self, seq: int, turn: int, around: Around | None) -> None:
+    def add(self, seq: int, turn: int, around: EventContext | None) -> None:
         """Note what stood around an event; nothing is kept where there is nothing to say."""
         if around is None or around == _NOTHING:
             return
@@ -60,7 +60,7 @@ class ContextNotes:
         self._ends.append(len(self._bytes))
         self._seqs.append(seq)  # last: a reader finds what is whole
 
-    def get(self, seq: int) -> Around | None:
+    def get(self, seq: int) -> EventContext | None:
         """Return what stood around an event; None: nothing is to be said."""
         at = bisect_left(self._seqs, seq)
         if at == len(self._seqs) or self._seqs[at] != seq:
