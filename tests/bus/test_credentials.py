@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 from tests.parts.nats.accounts import Account, Key
 from tests.parts.nats.sites import CHECKPOINT, Site, publish, two_accounts
 from tests.parts.sample import ENTRIES, TURNS, filled
-from tidegate.cli.program import build
+from tidegate.cli.program import build_app
 from tidegate.errors import BusUnreachableError
 from tidegate.subscribe import newest, subscribe
 
@@ -60,7 +60,7 @@ async def test_checkpoints_stay_in_another_account(site: Site, tmp_path: Path) -
         pass
 
     def run(*words: str) -> Result:
-        return CliRunner().invoke(build(), ["ledger", *words])
+        return CliRunner().invoke(build_app(), ["ledger", *words])
 
     assert run("keygen", "--out", str(key)).exit_code == 0
     words = ("checkpoint", "--ledger", str(ledger), "--key", str(key), "--publish", site.url)

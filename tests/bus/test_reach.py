@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tidegate.bus.reach import EventsRetention
-from tidegate.cli.doctor.examining import examine_reach
+from tidegate.cli.doctor.examining import examine_retention
 
 DAY_S, MIB = 86_400.0, 1024 * 1024
 
@@ -30,7 +30,7 @@ def reach(days: float, mib: float, limit_mib: int = 100) -> EventsRetention:
 )
 def test_bytes_follow_from_days_and_rate(seen: EventsRetention, wanted_mib: int) -> None:
     assert seen.bytes_wanted() == wanted_mib * MIB
-    findings = list(examine_reach(seen))
+    findings = list(examine_retention(seen))
     assert [finding.code for finding in findings] == ["EventsHeldShort"] * bool(wanted_mib)
     assert all(str(wanted_mib * MIB) in finding.to_do for finding in findings)
 

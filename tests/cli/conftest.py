@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from tests.parts.newer import newer
 from tests.parts.postgresql import Server
 from tests.parts.sample import TURNS, filled
-from tidegate.cli.program import build
+from tidegate.cli.program import build_app
 
 __all__ = ["newer"]
 Tidegate: TypeAlias = Callable[..., Result]
@@ -24,7 +24,7 @@ SHELLS = {"foreground": (), "background": ("sh", "-c", 'trap "" INT; exec "$@"',
 def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The ledger that ``tidegate ledger sample`` writes."""
     file = tmp_path_factory.mktemp("sample") / "sample.db"
-    result = CliRunner().invoke(build(), ["ledger", "sample", str(file)])
+    result = CliRunner().invoke(build_app(), ["ledger", "sample", str(file)])
     assert result.exit_code == 0, result.output
     return file
 
@@ -46,6 +46,6 @@ def tidegate(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> T
     monkeypatch.setenv("TIDEGATE_STATE", str(tmp_path / "state"))
 
     def run(*arguments: str) -> Result:
-        return CliRunner().invoke(build(), list(arguments))
+        return CliRunner().invoke(build_app(), list(arguments))
 
     return run

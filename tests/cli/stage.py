@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tidegate.cli.objects.api_client import Asking, open_api
+from tidegate.cli.objects.api_client import ApiClient, open_api
 from tidegate.cluster.install import read_manifests
 from tidegate.cluster.local import start_cluster, stop_cluster
 
@@ -39,7 +39,7 @@ def staged(tmp_path: Path) -> Iterator[str]:
         with open_api(cluster.kubeconfig) as api:
             for manifest in read_manifests(DEPLOY / "crds"):
                 if manifest["kind"] in ROOTS:
-                    api.send("POST", ROOTS[manifest["kind"]], manifest)
+                    api.request("POST", ROOTS[manifest["kind"]], manifest)
             jobs = dict[str, str]()
             for manifest in yaml.safe_load(STAGED.read_text()):
                 put(api, manifest, jobs)
@@ -48,15 +48,15 @@ def staged(tmp_path: Path) -> Iterator[str]:
         stop_cluster(tmp_path / "cluster")
 
 
-def put(api: Asking, obj: dict[str, Any], jobs: dict[str, str]) -> None:
+def put(api: ApiClient, obj: dict[str, Any], jobs: dict[str, str]) -> None:
     """Create an object with its status; an owner's uid is that of the job of its name."""
     metadata = obj["metadata"]
     for owner in metadata.get("ownerReferences", ()):
         owner["uid"] = jobs[owner["name"]]
     root = ROOTS[obj["kind"]].format(metadata.get("namespace", ""))
-    made = api.send("POST", root, obj)
+    made = api.request("POST", root, obj)
     if obj["kind"] == "Job":
         jobs[metadata["name"]] = made["metadata"]["uid"]
     if "status" in obj:
         path = f"{root}/{metadata['name']}/status"
-        api.send("PATCH", path, {"status": obj["status"]})
+        api.request("PATCH", path, {"status": obj["status"]})

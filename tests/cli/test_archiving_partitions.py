@@ -184,7 +184,7 @@ def test_a_detaching_that_waits_for_a_reader_is_ended_by_the_next_run(
         False,
     ]
     assert list(SqlLedger(engine).read()) == ENTRIES
-    whole_partitions.finish(engine)
+    whole_partitions.delete_archived_rows(engine)
     assert least(engine) == SIZE
 
 
@@ -199,13 +199,13 @@ def test_nothing_is_dropped_whose_file_was_changed(
     kept = file.read_bytes()
     file.write_bytes(kept + b"x")
     with pytest.raises(Exception, match="SHA-256 is another"):
-        whole_partitions.finish(engine)
+        whole_partitions.delete_archived_rows(engine)
     assert "ledger_event_0" in tables(engine)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / file.name).write_bytes(kept)
     monkeypatch.setenv(FOLDER_VARIABLE, str(elsewhere))
-    whole_partitions.finish(engine)
+    whole_partitions.delete_archived_rows(engine)
     assert "ledger_event_0" not in tables(engine)
 
 

@@ -60,8 +60,10 @@ def engine(url: str) -> Iterator[Engine]:
 def histories(url: str) -> list[list[Entry]]:
     """Return each partition's events, read forwards as backwards."""
     with open_reader(url, reports=False) as reader:
-        forwards = [list(each.ledger.read()) for each in reader.each()]
-        assert forwards == [list(each.ledger.back(each.end))[::-1] for each in reader.each()]
+        forwards = [list(each.ledger.read()) for each in reader.partition_readers()]
+        assert forwards == [
+            list(each.ledger.back(each.end))[::-1] for each in reader.partition_readers()
+        ]
     return forwards
 
 
@@ -182,7 +184,7 @@ def test_no_row_is_deleted_whose_file_was_changed(
     for path in tmp_path.iterdir():
         path.write_bytes(path.read_bytes() + b"x")
     with pytest.raises(Exception, match="SHA-256 is another"):
-        whole_partitions.clear(engine)
+        whole_partitions.delete_rows_of_shared_tables(engine)
     assert (left(engine), histories(url)) == ([1, 1], by_partition(turns))
 
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from tests.parts.sample import filled
 from tests.replay.world import World
-from tidegate.cli.program import build
+from tidegate.cli.program import build_app
 from tidegate.contracts import observations
 from tidegate.model.quantity import amount
 from tidegate.model.quota import Budget
@@ -53,7 +53,7 @@ def kept(world: World, folder: Path) -> Generator[str]:
 
 
 def ran(ledger: str, *words: str) -> Result:
-    return CliRunner().invoke(build(), ["show", "budgets", *words, "--ledger", ledger])
+    return CliRunner().invoke(build_app(), ["show", "budgets", *words, "--ledger", ledger])
 
 
 def read_json(ledger: str, *words: str) -> list[dict[str, Any]]:
@@ -62,7 +62,7 @@ def read_json(ledger: str, *words: str) -> list[dict[str, Any]]:
 
 
 def head(ledger: str) -> str:
-    shown = CliRunner().invoke(build(), ["ledger", "info", "-o", "json", "--ledger", ledger])
+    shown = CliRunner().invoke(build_app(), ["ledger", "info", "-o", "json", "--ledger", ledger])
     return str(json.loads(shown.stdout)["headSeq"])
 
 

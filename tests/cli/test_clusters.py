@@ -18,10 +18,10 @@ from tests.core.member_clusters import Hub
 from tests.core.telling import job, started
 from tests.parts.sample import filled
 from tests.replay.world import World
-from tidegate.cli.commands.clusters.members import member_sentences, members
+from tidegate.cli.commands.clusters.members import member_clusters, member_sentences
 from tidegate.cli.doctor.worker_clusters import NOMINATION_US, examine_workers
 from tidegate.cli.objects.api_client import open_api
-from tidegate.cli.program import build
+from tidegate.cli.program import build_app
 from tidegate.contracts import observations
 from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.entry import Position, Positions
@@ -96,7 +96,7 @@ def ledger(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
 
 
 def ran(ledger: str, *words: str) -> Result:
-    return CliRunner().invoke(build(), ["clusters", *words, "--ledger", ledger])
+    return CliRunner().invoke(build_app(), ["clusters", *words, "--ledger", ledger])
 
 
 def test_each_cluster_is_listed_with_how_it_stands(ledger: str) -> None:
@@ -160,13 +160,13 @@ def test_a_cluster_is_held_drained_and_opened_by_its_annotation(
         "spec": {"clusterSource": source},
     }
     with open_api(staged) as api:
-        api.send("POST", CLUSTERS, made)
+        api.request("POST", CLUSTERS, made)
         words = ["clusters", verb, "w1", "--kubeconfig", staged]
-        dry = CliRunner().invoke(build(), [*words, "--dry-run", "client", "-o", "json"])
+        dry = CliRunner().invoke(build_app(), [*words, "--dry-run", "client", "-o", "json"])
         notes = json.loads(dry.stdout)["metadata"]["annotations"]
         assert notes.get("tidegate.dev/stop-policy") == policy
-        assert CliRunner().invoke(build(), words).exit_code == 0
-        notes = api.send("GET", f"{CLUSTERS}/w1")["metadata"].get("annotations") or {}
+        assert CliRunner().invoke(build_app(), words).exit_code == 0
+        notes = api.request("GET", f"{CLUSTERS}/w1")["metadata"].get("annotations") or {}
         assert notes.get("tidegate.dev/stop-policy") == policy
 
 
@@ -182,7 +182,7 @@ def hub() -> State:
 
 
 def test_members_are_reported_beside_workers(hub: State) -> None:
-    mapping = {member.name: member for member in members(hub)}
+    mapping = {member.name: member for member in member_clusters(hub)}
     fields = {
         name: (worker.standing, len(worker.running), len(worker.asked))
         for name, worker in mapping.items()
@@ -203,7 +203,7 @@ def test_a_member_that_another_cluster_replaced_is_reported() -> None:
     made = Hub().open()
     for uid in ("first", "second"):
         made.members["east"].tell(replace(started(number=len(uid)), cluster_uid=uid))
-    east = members(made.bus.state)[0]
+    east = member_clusters(made.bus.state)[0]
     assert (east.standing, east.uid) == ("Replaced", "first")
     assert next(member_sentences(east)).startswith("The cluster second observes in the place of")
     finding = next(iter(examine_workers(made.bus.state)))
@@ -240,12 +240,14 @@ def test_a_member_is_held_drained_and_opened_by_its_flavors(
                 "kind": "ResourceFlavor",
                 "metadata": {"name": name, "annotations": {"tidegate.dev/clusters": clusters}},
             }
-            api.send("POST", FLAVORS, made)
-        assert runner.invoke(build(), [*words, "east"]).exit_code == 0
+            api.request("POST", FLAVORS, made)
+        assert runner.invoke(build_app(), [*words, "east"]).exit_code == 0
         notes = [
-            api.send("GET", f"{FLAVORS}/{name}")["metadata"]["annotations"]["tidegate.dev/clusters"]
+            api.request("GET", f"{FLAVORS}/{name}")["metadata"]["annotations"][
+                "tidegate.dev/clusters"
+            ]
             for name in ("both", "other")
         ]
         assert notes == [text, "west"]
-        unknown = runner.invoke(build(), [*words, "nowhere"])
+        unknown = runner.invoke(build_app(), [*words, "nowhere"])
         assert "no ResourceFlavor exists in a cluster of that name" in unknown.stderr

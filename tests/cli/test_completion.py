@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.cli.completion.words import answer
-from tidegate.cli.completion.words import offered as offered_words
-from tidegate.cli.main import answer_kubectl
-from tidegate.cli.reference import Page, commands, is_group
+from tidegate.cli.completion.words import complete_word as offered_words
+from tidegate.cli.completion.words import reply_to_shell
+from tidegate.cli.main import print_kubectl_completions
+from tidegate.cli.reference import Page, is_group, listed_commands
 
 RUN = "import sys; sys.argv[0] = 'tidegate'; from tidegate.cli.main import main; main()"
 
@@ -21,7 +21,7 @@ def offered(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: str
 ) -> list[str]:
     monkeypatch.setattr(sys, "argv", ["kubectl_complete-tidegate", *words])
-    answer_kubectl()
+    print_kubectl_completions()
     return capsys.readouterr().out.split()
 
 
@@ -65,7 +65,7 @@ def test_bash_completes_with_the_script(tmp_path: Path) -> None:
     assert result.stdout.split() == ["positions"]
 
 
-@pytest.mark.parametrize("page", commands(), ids=lambda command: command.path)
+@pytest.mark.parametrize("page", listed_commands(), ids=lambda command: command.path)
 def test_what_is_offered_is_what_the_command_itself_would_offer(page: Page) -> None:
     context = page.command.make_context(page.path, [], resilient_parsing=True)
     for begun in ("", "-", "--o") if is_group(page) else ("-", "--o"):
@@ -85,11 +85,14 @@ def test_the_values_of_an_option_are_offered() -> None:
 
 def test_zsh_and_fish_are_answered_in_their_forms() -> None:
     line = {"_TYPER_COMPLETE_ARGS": "tidegate show po"}
-    zsh, fish = answer("zsh", line).text, answer("fish", line).text
+    zsh, fish = reply_to_shell("zsh", line).text, reply_to_shell("fish", line).text
     assert zsh.startswith('_arguments \'*: :(("positions":"')
     assert fish.startswith("positions\t")
     none = {"_TYPER_COMPLETE_ARGS": "tidegate nothing ", "_TYPER_COMPLETE_FISH_ACTION": "is-args"}
-    assert (answer("fish", none).exit_code, answer("zsh", none).text) == (1, "_files\n")
+    assert (reply_to_shell("fish", none).exit_code, reply_to_shell("zsh", none).text) == (
+        1,
+        "_files\n",
+    )
 
 
 def test_under_kubectl_the_help_says_kubectl() -> None:

@@ -77,7 +77,7 @@ async def test_streams_that_are_missing_or_differ_are_named(bus: str) -> None:
 def test_a_crd_that_was_changed_or_is_anothers_is_named(staged: str) -> None:
     with open_api(staged) as api:
         assert "CrdsInPlace" in {finding.code for finding in examine_cluster(api)}
-        api.send("PATCH", CRD, {"spec": {"names": {"shortNames": ["other"]}}})
+        api.request("PATCH", CRD, {"spec": {"names": {"shortNames": ["other"]}}})
         assert "CrdsDiffer" in {finding.code for finding in examine_cluster(api)}
-        api.send("PATCH", CRD, {"metadata": {"labels": None}})
+        api.request("PATCH", CRD, {"metadata": {"labels": None}})
         assert "CrdsForeign" in {finding.code for finding in examine_cluster(api)}

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.stage import silent, staged
-from tidegate.cli.commands.manifests import wanted
+from tidegate.cli.commands.manifests import manifests_of_file
 from tidegate.cli.doctor.findings import Finding
 from tidegate.cli.doctor.installation import examine_installation
-from tidegate.cli.objects.api_client import Asking, open_api
+from tidegate.cli.objects.api_client import ApiClient, open_api
 from tidegate.cluster.install import apply, install, manifests_folder
 from tidegate.errors import ApiStatusError
 from tidegate.kube.client import connect
@@ -43,7 +43,7 @@ def with_pods(staged: str, config: str) -> str:
     async def put() -> None:
         async with connect(Access(kubeconfig=staged)) as api:
             await install(api, manifests_folder(), silent)
-            for manifest in wanted(config):
+            for manifest in manifests_of_file(config):
                 await apply(api, manifest)
 
     asyncio.run(put())
@@ -61,10 +61,10 @@ def put_configuration(kubeconfig: str, namespace: str, text: str) -> None:
     with open_api(kubeconfig) as api:
         if api.find(f"/api/v1/namespaces/{namespace}") is None:
             space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
-            api.send("POST", "/api/v1/namespaces", space)
+            api.request("POST", "/api/v1/namespaces", space)
         made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
         path = f"/api/v1/namespaces/{namespace}/configmaps"
-        api.send("POST", path, {**made, "data": {"configuration.yaml": text}})
+        api.request("POST", path, {**made, "data": {"configuration.yaml": text}})
 
 
 def test_policies_of_the_configuration_in_force_are_right(with_pods: str) -> None:
@@ -100,13 +100,13 @@ def test_a_configuration_that_cannot_be_read_or_is_not_the_only_one_is_named(sta
 def test_where_there_are_no_mutating_policies_the_webhook_is_looked_for(
     with_pods: str, config: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = Asking.place
+    place = ApiClient.object_path
 
-    def older(api: Asking, version: str, kind: str, *where: str) -> str:
+    def older(api: ApiClient, version: str, kind: str, *where: str) -> str:
         if kind.startswith("MutatingAdmissionPolicy"):
             raise ApiStatusError(404, f"{kind} of {version} is not served")
         return place(api, version, kind, *where)
 
-    monkeypatch.setattr(Asking, "place", older)
+    monkeypatch.setattr(ApiClient, "object_path", older)
     text = found(with_pods, config)["PoliciesMissing"].text
     assert text == "MutatingWebhookConfiguration tidegate-webhook"

@@ -12,8 +12,8 @@ from tests.cli.stage import DEPLOY, staged
 from tests.parts.kubernetes import real_api
 from tests.rights.asked import role
 from tidegate.cli.doctor.findings import Finding
-from tidegate.cli.doctor.rights import Right, accounts, examine_rights
-from tidegate.cli.objects.api_client import Asking, open_api
+from tidegate.cli.doctor.rights import Right, examine_rights, service_accounts
+from tidegate.cli.objects.api_client import ApiClient, open_api
 from tidegate.cluster.install import install, manifests_folder, read_manifests
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
@@ -31,13 +31,13 @@ ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 
 
 @contextmanager
-def as_account(kubeconfig: str, name: str) -> Iterator[Asking]:
+def as_account(kubeconfig: str, name: str) -> Iterator[ApiClient]:
     """Connect as a service account that may do little."""
     with asyncio.Runner() as runner:
         user = f"system:serviceaccount:tidegate-system:{name}"
         opened = connect(Access(kubeconfig=kubeconfig, impersonate=user))
         try:
-            yield Asking(runner.run(opened.__aenter__()), runner)
+            yield ApiClient(runner.run(opened.__aenter__()), runner)
         finally:
             runner.run(opened.__aexit__(None, None, None))
 
@@ -56,7 +56,7 @@ def installed(real_api: str) -> Iterator[str]:
 
 
 def test_an_account_has_the_rights_of_the_roles_that_are_bound_to_it() -> None:
-    actual_accounts = accounts(RBAC)
+    actual_accounts = service_accounts(RBAC)
     assert {account.name for account in actual_accounts} == set(NAMES)
     for account in actual_accounts:
         wanted = set() if account.name == "tidegate-scheduler" else role(account.name)
@@ -93,10 +93,10 @@ def test_accounts_with_all_their_rights_are_well(installed: str) -> None:
 @pytest.mark.real
 def test_a_right_that_was_taken_away_is_named(installed: str) -> None:
     with open_api(installed) as api:
-        fields = api.send("GET", f"{ROLES}/tidegate-actuator")
+        fields = api.request("GET", f"{ROLES}/tidegate-actuator")
         rules = [rule for rule in fields["rules"] if "events" not in rule["resources"]]
         assert len(rules) == len(fields["rules"]) - 1
-        api.send("PATCH", f"{ROLES}/tidegate-actuator", {"rules": rules})
+        api.request("PATCH", f"{ROLES}/tidegate-actuator", {"rules": rules})
         findings = list(examine_rights(api, RBAC))
     assert findings[-1] == Finding(
         "AccountMayNot",

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from tidegate.cli.doctor.services import examine_services
-from tidegate.cli.objects.api_client import Asking
+from tidegate.cli.objects.api_client import ApiClient
 from tidegate.errors import ApiStatusError
 
 Object = dict[str, Any]
@@ -20,7 +20,7 @@ class Served:
     def __init__(self, ready: int, pods: list[Object] | None) -> None:
         self._ready, self._pods = ready, pods
 
-    def every(self, path: str, _selector: str) -> list[Object]:
+    def list_all(self, path: str, _selector: str) -> list[Object]:
         if path.endswith("/pods"):
             if self._pods is None:
                 raise ApiStatusError(403, "pods is forbidden")
@@ -72,18 +72,18 @@ CASES = [
 def test_a_standby_that_can_never_lead_is_named_with_its_reason(
     bad: Object, why: str, to_do: str
 ) -> None:
-    (finding,) = examine_services(cast(Asking, Served(1, [RUNS, bad])))
+    (finding,) = examine_services(cast(ApiClient, Served(1, [RUNS, bad])))
     assert (finding.code, finding.ok, finding.to_do) == ("StandbyNotReady", False, to_do)
     assert "1 of 2 ready, so no pod can take over" in finding.text
     assert finding.text.endswith(why)
 
 
 def test_what_may_not_be_listed_leaves_the_advice_to_read_the_log() -> None:
-    (finding,) = examine_services(cast(Asking, Served(0, None)))
+    (finding,) = examine_services(cast(ApiClient, Served(0, None)))
     assert finding.code == "ServiceNotReady"
     assert finding.to_do == "kubectl -n tidegate-system logs deploy/tidegate-scheduler"
 
 
 def test_a_service_with_all_replicas_ready_is_fine() -> None:
-    (finding,) = examine_services(cast(Asking, Served(2, [])))
+    (finding,) = examine_services(cast(ApiClient, Served(2, [])))
     assert (finding.code, finding.ok) == ("ServiceReady", True)

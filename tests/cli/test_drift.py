@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tidegate.cli.doctor.comparing import compare_jobs, compare_unwatched
-from tidegate.cli.doctor.examining import examine_watched
-from tidegate.cli.ledger.name_lookup import draft_of
+from tidegate.cli.doctor.examining import examine_unwatched
+from tidegate.cli.ledger.name_lookup import folded_state
 from tidegate.cli.ledger.reading import open_reader
 from tidegate.contracts.facts import WatchesExpected
 from tidegate.core.folding.fold import apply
@@ -21,7 +21,7 @@ from tidegate.jobs.batch.batch_job import KIND
 def state(sample: Path) -> State:
     """The state of the sample: huge waits, sweep, tune and report run."""
     with open_reader(str(sample), reports=False) as reader:
-        return draft_of(reader)
+        return folded_state(reader)
 
 
 def job(
@@ -84,4 +84,4 @@ def test_what_no_ingest_watches_is_named_by_drift_and_doctor(state: State) -> No
     apply(state, WatchesExpected(at_us=state.now_us, resources=("pods",)))
     rows = {(difference.code, difference.object) for difference in compare_unwatched(state)}
     assert ("NotWatched", "jobs.batch/a/sweep") in rows
-    assert "sweep" in next(examine_watched(state)).text
+    assert "sweep" in next(examine_unwatched(state)).text

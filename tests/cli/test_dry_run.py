@@ -35,11 +35,11 @@ def test_a_stop_is_checked_and_not_kept(tidegate: Tidegate, installed: str, name
     root = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
     queue = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue"}
     with open_api(installed) as api:
-        api.send("POST", root, {**queue, "metadata": {"name": name}, "spec": {}})
+        api.request("POST", root, {**queue, "metadata": {"name": name}, "spec": {}})
         stopped = tidegate("stop", "cq", name, "--dry-run", "server")
         assert stopped.stdout == f"clusterqueue.kueue.x-k8s.io/{name} stopped (server dry run)\n"
-        assert api.send("GET", f"{root}/{name}")["spec"].get("stopPolicy", "None") == "None"
-        api.send("DELETE", f"{root}/{name}")
+        assert api.request("GET", f"{root}/{name}")["spec"].get("stopPolicy", "None") == "None"
+        api.request("DELETE", f"{root}/{name}")
 
 
 def test_the_doctor_finds_what_was_installed(tidegate: Tidegate, name: str) -> None:

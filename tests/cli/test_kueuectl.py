@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from tidegate.cli.program import build
+from tidegate.cli.program import build_app
 
 PAGE = (Path(__file__).parents[2] / "docs" / "kueuectl.md").read_text()
 ROW = re.compile(r"^\| `([^`]+)` \| `tidegate ([^`]+)` \| (.*) \|$", re.MULTILINE)
@@ -20,7 +20,7 @@ VERBS = {"stop", "resume"}
 
 def found(words: str) -> Any:  # noqa: ANN401 - click's Command
     """Return the command that these words call."""
-    command: Any = get_command(build())
+    command: Any = get_command(build_app())
     for word in words.split():
         if not hasattr(command, "list_commands"):
             break

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.cli.stage import staged
-from tidegate.cli.doctor.left_workloads import examine_unqueued, left_behind
-from tidegate.cli.objects.api_client import Asking, open_api
+from tidegate.cli.doctor.left_workloads import examine_unqueued, leftover_workloads
+from tidegate.cli.objects.api_client import ApiClient, open_api
 from tidegate.kinds.names import QUEUE_NAME
 from tidegate.service.config.configuration import read_configuration
 
@@ -30,7 +30,7 @@ def test_only_unfinished_workloads_of_kinds_that_are_not_enabled_are_named() -> 
         owned("StatefulSet", "apps/v1", finished="True"),
         owned("Crunch", "example.com/v1"),
     ]
-    assert left_behind(documents, read_configuration("")) == ["a/rayjob of RayJob x"]
+    assert leftover_workloads(documents, read_configuration("")) == ["a/rayjob of RayJob x"]
 
 
 def test_queued_objects_of_kinds_that_are_not_enabled_are_named(staged: str) -> None:
@@ -39,7 +39,7 @@ def test_queued_objects_of_kinds_that_are_not_enabled_are_named(staged: str) -> 
     meta = {"name": "queued", "namespace": "a", "labels": {QUEUE_NAME: "main"}}
     with open_api(staged) as api:
         job = {"metadata": meta, "spec": {"template": {"spec": pods}}}
-        api.send("POST", "/apis/batch/v1/namespaces/a/jobs", job)
+        api.request("POST", "/apis/batch/v1/namespaces/a/jobs", job)
         assert list(examine_unqueued(api, configuration)) == []
         (finding,) = examine_unqueued(api, replace(configuration, frameworks=("pod",)))
     assert finding.code == "QueuedNotManaged"
@@ -52,7 +52,7 @@ class Listing:
     def __init__(self, *kinds: str) -> None:
         self._kinds = kinds
 
-    def every(self, path: str, selector: str) -> list[dict[str, Any]]:
+    def list_all(self, path: str, selector: str) -> list[dict[str, Any]]:
         assert selector == QUEUE_NAME
         named = path.rpartition("/")[2] in self._kinds
         return [{"metadata": {"namespace": "a", "name": "queued"}}] if named else []
@@ -68,12 +68,12 @@ class Listing:
     ],
 )
 def test_kinds_that_no_field_suspends_are_named_too(resource: str, kind: str) -> None:
-    (finding,) = examine_unqueued(cast(Asking, Listing(resource)), read_configuration(""))
+    (finding,) = examine_unqueued(cast(ApiClient, Listing(resource)), read_configuration(""))
     assert finding.code == "QueuedNotManaged"
     assert finding.text.endswith(f": {kind} a/queued")
 
 
 def test_a_kind_that_is_enabled_is_not_asked_about() -> None:
     configuration = replace(read_configuration(""), frameworks=("deployment", "statefulset"))
-    api = cast(Asking, Listing("deployments", "statefulsets"))
+    api = cast(ApiClient, Listing("deployments", "statefulsets"))
     assert list(examine_unqueued(api, configuration)) == []

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from tidegate.cli.loads.rows import read_csv, read_yaml
-from tidegate.cli.loads.traces import GPU, Place, read_sacct, read_swf
+from tidegate.cli.loads.traces import GPU, QueueTemplate, read_sacct, read_swf
 from tidegate.errors import SettingsError
 from tidegate.replay.simulator.loads import Job
 
 GIVEN = Path(__file__).parent / "given"
 BEGIN, SECOND = 1_767_225_600_000_000, 1_000_000
-ANYWHERE = Place("a/main")
+ANYWHERE = QueueTemplate("a/main")
 
 
 def test_csv_and_yaml_tell_the_same_jobs() -> None:
@@ -25,14 +25,14 @@ def test_csv_and_yaml_tell_the_same_jobs() -> None:
 
 
 def test_a_trace_gives_a_pod_of_one_core_for_each_processor() -> None:
-    first, second, last = read_swf(GIVEN / "trace.swf", BEGIN, Place("{user}/q{queue}"))
+    first, second, last = read_swf(GIVEN / "trace.swf", BEGIN, QueueTemplate("{user}/q{queue}"))
     assert (first.count, first.requests, first.run_us) == (8, {"cpu": "1"}, 3_600 * SECOND)
     assert (second.count, second.namespace, second.queue) == (4, "4", "q1")
     assert (last.name, last.at_us) == ("job-4", BEGIN + 1_200 * SECOND)
 
 
 def test_sacct_gives_a_pod_a_node_if_it_can_be_divided_so() -> None:
-    even, odd = read_sacct(GIVEN / "sacct.txt", Place("{account}/{partition}"))
+    even, odd = read_sacct(GIVEN / "sacct.txt", QueueTemplate("{account}/{partition}"))
     assert (even.count, even.requests) == (2, {"cpu": "4", "memory": str(8 << 30)})
     assert (odd.count, odd.requests) == (1, {"cpu": "3", "memory": str(6 << 30)})
     assert (even.namespace, even.queue, even.author) == ("a", "batch", "ann")
@@ -125,4 +125,4 @@ def test_a_bad_line_of_sacct_is_named(tmp_path: Path, lines: tuple[str, ...], te
 
 def test_a_place_needs_both_parts() -> None:
     with pytest.raises(SettingsError, match="write NAMESPACE/LOCALQUEUE"):
-        list(read_sacct(GIVEN / "sacct.txt", Place("main")))
+        list(read_sacct(GIVEN / "sacct.txt", QueueTemplate("main")))

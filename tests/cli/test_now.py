@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.parts.sample import TURNS, filled
-from tidegate.cli.program import build
+from tidegate.cli.program import build_app
 from tidegate.cli.times import parse_utc
 
 SECOND_US = 1_000_000
@@ -36,7 +36,7 @@ def led(ledger: str, until_us: int) -> None:
 
 
 def read_json(ledger: str, *words: str) -> list[dict[str, Any]]:
-    done = CliRunner().invoke(build(), [*words, "-o", "json", "--ledger", ledger])
+    done = CliRunner().invoke(build_app(), [*words, "-o", "json", "--ledger", ledger])
     documents: list[dict[str, Any]] = json.loads(done.stdout)
     return documents
 
@@ -84,11 +84,11 @@ def test_waits_go_on_while_a_leader_is_there_and_stand_still_else(ledger: str) -
 
 def test_a_report_of_a_ledger_that_goes_on_says_where_it_ends(ledger: str) -> None:
     words = ["report", "queue_now", "--ledger", ledger]
-    assert CliRunner().invoke(build(), words).stderr == ""
+    assert CliRunner().invoke(build_app(), words).stderr == ""
     led(ledger, clock_us() + 600 * SECOND_US)
-    stderr = CliRunner().invoke(build(), words).stderr
+    stderr = CliRunner().invoke(build_app(), words).stderr
     assert stderr.startswith("What has not ended is counted up to the ledger's newest event, ")
     assert (
-        CliRunner().invoke(build(), [*words, "--as-of", END]).stderr.count("What has not ended")
+        CliRunner().invoke(build_app(), [*words, "--as-of", END]).stderr.count("What has not ended")
         == 0
     )

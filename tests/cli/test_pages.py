@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from tidegate.cli.program import build
+from tidegate.cli.program import build_app
 
 DOCS = Path(__file__).parents[2] / "docs"
 PEOPLE = ("operator", "scientist", "finance", "auditor")
@@ -57,7 +57,7 @@ def test_what_a_page_shows_is_what_is_printed(
             monkeypatch.setenv(*words[1].split("=", 1))
             return ""
         assert words[0] == "tidegate"
-        return page_text(CliRunner().invoke(build(), words[1:]), tmp_path)
+        return page_text(CliRunner().invoke(build_app(), words[1:]), tmp_path)
 
     def shown(match: re.Match[str]) -> str:
         kind, block = match[1], match[2]

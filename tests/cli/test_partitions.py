@@ -19,12 +19,12 @@ from tests.core.telling import JOBS, beat
 from tests.scheduler.test_handovers import Cluster
 from tests.scheduler.test_partitions import LOCAL_QUEUES, Site, play
 from tests.scheduler.test_partitions import QUEUES as QUEUES_HEARD
-from tidegate.cli.live.follow import Follower
-from tidegate.cli.moves.advice import to_do
+from tidegate.cli.live.follow import LedgerFollower
+from tidegate.cli.moves.advice import move_remedy
 from tidegate.cli.moves.standing import moves_of
-from tidegate.cli.moves.waiting import Progress, home_of, progress_of, until_moved
-from tidegate.cli.objects.api_client import Asking, open_api
-from tidegate.cli.program import build
+from tidegate.cli.moves.waiting import Progress, current_partition, progress_of, wait_until_moved
+from tidegate.cli.objects.api_client import ApiClient, open_api
+from tidegate.cli.program import build_app
 from tidegate.contracts.fact_kinds.definitions import ClusterQueueDefined
 from tidegate.contracts.fact_kinds.handovers import MoveRequested
 from tidegate.core.folding.fold import apply
@@ -48,7 +48,7 @@ class Watched:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster, self.beats = cluster, 0
         ledgers = enumerate(cluster.site.ledgers)
-        self.followers = {number: Follower(ledger) for number, ledger in ledgers}  # type: ignore[arg-type]  # it reads alone
+        self.followers = {number: LedgerFollower(ledger) for number, ledger in ledgers}  # type: ignore[arg-type]  # it reads alone
 
     def look(self) -> Progress:
         for follower in self.followers.values():
@@ -149,7 +149,7 @@ def test_a_tree_of_which_another_partition_has_a_part_has_not_moved() -> None:
         apply(state, ClusterQueueDefined(at_us=1, name=name, uid=name, version=1, spec=spec))
     keys = {"ClusterQueue/a", "ClusterQueue/b"}
     assert [progress_of(states, keys, to).stage for to in (0, 3)] == ["Unseen", "Unseen"]
-    assert [home_of(states.values(), keys, to) for to in (0, 3)] == [3, 0]
+    assert [current_partition(states.values(), keys, to) for to in (0, 3)] == [3, 0]
 
 
 def test_waiting_tells_each_stage_once_and_ends(capsys: pytest.CaptureFixture[str]) -> None:
@@ -160,7 +160,7 @@ def test_waiting_tells_each_stage_once_and_ends(capsys: pytest.CaptureFixture[st
         stage: Any = next(stages)
         return Progress(stage, f"because {stage}", 0)
 
-    until_moved(look, 100, waits.append)
+    wait_until_moved(look, 100, waits.append)
     assert len(waits) == len(("Requested", "Requested", "Released"))
     assert capsys.readouterr().err.splitlines() == [
         "requested: because Requested",
@@ -171,7 +171,9 @@ def test_waiting_tells_each_stage_once_and_ends(capsys: pytest.CaptureFixture[st
 
 def test_waiting_ends_with_what_hangs() -> None:
     with pytest.raises(MoveHangsError, match="after 0 s: w is being evicted"):
-        until_moved(lambda: Progress("Requested", "w is being evicted", 0), 0, list[float]().append)
+        wait_until_moved(
+            lambda: Progress("Requested", "w is being evicted", 0), 0, list[float]().append
+        )
 
 
 @pytest.mark.parametrize(
@@ -188,7 +190,7 @@ def test_waiting_ends_with_what_hangs() -> None:
 def test_what_to_do_depends_on_where_it_hangs(
     stage: Literal["Unseen", "Requested", "Released", "Listing"], led: set[int], text: str
 ) -> None:
-    assert text in to_do(stage, "a", 0, 1, led)
+    assert text in move_remedy(stage, "a", 0, 1, led)
 
 
 @pytest.fixture
@@ -205,7 +207,7 @@ def ledger(tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def api(staged: str) -> Iterator[Asking]:
+def api(staged: str) -> Iterator[ApiClient]:
     """Lend an API server with the ledger's ClusterQueues, and a tree that no ledger knows."""
     with open_api(staged) as opened:
         put(opened, QUEUES, "ClusterQueue", "first", {})
@@ -215,25 +217,25 @@ def api(staged: str) -> Iterator[Asking]:
         yield opened
 
 
-def put(api: Asking, path: str, kind: str, name: str, spec: dict[str, Any]) -> None:
+def put(api: ApiClient, path: str, kind: str, name: str, spec: dict[str, Any]) -> None:
     notes = {PARTITION: "1"} if name == "second" else {}
     meta = {"name": name, "annotations": notes}
-    api.send("POST", path, {"apiVersion": KUEUE, "kind": kind, "metadata": meta, "spec": spec})
+    api.request("POST", path, {"apiVersion": KUEUE, "kind": kind, "metadata": meta, "spec": spec})
 
 
-def notes_of(api: Asking, name: str) -> dict[str, str]:
+def notes_of(api: ApiClient, name: str) -> dict[str, str]:
     mapping: dict[str, str] = (
-        api.send("GET", f"{QUEUES}/{name}")["metadata"].get("annotations") or {}
+        api.request("GET", f"{QUEUES}/{name}")["metadata"].get("annotations") or {}
     )
     return mapping
 
 
 def moved(staged: str, ledger: str, *words: str) -> Result:
     where = ["--kubeconfig", staged, "--ledger", ledger]
-    return CliRunner().invoke(build(), ["partitions", "move", *words, *where])
+    return CliRunner().invoke(build_app(), ["partitions", "move", *words, *where])
 
 
-def test_a_move_is_asked_for_and_called_off(staged: str, ledger: str, api: Asking) -> None:
+def test_a_move_is_asked_for_and_called_off(staged: str, ledger: str, api: ApiClient) -> None:
     dry = moved(staged, ledger, "first", "--to", "1", "--dry-run", "client", "-o", "json")
     document = json.loads(dry.stdout)
     assert (document["from"], document["to"], document["stage"]) == (0, 1, "Requested")
@@ -247,15 +249,15 @@ def test_a_move_is_asked_for_and_called_off(staged: str, ledger: str, api: Askin
     assert "nothing to do" in moved(staged, ledger, "first", "--to", "0").stderr
 
 
-def test_a_tree_that_has_moved_is_written_down(staged: str, ledger: str, api: Asking) -> None:
+def test_a_tree_that_has_moved_is_written_down(staged: str, ledger: str, api: ApiClient) -> None:
     """Its ledger says where it is; the annotations say where it was, or where it should go."""
     for notes in ({PARTITION: "0", MOVE_TO: "1"}, {PARTITION: "0", MOVE_TO: "2"}):
-        api.send("PATCH", f"{QUEUES}/second", {"metadata": {"annotations": notes}})
+        api.request("PATCH", f"{QUEUES}/second", {"metadata": {"annotations": notes}})
         assert moved(staged, ledger, "second", "--to", "1").exit_code == 0
         assert notes_of(api, "second") == {PARTITION: "1"}
 
 
-def test_a_move_that_does_not_end_says_what_hangs(staged: str, ledger: str, api: Asking) -> None:
+def test_a_move_that_does_not_end_says_what_hangs(staged: str, ledger: str, api: ApiClient) -> None:
     result = moved(staged, ledger, "first", "--to", "1", "--timeout", "0")
     assert result.exit_code == 1
     assert "partition 0 has not observed the annotations yet" in result.stderr
@@ -275,7 +277,7 @@ def test_a_move_that_does_not_end_says_what_hangs(staged: str, ledger: str, api:
     ],
 )
 def test_what_cannot_move_is_refused(
-    staged: str, ledger: str, api: Asking, words: list[str], text: str
+    staged: str, ledger: str, api: ApiClient, words: list[str], text: str
 ) -> None:
     result = moved(staged, ledger, *words)
     assert result.exit_code == 1

@@ -14,13 +14,13 @@ def test_a_wait_is_announced_once_it_is_long(
 ) -> None:
     monkeypatch.setattr(progress, "PATIENCE_S", 0.0)
     text, end = "", time.monotonic() + 10
-    with progress.announced("Waiting for it."):
+    with progress.announce_wait("Waiting for it."):
         while not text and time.monotonic() < end:
             text += capsys.readouterr().err
     assert text == "Waiting for it.\n"
 
 
 def test_a_short_wait_is_not_announced(capsys: pytest.CaptureFixture[str]) -> None:
-    with progress.announced("Waiting for it."):
+    with progress.announce_wait("Waiting for it."):
         pass
     assert capsys.readouterr().err == ""

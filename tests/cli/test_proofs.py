@@ -209,9 +209,9 @@ def test_a_tree_is_that_of_rfc_6962_and_each_path_leads_to_its_root(
     for digest in hashes[cut:]:
         tree.add(digest)
     assert count.bit_count() == len(tree.peaks)
-    assert merkle.root(tree.peaks) == by_definition(hashes)
+    assert merkle.root_hash(tree.peaks) == by_definition(hashes)
     index = data.draw(st.integers(0, count - 1))
-    assert merkle.path(hashes, index) == path_by_definition(hashes, index)
+    assert merkle.audit_path(hashes, index) == path_by_definition(hashes, index)
 
 
 def by_definition(hashes: list[bytes]) -> bytes:

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from tidegate.cli.commands.local.demo import shown_at_the_end
+from tidegate.cli.commands.local.demo import closing_commands
 from tidegate.cli.instance import Instance
-from tidegate.cli.program import build
-from tidegate.cli.reference import Page, commands, page
+from tidegate.cli.program import build_app
+from tidegate.cli.reference import Page, listed_commands, reference_page
 
-PAGES = [command for command in commands() if not hasattr(command.command, "list_commands")]
+PAGES = [command for command in listed_commands() if not hasattr(command.command, "list_commands")]
 
 
 @pytest.mark.parametrize("actual_page", PAGES, ids=lambda reference: reference.path)
@@ -36,7 +36,7 @@ def understand(line: str) -> None:
     """Let the command line read an example up to a pipe; nothing is run."""
     words = shlex.split(line, comments=False)[1:]
     end = next((at for at, word in enumerate(words) if word in {"|", ">", "&&", ";"}), len(words))
-    read(get_command(build()), None, words[:end])
+    read(get_command(build_app()), None, words[:end])
 
 
 def read(command: Any, above: Any, words: list[str]) -> None:  # noqa: ANN401 - click's
@@ -49,7 +49,7 @@ def read(command: Any, above: Any, words: list[str]) -> None:  # noqa: ANN401 - 
 
 
 def test_the_page_has_every_command_once() -> None:
-    lines = page().splitlines()
+    lines = reference_page().splitlines()
     assert [line for line in lines if line.startswith("## ")] == [
         f"## {candidate_page.path}" for candidate_page in PAGES
     ]
@@ -57,5 +57,5 @@ def test_the_page_has_every_command_once() -> None:
 
 def test_the_commands_that_the_demo_ends_with_are_understood() -> None:
     instance = Instance(ledger="sqlite:///ledger.db", nats_url="nats://127.0.0.1:4222", pid=1)
-    for command in shown_at_the_end(instance):
+    for command in closing_commands(instance):
         understand(shlex.join(("tidegate", *command)))

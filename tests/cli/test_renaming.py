@@ -19,7 +19,7 @@ from tests.parts.virtual import run_virtually
 from tidegate.bus.jetstream.connection import NatsBus
 from tidegate.bus.jetstream.keys import LEDGER
 from tidegate.bus.streams import StreamOptions
-from tidegate.cli.commands.ledger.recover import recovered
+from tidegate.cli.commands.ledger.recover import rename_ledger
 from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.entry import Position, Positions
 from tidegate.contracts.facts import LedgerOpened
@@ -34,9 +34,9 @@ def test_a_ledger_keeps_its_name_on_a_bus_that_does_not_take_the_new_one() -> No
         blows = Blows(leaderless=lambda: next(answers) > 0)  # it tells how far EVENTS is, no more
         silent = NatsBus(Connection(server, Random(0), blows=blows).client, "local")
         with pytest.raises(BusUnreachableError):
-            await recovered(ledger, silent, "local", "after")
+            await rename_ledger(ledger, silent, "local", "after")
         assert [entry.seq for entry in ledger.read()] == [1]
-        opened = await recovered(ledger, bus, "local", "after", "kim")
+        opened = await rename_ledger(ledger, bus, "local", "after", "kim")
         assert (opened.ledger_id, opened.author) == ("after", "kim")
         assert await bus.register().read(LEDGER) == "after"
         assert [entry.type for entry in ledger.read()] == ["LedgerOpened"] * 2
@@ -52,7 +52,7 @@ def test_a_ledger_under_a_new_name_reads_what_is_observed_from_then_on() -> None
         bus = NatsBus(Connection(Server(lambda: 1), Random(0)).client, "local")
         await bus.ensure_streams(StreamOptions())
         await _tell_and_forget(bus)
-        await recovered(ledger, bus, "local", "after")
+        await rename_ledger(ledger, bus, "local", "after")
         read = ledger.begin_term("scheduler", 0)
         assert read is not None
         assert read.observations.seq == 2
@@ -68,7 +68,7 @@ def test_each_member_is_listed_anew_as_if_nothing_had_been_read_of_it() -> None:
         bus = NatsBus(Connection(Server(lambda: 1), Random(0)).client, "local")
         await bus.ensure_streams(StreamOptions(), ("east",))
         ledger.append(1, 1, [], Positions(members={"east": Position(7, 5)}))
-        await recovered(ledger, bus, "local", "after")
+        await rename_ledger(ledger, bus, "local", "after")
         read = ledger.begin_term("scheduler", 0)
         assert read is not None
         assert read.members == {"east": Position()}

@@ -17,9 +17,9 @@ from typer.testing import CliRunner, Result
 from store.reading.reports import report_rows
 from tests.parts.drawn import drawn
 from tests.parts.sample import TURNS, filled
-from tidegate.cli.program import build
+from tidegate.cli.program import build_app
 from tidegate.cli.reporting.files import print_csv
-from tidegate.cli.reporting.narrowing import Span, within
+from tidegate.cli.reporting.narrowing import Span, time_filter
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def ran(ledger: str, *words: str) -> Result:
-    return CliRunner().invoke(build(), ["report", *words, "--ledger", ledger])
+    return CliRunner().invoke(build_app(), ["report", *words, "--ledger", ledger])
 
 
 def rows(ledger: str, *words: str) -> list[dict[str, str]]:
@@ -155,7 +155,7 @@ def asked(documents: list[dict[str, Any]], span: Span) -> list[dict[str, Any]]:
             lambda sql: [dict(row) for row in conn.execute(sql)],
             "sqlite",
             "waits",
-            within=within(span),
+            within=time_filter(span),
         )
 
 

@@ -18,8 +18,8 @@ from typer.testing import CliRunner, Result
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from tests.parts.sample import append, filled
-from tidegate.cli.program import build
-from tidegate.cli.sample.ledger import CLUSTER, EPOCH, turns
+from tidegate.cli.program import build_app
+from tidegate.cli.sample.ledger import CLUSTER, EPOCH, sample_turns
 from tidegate.cli.times import parse_utc
 from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.fact_kinds.definitions import (
@@ -43,7 +43,7 @@ class Books:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.ledger = folder, str(folder / "ledger.db")
-        with filled(f"sqlite:///{self.ledger}", turns(APRIL_US)):
+        with filled(f"sqlite:///{self.ledger}", sample_turns(APRIL_US)):
             pass
         assert self.run("ledger", "keygen", "--out", self.path("key")).exit_code == 0
 
@@ -51,7 +51,7 @@ class Books:
         return str(self.folder / name)
 
     def run(self, *words: str) -> Result:
-        return CliRunner().invoke(build(), list(words), env={"TIDEGATE_LEDGER": self.ledger})
+        return CliRunner().invoke(build_app(), list(words), env={"TIDEGATE_LEDGER": self.ledger})
 
     def price(self, cost: str) -> None:
         """Let the ledger go on with another price of CPU, also for the days that are over."""

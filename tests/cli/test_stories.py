@@ -42,7 +42,7 @@ def kubectl(kubeconfig: str, verb: str, *words: str) -> str:
                 put(api, manifest, {})
             return ""
         path, field = words
-        value: Any = api.send("GET", f"/apis/kueue.x-k8s.io/v1beta2/{path}")
+        value: Any = api.request("GET", f"/apis/kueue.x-k8s.io/v1beta2/{path}")
         for name in field.split("."):
             value = value.get(name)
         return str(value)

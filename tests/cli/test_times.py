@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.cli.times import parse_ago, parse_utc, utc
+from tidegate.cli.times import parse_age, parse_utc, utc
 
 HOUR_US = 3_600_000_000
 
@@ -14,12 +14,12 @@ HOUR_US = 3_600_000_000
     [("2h", 2 * HOUR_US), ("1d12h", 36 * HOUR_US), ("90s", 90_000_000), ("1h30m", 5_400_000_000)],
 )
 def test_a_span_is_read(text: str, us: int) -> None:
-    assert parse_ago(text) == us
+    assert parse_age(text) == us
 
 
 @pytest.mark.parametrize("text", ["", "h", "2", "30m1h", "-2h", "2h ago", "999999999d"])
 def test_what_is_none_is_distinguished(text: str) -> None:
-    assert parse_ago(text) is None
+    assert parse_age(text) is None
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from tests.cli.conftest import SHELLS
 from tests.replay.world import World
-from tidegate.cli.live.top_view import frame
+from tidegate.cli.live.top_view import top_frame
 from tidegate.model.policy import Policy
 from tidegate.replay.rebuild import rebuild
 
@@ -51,5 +51,5 @@ def test_a_workload_that_waits_for_no_cluster_queue_is_listed() -> None:
     for subject, listed in (("", True), ("c", False)):
         console = Console(width=200)
         with console.capture() as drawn:
-            console.print(frame([state], (), subject))
+            console.print(top_frame([state], (), subject))
         assert any(line.startswith(f"{lost}  -  ") for line in drawn.get().splitlines()) == listed

@@ -8,8 +8,8 @@ import pytest
 
 from tests.core.topology.cluster import Cluster
 from tidegate.cli.commands.decisions.why import story_lines
-from tidegate.cli.figures.racks import colour, svg
-from tidegate.cli.ledger.racks import drawn, rows
+from tidegate.cli.figures.racks import topology_svg, workload_colour
+from tidegate.cli.ledger.racks import domain_rows, topology_views
 from tidegate.contracts import facts
 from tidegate.contracts.codec import encode
 from tidegate.contracts.decisions import WorkloadPending
@@ -33,8 +33,8 @@ def cluster() -> Cluster:
 
 
 def test_a_rack_adds_up_its_nodes_and_a_node_says_what_runs_there(cluster: Cluster) -> None:
-    [actual_drawn] = drawn(cluster.state, "racks")
-    mapping = {row["name"]: row for row in rows(actual_drawn)}
+    [actual_drawn] = topology_views(cluster.state, "racks")
+    mapping = {row["name"]: row for row in domain_rows(actual_drawn)}
     assert (mapping["r0"]["used"], mapping["r0"]["allocatable"], mapping["r0"]["nodes"]) == (
         "3",
         "4",
@@ -50,24 +50,24 @@ def test_a_rack_adds_up_its_nodes_and_a_node_says_what_runs_there(cluster: Clust
         "cpu=500m pods=1",
     )
     assert (mapping["  x3"]["state"], mapping["r1"]["state"]) == ("not ready", "1 not ready")
-    assert [row["name"] for row in rows(actual_drawn, "rack")] == ["r0", "r1"]
+    assert [row["name"] for row in domain_rows(actual_drawn, "rack")] == ["r0", "r1"]
 
 
 def test_an_unknown_topology_is_named_with_those_that_there_are(cluster: Cluster) -> None:
-    assert drawn(cluster.state, "hosts")[0].topology == "racks"
+    assert topology_views(cluster.state, "hosts")[0].topology == "racks"
     with pytest.raises(UnknownNameError, match="There are: racks"):
-        drawn(cluster.state, "rings")
+        topology_views(cluster.state, "rings")
 
 
 def test_the_drawing_has_a_cell_for_each_node_and_a_colour_for_each_workload(
     cluster: Cluster,
 ) -> None:
-    root = ET.fromstring(svg(drawn(cluster.state)))  # noqa: S314 - of our own making
+    root = ET.fromstring(topology_svg(topology_views(cluster.state)))  # noqa: S314 - of our own making
     titles = [element.text or "" for element in root.iter(f"{SPACE}title")]
     assert [title.partition(":")[0] for title in titles] == ["x0", "x1", "x2", "x3"]
     assert "other pods: cpu=500m pods=1" in titles[2]
     fills = [element.get("fill") for element in root.iter(f"{SPACE}rect")]
-    assert fills.count(colour("n/wide")) == 2
+    assert fills.count(workload_colour("n/wide")) == 2
 
 
 def test_why_tells_for_each_level_how_many_domains_could_take_how_many_pods() -> None:

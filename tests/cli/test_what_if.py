@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tidegate
-from tidegate.cli.figures.plots import BUCKETS, Line, plot, shares, steps
+from tidegate.cli.figures.plots import BUCKETS, Line, distribution_points, step_points, svg_plot
 
 ARGUMENTS = ("what-if", "config", "--set", "clusterqueue/team-b.cpu=12", "-o", "html")
 
@@ -35,7 +35,7 @@ def test_each_plot_is_svg_with_a_line_for_each_side(tidegate: Tidegate) -> None:
 
 
 def test_a_short_step_function_is_drawn_corner_by_corner() -> None:
-    assert steps([(2, 4), (5, 1)], 0, 10, 0.5) == [
+    assert step_points([(2, 4), (5, 1)], 0, 10, 0.5) == [
         (0.0, 0.0),
         (2.0, 0.0),
         (2.0, 2.0),
@@ -47,18 +47,24 @@ def test_a_short_step_function_is_drawn_corner_by_corner() -> None:
 
 def test_a_long_one_is_drawn_by_its_means_which_keep_its_area() -> None:
     points = [(at, at % 7) for at in range(5_000)]
-    drawn = steps(points, 0, 5_000, 1.0)
+    drawn = step_points(points, 0, 5_000, 1.0)
     assert len(drawn) == BUCKETS
     area = sum(value for _, value in drawn) * 5_000 / BUCKETS
     assert area == pytest.approx(sum(value for _, value in points))
 
 
 def test_shares_rise_from_nothing_to_all() -> None:
-    assert shares([3, 1], 1.0) == [(0.0, 0.0), (1.0, 0.0), (1.0, 0.5), (3.0, 0.5), (3.0, 1.0)]
-    assert len(shares(range(10_000), 1.0)) <= 2 * BUCKETS + 2
+    assert distribution_points([3, 1], 1.0) == [
+        (0.0, 0.0),
+        (1.0, 0.0),
+        (1.0, 0.5),
+        (3.0, 0.5),
+        (3.0, 1.0),
+    ]
+    assert len(distribution_points(range(10_000), 1.0)) <= 2 * BUCKETS + 2
 
 
 def test_names_are_escaped() -> None:
-    drawn = plot("<a>", [Line("b & c", [(0.0, 1.0)], "#000")], unit="", times=False)
+    drawn = svg_plot("<a>", [Line("b & c", [(0.0, 1.0)], "#000")], unit="", times=False)
     assert "<a>" not in drawn
     assert "b &amp; c" in drawn

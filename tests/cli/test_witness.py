@@ -67,6 +67,6 @@ def test_what_is_written_while_the_witness_answers_is_no_lost_tail(
             seq, digest = conn.execute(query).fetchone()
         return Witness(seq=seq, hash=digest)
 
-    monkeypatch.setattr(auditing, "outside", answer)
+    monkeypatch.setattr(auditing, "read_witness", answer)
     result = tidegate("ledger", "verify", "--no-redecide", "--ledger", str(live))
     assert (result.exit_code, result.stderr.partition(":")[0]) == (0, "Not covered")

@@ -8,14 +8,14 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tests.parts.kubernetes import binaries
-from tidegate.cli.program import build
+from tidegate.cli.program import build_app
 from tidegate.cluster import container
 from tidegate.cluster.go.building import is_built
 from tidegate.cluster.local import choose_form, current_cluster, is_up
 
 
 def run(tmp_path: Path, *arguments: str) -> Result:
-    return CliRunner().invoke(build(), ["cluster", *arguments, "--state", str(tmp_path)])
+    return CliRunner().invoke(build_app(), ["cluster", *arguments, "--state", str(tmp_path)])
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tests.core.placed_jobs import BODY, SUSPENDED, Placing
 from tests.core.telling import PODSETS, RUNNING, gone, job, types
-from tidegate.cli.commands.clusters.members import members
+from tidegate.cli.commands.clusters.members import member_clusters
 from tidegate.contracts import observations
 from tidegate.contracts.decision_kinds.copies import CopyOrdered, CopyRemovalOrdered
 from tidegate.contracts.decisions import (
@@ -209,7 +209,7 @@ def test_a_name_that_is_taken_lets_another_cluster_be_chosen() -> None:
 def test_it_is_listed_where_its_copy_runs() -> None:
     world = Placing()
     running = world.started()
-    east, west = members(world.hub.bus.state)
+    east, west = member_clusters(world.hub.bus.state)
     assert (east.running, west.running) == ((), (running.key,))
 
 

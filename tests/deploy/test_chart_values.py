@@ -22,7 +22,7 @@ from tests.deploy.rendering import (
     template,
 )
 from tests.deploy.tools import helm
-from tidegate.cli.commands.manifests import wanted
+from tidegate.cli.commands.manifests import manifests_of_file
 from tidegate.cluster.install import read_documents
 from tidegate.kube.client import KubernetesClient
 
@@ -185,7 +185,7 @@ def test_other_kinds_take_what_the_command_prints_for_them(tmp_path: Path) -> No
     config = tmp_path / "config.yaml"
     head = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
     config.write_text(json.dumps({**head, "integrations": integrations}))
-    printed = wanted(str(config))
+    printed = manifests_of_file(str(config))
     (tmp_path / "printed.yaml").write_text(yaml.safe_dump_all(printed))
     values: Object = {"configuration": {"integrations": integrations}}
     refused = template("configuration.integrations.frameworks={ray.io/rayjob}", check=False)

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from tests.deploy.containerfile import lineage, read
 from tests.deploy.rendering import DEPLOY, Object, by_name, need_kustomize
 from tests.parts.sample import TURNS, filled
-from tidegate.cli.program import build
+from tidegate.cli.program import build_app
 from tidegate.generate.install import kustomized
 
 FOLDER = DEPLOY / "components" / "maintenance"
@@ -98,11 +98,13 @@ def test_what_a_shell_runs_is_a_command_that_works(name: str, tmp_path: Path) ->
         pass
     run = CliRunner()
     assert (
-        run.invoke(build(), ["ledger", "keygen", "--out", str(tmp_path / "audit.key")]).exit_code
+        run.invoke(
+            build_app(), ["ledger", "keygen", "--out", str(tmp_path / "audit.key")]
+        ).exit_code
         == 0
     )
     before = set(tmp_path.iterdir())
-    result = run.invoke(build(), [*words(name, tmp_path), "--ledger", str(ledger)])
+    result = run.invoke(build_app(), [*words(name, tmp_path), "--ledger", str(ledger)])
     assert result.exit_code == 0, result.output
     (made,) = [
         path for path in set(tmp_path.iterdir()) - before if not path.name.startswith("ledger")
@@ -121,7 +123,7 @@ def test_what_is_done_to_reports_is_a_command_that_works_once_an_operator_begins
     with filled(str(ledger), TURNS):
         pass
     arguments = [*container(name)["args"], "--ledger", str(ledger)]
-    result = CliRunner().invoke(build(), arguments)
+    result = CliRunner().invoke(build_app(), arguments)
     assert result.exit_code == 0, result.output
 
 

@@ -13,12 +13,12 @@ from tests.deploy.nats_server import Served, nats_with_accounts, password
 from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.streams import StreamOptions
 from tidegate.cli.doctor.examining import examine_bus
-from tidegate.cli.sample.ledger import LEDGER_ID, turns
+from tidegate.cli.sample.ledger import LEDGER_ID, sample_turns
 from tidegate.contracts.entry import Position
 from tidegate.subscribe import newest, subscribe
 
 pytestmark = pytest.mark.real
-ENTRIES = [entry for entries in turns() for entry in entries]
+ENTRIES = [entry for entries in sample_turns() for entry in entries]
 
 
 @pytest.fixture

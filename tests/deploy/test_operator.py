@@ -15,7 +15,7 @@ from tests.deploy.nats_server import Served, nats_with_accounts
 from tests.parts.sample import ENTRIES, TURNS, filled
 from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.streams import StreamOptions
-from tidegate.cli.program import build
+from tidegate.cli.program import build_app
 from tidegate.cli.sample.ledger import LEDGER_ID
 from tidegate.contracts.entry import Position
 
@@ -50,7 +50,7 @@ def cut(tmp_path: Path) -> Path:
 
 async def run(served: Served, *arguments: str) -> Result:
     names = [*arguments, "--bus-ca", str(served.ca)]
-    return await asyncio.to_thread(CliRunner().invoke, build(), names)
+    return await asyncio.to_thread(CliRunner().invoke, build_app(), names)
 
 
 async def recover(served: Served, user: str, ledger: Path, *more: str) -> Result:
@@ -100,6 +100,6 @@ async def test_without_the_authority_a_command_says_which_option_lacks(
     served: Served, cut: Path
 ) -> None:
     given = ("ledger", "recover", "--bus", served.url("operator"), "--ledger", str(cut))
-    result = await asyncio.to_thread(CliRunner().invoke, build(), given)
+    result = await asyncio.to_thread(CliRunner().invoke, build_app(), given)
     assert result.exit_code == 3
     assert "--bus-ca FILE" in result.stderr

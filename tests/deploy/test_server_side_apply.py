@@ -20,7 +20,7 @@ import yaml
 
 from tests.deploy.rendering import DEPLOY, installed, need_kustomize, template
 from tests.parts.kubernetes import release_of_tests
-from tidegate.cli.commands.manifests import wanted
+from tidegate.cli.commands.manifests import manifests_of_file
 from tidegate.cluster.go.building import NEWEST
 from tidegate.cluster.install import read_documents
 from tidegate.generate.documents import as_yaml
@@ -74,7 +74,7 @@ def printed(frameworks: tuple[str, ...], fitted: Fitted, folder: Path) -> str:
     config = folder / "configuration.yaml"
     kinds = {"integrations": {"frameworks": list(frameworks)}}
     config.write_text(yaml.safe_dump({**HEAD, **kinds, "featureGates": GATES}))
-    return as_yaml(fitted(wanted(str(config))))
+    return as_yaml(fitted(manifests_of_file(str(config))))
 
 
 def forms() -> list[Form]:

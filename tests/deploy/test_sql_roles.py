@@ -17,7 +17,7 @@ from store.snapshots import SqlSnapshots
 from tests.parts.postgresql import Server
 from tests.store.histories import AT, LEASE_US, sealed
 from tests.store.story import STORY
-from tidegate.cli.program import build
+from tidegate.cli.program import build_app
 from tidegate.contracts.entry import Snapshot
 
 pytestmark = pytest.mark.real
@@ -102,14 +102,14 @@ def test_the_reader_writes_nothing(written: str) -> None:
 
 def test_the_reader_compares_what_is_beside_the_events_with_them(written: str) -> None:
     command = ["reports", "verify", "--ledger", written.format("tidegate_reader")]
-    result = CliRunner().invoke(build(), command)
+    result = CliRunner().invoke(build_app(), command)
     assert (result.exit_code, result.stdout) == (0, ""), result.output
     with psycopg.connect(written.format("tidegate_owner"), autocommit=True) as owner:
         owner.execute("ALTER VIEW queues RENAME TO queues_kept")
         owner.execute("CREATE VIEW queues AS SELECT * FROM queues_kept LIMIT 1")
         owner.execute("GRANT SELECT ON queues TO tidegate_reader")
         try:
-            result = CliRunner().invoke(build(), command)
+            result = CliRunner().invoke(build_app(), command)
         finally:
             owner.execute("DROP VIEW queues")
             owner.execute("ALTER VIEW queues_kept RENAME TO queues")

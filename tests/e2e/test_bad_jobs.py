@@ -18,7 +18,7 @@ from tests.e2e.test_pods import GROUP, TOTAL, GatedAct, is_gated, pod
 from tests.e2e.test_serving import LWS, leader_worker_set, of_apps
 from tests.jobs.cases import BAD
 from tests.parts.foreign import CONFIGURATION, foreign_crd
-from tidegate.cli.commands.manifests import wanted as enabling
+from tidegate.cli.commands.manifests import manifests_of_file as enabling
 from tidegate.cluster.install import apply
 from tidegate.cluster.running import RunOptions, run_services
 from tidegate.contracts.facts import ObservationRefused

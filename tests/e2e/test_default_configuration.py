@@ -14,7 +14,7 @@ from tests.e2e.test_job_kinds import get, kueue
 from tests.e2e.test_pods import is_gated, pod
 from tests.e2e.test_serving import leader_worker_set, of_apps
 from tests.parts.foreign import foreign_crd
-from tidegate.cli.commands.manifests import of_configuration
+from tidegate.cli.commands.manifests import manifests_of_configuration
 from tidegate.cluster.install import apply
 from tidegate.cluster.running import RunOptions, run_services
 from tidegate.kube.ports import KubernetesApi
@@ -50,7 +50,7 @@ async def prepare(api: KubernetesApi) -> None:
     await apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}})
     for manifest in (manifest for act in KINDS for manifest in act.also):
         await define(api, manifest)
-    for manifest in of_configuration(read_configuration(str(FILE))):
+    for manifest in manifests_of_configuration(read_configuration(str(FILE))):
         await apply(api, manifest)
     quota = [{"name": "cpu", "nominalQuota": "0"}]
     group = {"coveredResources": ["cpu"], "flavors": [{"name": NAME, "resources": quota}]}

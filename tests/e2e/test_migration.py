@@ -23,7 +23,7 @@ from tests.e2e.operators import at_work
 from tests.e2e.test_job_kinds import kueue, nodes
 from tests.parts.foreign import foreign_crd
 from tests.parts.kubernetes import new_api as own_api
-from tidegate.cli.commands.manifests import of_configuration
+from tidegate.cli.commands.manifests import manifests_of_configuration
 from tidegate.cluster.install import apply
 from tidegate.cluster.running import RunningServices, RunOptions, run_services
 from tidegate.contracts.decisions import StopOrdered, WorkloadEvicted
@@ -114,7 +114,7 @@ async def leave(api: KubernetesApi) -> Kueue:
 
 async def install(api: KubernetesApi, wanted: RunOptions) -> None:
     """Give the cluster what the configuration asks for, as the guide says."""
-    for manifest in of_configuration(read_configuration(wanted.config)):
+    for manifest in manifests_of_configuration(read_configuration(wanted.config)):
         await apply(api, manifest)
 
 

@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.cast import events_of, job_of, make_queues, submit, until
 from tests.e2e.living import Living, clear, configured
 from tests.e2e.test_left_behind import is_reported, workload_of
-from tidegate.cli.doctor.left_workloads import left_behind
+from tidegate.cli.doctor.left_workloads import leftover_workloads
 from tidegate.cluster.running import run_services
 from tidegate.contracts.facts import WorkloadRemoved
 from tidegate.kube.ports import KubernetesApi
@@ -39,7 +39,7 @@ async def test_a_framework_taken_out_lets_go_of_its_quota(
         removed = [event.reason for event in gone if event.uid == uid]
         assert removed == ["NotWatched"]
         await until(partial(is_reported, api, NAMESPACE, runs), f"an Event on {runs}")
-        left = left_behind(
+        left = leftover_workloads(
             [await living.read(runs)], read_configuration(str(tmp_path / "config.yaml"))
         )
         assert left == [f"{NAMESPACE}/{runs} of Job runs"]

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from tests.parts.postgresql import wait_until
-from tidegate.cli.demo.manifests import queues
+from tidegate.cli.demo.manifests import queue_manifests
 from tidegate.cli.instance import FILE, Instance
 from tidegate.cluster.install import apply
 from tidegate.kube.client import connect
@@ -41,7 +41,7 @@ def instance(tmp_path: Path) -> Iterator[Instance]:
 
 async def apply_queues(kubeconfig: str) -> None:
     async with connect(Access(kubeconfig=kubeconfig)) as api:
-        for manifest in queues():
+        for manifest in queue_manifests():
             await apply(api, manifest)
 
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from tests.cli.conftest import sample
 from tests.hostile.drawing import ABSURD_TEXTS, DIGITS, VALUES, places, put
 from tests.parts.drawn import drawn
-from tidegate.cli.program import build
+from tidegate.cli.program import build_app
 from tidegate.errors import SettingsError, TidegateError
 from tidegate.service.config.configuration import GROUP, parse_configuration
 
@@ -135,7 +135,7 @@ def test_any_argument_is_taken_or_refused(
     monkeypatch.chdir(tmp_path)
     for text in ARGUMENTS:
         result = CliRunner().invoke(
-            build(), [candidate_text.format(text) for candidate_text in command]
+            build_app(), [candidate_text.format(text) for candidate_text in command]
         )
         error = result.exception
         assert error is None or isinstance(error, SystemExit | TidegateError), (command, text)

@@ -10,7 +10,7 @@ from ingest.settings import Settings
 from tests.jobs.cases import MODULES, start_of, stop_of
 from tests.jobs.walking import carried_out
 from tests.parts.foreign import declarations
-from tidegate.cli.commands.manifests import wanted
+from tidegate.cli.commands.manifests import manifests_of_file
 from tidegate.errors import NotSupportedError, UndecodableError
 from tidegate.jobs import registry, workload
 from tidegate.jobs.job_metadata import stray_job
@@ -201,4 +201,4 @@ def test_no_manifests_are_made_for_a_kind_that_there_is_not(tmp_path: Path) -> N
     head = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
     config.write_text(head + "integrations: {frameworks: [batch/jobs]}\n")
     with pytest.raises(NotSupportedError, match="batch/jobs"):
-        wanted(str(config))
+        manifests_of_file(str(config))

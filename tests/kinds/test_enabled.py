@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.parts.foreign import CONFIGURATION, declarations
-from tidegate.cli.commands.manifests import of_configuration, wanted
+from tidegate.cli.commands.manifests import manifests_of_configuration, manifests_of_file
 from tidegate.kinds.manifests import policies
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.frameworks import NAMES
@@ -19,7 +19,7 @@ SERVING_NAMES = tuple(kind.name for kind in SERVING)
 def test_a_declared_kind_is_suspended_where_its_declaration_says() -> None:
     documents = [
         document
-        for document in wanted(str(CONFIGURATION))
+        for document in manifests_of_file(str(CONFIGURATION))
         if not document["kind"].endswith("Binding")
     ]
     mapping = {obj["metadata"]["name"]: obj for obj in documents}
@@ -70,7 +70,7 @@ def test_a_kind_that_would_never_be_started_is_not_suspended(tmp_path: Path) -> 
     text = CONFIGURATION.read_text().replace("[batch/job]", "[batch/job, example.com/ferry]")
     config = tmp_path / "configuration.yaml"
     config.write_text(text)
-    objects = of_configuration(read_configuration(str(config)))
+    objects = manifests_of_configuration(read_configuration(str(config)))
     names = {obj["metadata"]["name"] for obj in objects}
     assert "tidegate-suspend-batch-job" in names
     assert "tidegate-suspend-example-com-ferry" not in names

@@ -11,7 +11,7 @@ import pytest
 from tests.kinds.cluster import Cluster, Manifest, eventually
 from tests.kinds.manifests import POD_SPEC, job, owned, pod
 from tests.parts.webhook import free_port, prepare_webhook, webhook
-from tidegate.cli.commands.manifests import wanted
+from tidegate.cli.commands.manifests import manifests_of_file
 from tidegate.kinds.names import ADMISSION_GATE, QUEUE_NAME, TOPOLOGY_GATE
 from tidegate.kinds.policies.disabled import WARN
 from tidegate.kube.client import connect
@@ -32,7 +32,9 @@ def policies(folder: Path, namespace: str, *names: str, disabled: str = "Warn") 
     """Return these policies for one namespace alone, under names that no other test has."""
     config = folder / "configuration.yaml"
     config.write_text(FENCED.format(namespace=namespace, disabled=disabled))
-    mapping = {(obj["kind"], obj["metadata"]["name"]): obj for obj in wanted(str(config))}
+    mapping = {
+        (obj["kind"], obj["metadata"]["name"]): obj for obj in manifests_of_file(str(config))
+    }
     return [renamed(fields, namespace) for (_, name), fields in mapping.items() if name in names]
 
 
@@ -100,7 +102,7 @@ async def test_the_webhook_fences_a_namespace_in_place_of_the_policies(
     config, port = tmp_path / "configuration.yaml", free_port()
     config.write_text(FENCED.format(namespace=namespace, disabled="Warn"))
     async with connect(Access(kubeconfig=installed)) as api:
-        await prepare_webhook(api, wanted(str(config)), port, namespace)
+        await prepare_webhook(api, manifests_of_file(str(config)), port, namespace)
     with webhook(installed, config, tmp_path, port, namespace):
         await is_fenced(cluster, namespace)
         elsewhere = await cluster.create(job("default"), dry=True)

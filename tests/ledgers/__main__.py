@@ -12,7 +12,7 @@ from pathlib import Path
 
 from store.archive.archive_format import Archive, write
 from tests.store.busy import Busy
-from tidegate.cli.sample.ledger import turns
+from tidegate.cli.sample.ledger import sample_turns
 from tidegate.contracts.entry import Entry
 from tidegate.replay.verify import audit_ledger
 
@@ -29,5 +29,5 @@ def keep(name: str, entries: Iterable[list[Entry]]) -> None:
 
 if __name__ == "__main__":
     busy = Busy(7)
-    keep("sample", turns())
+    keep("sample", sample_turns())
     keep("busy", chain([busy.open()], busy.turns(150)))

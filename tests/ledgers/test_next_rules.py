@@ -37,7 +37,7 @@ def deactivate_since(state: State) -> Iterator[list[DecisionEvent]]:
 
 def written() -> list[Entry]:
     """Return the sample's ledger as the rules in force decide it."""
-    return list(chain.from_iterable(sample.turns()))
+    return list(chain.from_iterable(sample.sample_turns()))
 
 
 def raise_version(patch: pytest.MonkeyPatch, rule: rules.Rule) -> None:

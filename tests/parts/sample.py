@@ -12,10 +12,10 @@ from store.schema import migrate
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.streams import StreamOptions
-from tidegate.cli.sample.ledger import LEDGER_ID, turns
+from tidegate.cli.sample.ledger import LEDGER_ID, sample_turns
 from tidegate.contracts.entry import Entry, Position, Positions
 
-TURNS = list(turns())
+TURNS = list(sample_turns())
 ENTRIES = [entry for entries in TURNS for entry in entries]
 
 

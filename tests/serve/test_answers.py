@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
-from tidegate.cli.program import build
+from tidegate.cli.program import build_app
 from tidegate.serve.api import trials
 
 SAME = (
@@ -70,7 +70,7 @@ def parallel(pods: int) -> dict[str, Any]:
 
 
 def printed(ledger: str, words: str) -> str:
-    result = CliRunner().invoke(build(), words.split(), env={"TIDEGATE_LEDGER": ledger})
+    result = CliRunner().invoke(build_app(), words.split(), env={"TIDEGATE_LEDGER": ledger})
     assert result.exit_code == 0, result.output
     return result.stdout
 
@@ -117,7 +117,7 @@ def test_a_job_that_is_only_tried_is_reported_as_by_the_command(
     answer = local.post("/v1/namespaces/a/dry-run", json=manifest)
     assert answer.status_code == 200, answer.text
     words = ["what-if", "submit", str(path), "-n", "a", "-o", "json"]
-    result = CliRunner().invoke(build(), words, env={"TIDEGATE_LEDGER": ledger})
+    result = CliRunner().invoke(build_app(), words, env={"TIDEGATE_LEDGER": ledger})
     assert result.exit_code == (cpu != "1"), result.output
     assert without_ours(answer.json()) == without_ours(json.loads(result.stdout))
     assert bool(answer.json()["assignment"]) == answer.json()["startsNow"] == (cpu == "1")

@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tidegate.cli.objects.fetching import TOKEN
-from tidegate.cli.objects.serving import named
-from tidegate.cli.program import build
+from tidegate.cli.objects.serving import parse_workload_name
+from tidegate.cli.program import build_app
 from tidegate.cluster.processes import is_alive, last_lines, spawn, stop
 from tidegate.ports import free_ports
 
@@ -57,7 +57,7 @@ def ready(url: str) -> bool:
 
 
 def why(words: list[str], **environment: str) -> Result:
-    return CliRunner().invoke(build(), ["why", *words], env=environment)
+    return CliRunner().invoke(build_app(), ["why", *words], env=environment)
 
 
 @pytest.fixture(autouse=True)
@@ -126,4 +126,4 @@ def test_without_ledger_server_and_cluster_it_says_how_to_name_one() -> None:
 def test_a_name_is_read_as_the_ledger_reads_it(
     text: str, namespace: str, meant: tuple[str, str, str]
 ) -> None:
-    assert named(text, namespace) == meant
+    assert parse_workload_name(text, namespace) == meant

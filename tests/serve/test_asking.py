@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from tests.serve.conftest import Client, judged, running
 from tests.serve.people import ReviewingApi
-from tidegate.cli.program import build
+from tidegate.cli.program import build_app
 from tidegate.serve.api.answering import BY_NAMESPACE
 from tidegate.serve.api.endpoints import ENDPOINTS
 
@@ -75,7 +75,7 @@ def test_a_page_of_another_site_cannot_ask_the_server_of_this_machine(
 
 @pytest.mark.parametrize(("words", "text"), REFUSED)
 def test_the_command_refuses_what_would_be_open(ledger: str, words: list[str], text: str) -> None:
-    result = CliRunner().invoke(build(), ["serve", "--ledger", ledger, *words])
+    result = CliRunner().invoke(build_app(), ["serve", "--ledger", ledger, *words])
     assert result.exit_code == 2
     assert text in result.stderr
 
@@ -83,8 +83,8 @@ def test_the_command_refuses_what_would_be_open(ledger: str, words: list[str], t
 def test_an_archive_is_not_served(ledger: str, tmp_path: object) -> None:
     archive = f"{tmp_path}/ledger.jsonl"
     exported = ["ledger", "export", archive, "--ledger", ledger]
-    assert CliRunner().invoke(build(), exported).exit_code == 0
-    result = CliRunner().invoke(build(), ["serve", "--ledger", archive])
+    assert CliRunner().invoke(build_app(), exported).exit_code == 0
+    result = CliRunner().invoke(build_app(), ["serve", "--ledger", archive])
     assert result.exit_code == 2
     assert "archive" in result.stderr
 
@@ -117,7 +117,7 @@ def test_every_answer_forbids_what_is_from_elsewhere(local: TestClient) -> None:
 def test_an_address_that_is_taken_is_refused_before_it_is_named(ledger: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
-        result = CliRunner().invoke(build(), ["serve", "--ledger", ledger, "--port", port])
+        result = CliRunner().invoke(build_app(), ["serve", "--ledger", ledger, "--port", port])
     assert result.exit_code == 2
     assert result.stderr.startswith("error: The server cannot listen: Address already in use")
     assert port in result.stderr

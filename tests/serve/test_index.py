@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.parts.sample import ENTRIES
-from tidegate.cli.ledger.name_lookup import naming
+from tidegate.cli.ledger.name_lookup import entries_naming
 from tidegate.cli.ledger.reading import open_reader
 from tidegate.serve.ledger.noted.index import IndexedLedger, IndexedReader, WorkloadIndex
 
@@ -24,9 +24,9 @@ def test_the_index_finds_what_a_search_finds(ledger: str, key: str) -> None:
         indexed = IndexedReader(*fields)
         name = key.partition("/")[2]
         assert list(indexed.submissions(name)) == list(reader.submissions(name))
-        assert naming(indexed, key) == naming(reader, key)
+        assert entries_naming(indexed, key) == entries_naming(reader, key)
         early = reader._replace(end=50)
-        assert naming(indexed._replace(end=50), key) == naming(early, key)
+        assert entries_naming(indexed._replace(end=50), key) == entries_naming(early, key)
 
 
 def test_what_the_index_has_not_come_to_is_searched(ledger: str) -> None:
@@ -34,5 +34,5 @@ def test_what_the_index_has_not_come_to_is_searched(ledger: str) -> None:
         behind = IndexedReader(
             *reader._replace(ledger=IndexedLedger(reader.ledger, WorkloadIndex()))
         )
-        assert naming(behind, KEYS[0]) == naming(reader, KEYS[0])
-        assert naming(behind, KEYS[0])
+        assert entries_naming(behind, KEYS[0]) == entries_naming(reader, KEYS[0])
+        assert entries_naming(behind, KEYS[0])

@@ -8,7 +8,7 @@ from starlette.types import Receive, Scope, Send
 from typer.testing import CliRunner
 
 from tests.serve.people import ReviewingApi
-from tidegate.cli.program import build
+from tidegate.cli.program import build_app
 from tidegate.serve.app import create_application, open_services
 from tidegate.serve.auth.callers import PEER, Authenticator
 from tidegate.serve.auth.oidc_proxy import OidcProxy
@@ -75,6 +75,6 @@ def test_headers_of_a_stranger_are_answered_like_none(
     ],
 )
 def test_a_proxy_is_not_believed_by_halves(ledger: str, words: str) -> None:
-    result = CliRunner().invoke(build(), ["serve", "--ledger", ledger, *words.split()])
+    result = CliRunner().invoke(build_app(), ["serve", "--ledger", ledger, *words.split()])
     assert result.exit_code == 2
     assert "--proxy-ca needs" in " ".join(result.output.replace("│", " ").split())

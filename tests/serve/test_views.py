@@ -15,9 +15,9 @@ from store.archive.archive_format import Archive
 from store.reading.as_of import reports_as_of
 from tests.parts.reports import rows as rows_of
 from tests.parts.sample import ENTRIES
-from tidegate.cli.commands.show.positions import placed_rows
-from tidegate.cli.commands.show.queue import counted_queues, queue_records
-from tidegate.cli.commands.show.usage import place_of, usage_record, usage_records
+from tidegate.cli.commands.show.positions import ranked_rows
+from tidegate.cli.commands.show.queue import queue_records, queue_summary_rows
+from tidegate.cli.commands.show.usage import quota_key, usage_record, usage_records
 from tidegate.cli.ledger.reading import open_reader
 from tidegate.contracts.codec import decode
 from tidegate.core.folding.fold import apply_recorded
@@ -55,10 +55,10 @@ def test_a_state_gives_the_rows_of_the_reports(ledger: str, index: WorkloadIndex
 
     waiting = pending_rows(state, since)
     with open_reader(ledger, str(seq)) as reader:
-        assert placed_rows(waiting, 0) == placed_rows(reader.report("queue_now"), 0)
-        assert counted_queues(queue_rows(state), waiting, reserving_counts(state)) == queue_records(
-            reader
-        )
+        assert ranked_rows(waiting, 0) == ranked_rows(reader.report("queue_now"), 0)
+        assert queue_summary_rows(
+            queue_rows(state), waiting, reserving_counts(state)
+        ) == queue_records(reader)
 
 
 @pytest.mark.parametrize("seq", SEQS[::3])
@@ -73,7 +73,7 @@ def test_a_state_gives_what_becomes_of_quota_as_the_report_does(ledger: str, seq
         set_by = quota_setters(reader.database, seq)
     rows = usage_rows(state)
     assert [
-        usage_record(row, row["users"], set_by.get(place_of(row), "")) for row in rows
+        usage_record(row, row["users"], set_by.get(quota_key(row), "")) for row in rows
     ] == expected
 
 

@@ -14,7 +14,7 @@ from tests.parts.reports import rows
 from tests.store.busy import Busy
 from tests.store.conftest import Fresh
 from tests.store.histories import AT, LEASE_US
-from tidegate.cli.sample.ledger import turns
+from tidegate.cli.sample.ledger import sample_turns
 from tidegate.cli.times import parse_utc, utc
 
 SUMMED = ("quota_hourly", "usage_hourly", "chargeback")
@@ -25,7 +25,7 @@ HOUR_US = 3_600_000_000
 def filled(request: pytest.FixtureRequest, kept_engine: Fresh) -> Iterator[tuple[Engine, str]]:
     """A ledger, and the first hour that its reports tell of."""
     busy = Busy(request.param) if isinstance(request.param, int) else None
-    story = turns() if busy is None else iter([busy.open(), *filter(None, busy.turns(150))])
+    story = sample_turns() if busy is None else iter([busy.open(), *filter(None, busy.turns(150))])
     with kept_engine() as engine:
         ledger = SqlLedger(engine)
         ledger.begin_term("a", LEASE_US)

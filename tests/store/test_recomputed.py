@@ -19,7 +19,7 @@ from tests.store.busy import Busy
 from tests.store.conftest import Fresh
 from tests.store.histories import AT, LEASE_US
 from tests.store.recomputed import Books
-from tidegate.cli.sample.ledger import turns
+from tidegate.cli.sample.ledger import sample_turns
 from tidegate.cli.times import parse_utc
 
 HISTORIES = (0, 1, 2, "sample")
@@ -32,7 +32,7 @@ def kept(request: pytest.FixtureRequest, kept_engine: Fresh) -> Iterator[tuple[E
     """A ledger, and the books that its raw events make."""
     busy = Busy(request.param) if isinstance(request.param, int) else None
     actual_entries = (
-        turns() if busy is None else iter([busy.open(), *filter(None, busy.turns(150))])
+        sample_turns() if busy is None else iter([busy.open(), *filter(None, busy.turns(150))])
     )
     with kept_engine() as engine:
         ledger = SqlLedger(engine)

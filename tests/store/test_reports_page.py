@@ -21,7 +21,7 @@ from tests.parts.postgresql import Server
 from tests.parts.reports import rows
 from tests.store.histories import LEASE_US
 from tests.store.text import shown, table
-from tidegate.cli.sample.ledger import turns
+from tidegate.cli.sample.ledger import sample_turns
 from tidegate.contracts.entry import Positions
 
 PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
@@ -34,7 +34,7 @@ def sample(engine: Engine) -> Engine:
     """The sample's ledger."""
     ledger = SqlLedger(engine, clock_us=lambda: 0)
     ledger.begin_term("a", LEASE_US)
-    for entries in turns():
+    for entries in sample_turns():
         ledger.append(1, entries[0].seq - 1, entries, Positions())
     return engine
 

@@ -20,7 +20,7 @@ from store.tables import ledger_event
 from tests.parts.drawn import drawn
 from tests.store.histories import LEASE_US, ticks
 from tests.store.tampering import Change, changes
-from tidegate.cli.sample.ledger import turns
+from tidegate.cli.sample.ledger import sample_turns
 from tidegate.contracts import chain
 from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.entry import Entry, Positions
@@ -31,7 +31,7 @@ from tidegate.replay.verify import Witness, audit_ledger
 
 @cache
 def sample() -> list[Entry]:
-    return [entry for entries in turns() for entry in entries]
+    return [entry for entries in sample_turns() for entry in entries]
 
 
 ROWS = len(sample())

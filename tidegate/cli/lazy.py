@@ -37,7 +37,7 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - as click has it
         """Load one command: a Kubernetes client or a database driver costs a second to import."""
         row = next((command for command in self.rows if command.name == cmd_name), None)
-        return None if row is None else _load(row)
+        return None if row is None else _load_command(row)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as click has it
         """Find the command that the arguments name; a misspelled one is refused with those like it.
@@ -57,17 +57,17 @@ class LazyGroup(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - as click
         """Write the commands as the table for completion has them: none is loaded for it."""
-        from tidegate.cli.completion.words import offered  # noqa: PLC0415 - reads the table
+        from tidegate.cli.completion.words import complete_word  # noqa: PLC0415 - reads the table
 
         width = formatter.width - 6 - max(len(command.name) for command in self.rows)
-        about = dict(offered(self.path.split(), ""))
+        about = dict(complete_word(self.path.split(), ""))
         with formatter.section("Commands"):
             formatter.write_dl(
-                [(row.name, _shortened(about[row.name], width)) for row in self.rows]
+                [(row.name, _shorten_summary(about[row.name], width)) for row in self.rows]
             )
 
 
-def app_of(path: str, about: str, *rows: Command) -> typer.Typer:
+def command_group(path: str, about: str, *rows: Command) -> typer.Typer:
     """Return an app below the root whose commands are these rows."""
     cls = type("Rows", (LazyGroup,), {"rows": rows, "path": path})
     app = typer.Typer(cls=cls, no_args_is_help=True)
@@ -79,27 +79,27 @@ def app_of(path: str, about: str, *rows: Command) -> typer.Typer:
     return app
 
 
-def _load(row: Command) -> Any:  # noqa: ANN401 - click's Command or Group
+def _load_command(row: Command) -> Any:  # noqa: ANN401 - click's Command or Group
     place = row.module if row.module.startswith("tidegate.") else f"{_COMMANDS}.{row.module}"
     loaded = getattr(import_module(place), row.attribute)
     if isinstance(loaded, typer.Typer):
         group = get_group(loaded)
         group.name = row.name
-        return _plain(group)
+        return _print_help_as_text(group)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     alone.command(row.name)(loaded)
-    return _plain(get_command(alone))
+    return _print_help_as_text(get_command(alone))
 
 
-def _plain(command: Any) -> Any:  # noqa: ANN401 - click's Command or Group
+def _print_help_as_text(command: Any) -> Any:  # noqa: ANN401 - click's Command or Group
     """Let a command and all below it print help as text: rich takes longer than the command."""
     command.rich_markup_mode = None
     # Text is wrapped by paragraphs, and the first example must not run into its heading.
     command.help = (command.help or "").replace("Examples:\n", "Examples:\n\n")
     for inner in getattr(command, "commands", {}).values():
-        _plain(inner)
+        _print_help_as_text(inner)
     return command
 
 
-def _shortened(text: str, width: int) -> str:
+def _shorten_summary(text: str, width: int) -> str:
     return shorten(text.partition(". ")[0].removesuffix("."), width, placeholder="...")

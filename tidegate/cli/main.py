@@ -8,13 +8,19 @@ from __future__ import annotations
 import os
 import sys
 
-from tidegate.cli.completion.words import KUBECTL_NO_FILES, PROGRAM, VARIABLE, answer, bash_line
+from tidegate.cli.completion.words import (
+    KUBECTL_NO_FILES,
+    PROGRAM,
+    VARIABLE,
+    bash_environment,
+    reply_to_shell,
+)
 
 
 def main() -> None:
     """Run the command line: what the console scripts call, kubectl's plugin among them."""
     if (instruction := os.environ.get(VARIABLE, "")).startswith("complete_"):
-        answered = answer(instruction.removeprefix("complete_"), os.environ)
+        answered = reply_to_shell(instruction.removeprefix("complete_"), os.environ)
         sys.stdout.write(answered.text)
         sys.exit(answered.exit_code)
     from tidegate.cli.program import run  # noqa: PLC0415 - loads typer, which a TAB does without
@@ -22,13 +28,13 @@ def main() -> None:
     run()
 
 
-def answer_kubectl() -> None:
+def print_kubectl_completions() -> None:
     """Print what may follow the arguments, one a line: what ``kubectl_complete-tidegate`` runs.
 
     The last argument is the word that is being written.
     """
-    fields = bash_line([PROGRAM, *sys.argv[1:]])
-    sys.stdout.write(f"{answer('bash', fields).text}{KUBECTL_NO_FILES}\n")
+    fields = bash_environment([PROGRAM, *sys.argv[1:]])
+    sys.stdout.write(f"{reply_to_shell('bash', fields).text}{KUBECTL_NO_FILES}\n")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple, TypeAlias
 import typer
 
 
-class Joining(NamedTuple):
+class NatsOptions(NamedTuple):
     """The options of a connection to NATS beside its URL."""
 
     cluster: str = "local"
@@ -16,9 +16,9 @@ class Joining(NamedTuple):
     ca: str = ""  # path of the CA of NATS' certificate
 
 
-def joining(cluster: str, credentials: Path | None, ca: Path | None) -> Joining:
+def nats_options(cluster: str, credentials: Path | None, ca: Path | None) -> NatsOptions:
     """Return the values of the three options."""
-    return Joining(cluster, str(credentials or ""), str(ca or ""))
+    return NatsOptions(cluster, str(credentials or ""), str(ca or ""))
 
 
 ClusterOption: TypeAlias = Annotated[

@@ -65,9 +65,9 @@ def print_records(
         case Output.TABLE | Output.WIDE:
             if records:
                 visible = [column for column in columns if output is Output.WIDE or not column.wide]
-                typer.echo("\n".join(_table(records, visible)))
+                typer.echo("\n".join(_table_lines(records, visible)))
             else:
-                say(nothing)
+                print_message(nothing)
 
 
 def print_record(record: Mapping[str, Any], output: Output, *, name: str) -> None:
@@ -96,7 +96,7 @@ def json_line(value: Any) -> str:  # noqa: ANN401 - whatever JSON can say
     return msgspec.json.encode(value).decode()
 
 
-def say(text: str) -> None:
+def print_message(text: str) -> None:
     """Print a message that is not part of the answer: on standard error."""
     typer.echo(text, err=True)
 
@@ -112,20 +112,20 @@ def _print_json(value: Any) -> None:  # noqa: ANN401 - whatever JSON can say
     typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
-def _table(records: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> list[str]:
-    cells = [[_shown(record[column.field], column) for column in columns] for record in records]
+def _table_lines(records: Iterable[Mapping[str, Any]], columns: Sequence[Column]) -> list[str]:
+    cells = [[_cell_text(record[column.field], column) for column in columns] for record in records]
     headings = [column.heading for column in columns]
     widths = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
-    lines = [_line(headings, columns, widths)]
+    lines = [_table_line(headings, columns, widths)]
     for record, row in zip(records, cells, strict=True):
         colours = [
             column.colour(record[column.field]) if column.colour else None for column in columns
         ]
-        lines.append(_line(row, columns, widths, colours))
+        lines.append(_table_line(row, columns, widths, colours))
     return lines
 
 
-def _line(
+def _table_line(
     cells: Sequence[str],
     columns: Sequence[Column],
     widths: Sequence[int],
@@ -140,6 +140,6 @@ def _line(
     return "   ".join(map(coloured, padded, colours)).rstrip()
 
 
-def _shown(value: object, column: Column) -> str:
+def _cell_text(value: object, column: Column) -> str:
     """Return a cell's text; what a terminal would obey is no part of it: tenants write authors."""
     return "-" if value is None or value == "" else printable(column.show(value))

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from tidegate.cli.lazy import WRONG_USE, Command, LazyGroup
-from tidegate.cli.output import say
+from tidegate.cli.output import print_message
 from tidegate.errors import (
     ApiUnreachableError,
     BusUnreachableError,
@@ -27,7 +27,7 @@ from tidegate.errors import (
 )
 from tidegate.urls import shown
 
-NO, USED_WRONGLY, UNREACHABLE = 1, 2, 3
+EXIT_NO, EXIT_USAGE, EXIT_UNREACHABLE = 1, 2, 3
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 _UNREACHABLE = (LedgerUnreachableError, BusUnreachableError, ApiUnreachableError)
 
@@ -74,24 +74,24 @@ class Commands(LazyGroup):
         try:
             return super().invoke(ctx)
         except TidegateError as error:
-            say(f"error: {shown(str(error))}")
+            print_message(f"error: {shown(str(error))}")
             from tidegate.cli.advice import advice  # noqa: PLC0415 - only after an error
 
             if to_do := advice(error):
-                say(f"to do: {to_do}")
+                print_message(f"to do: {to_do}")
             raise typer.Exit(_exit_code(error)) from error
         except OSError as error:
             if not (error.filename or error.errno in _FULL):
                 raise  # not about a file: a closed pipe is no error
             name = f"{error.filename}: " if error.filename else ""
-            say(f"error: {name}{error.strerror}.")
-            raise typer.Exit(NO) from error
+            print_message(f"error: {name}{error.strerror}.")
+            raise typer.Exit(EXIT_NO) from error
         except WRONG_USE as error:  # it quotes the argument, which may be a URL
             error.message = shown(error.message)
             raise
 
 
-def build() -> typer.Typer:
+def build_app() -> typer.Typer:
     """Return the app with every command of the table."""
     app = typer.Typer(
         name="tidegate",
@@ -108,17 +108,19 @@ def build() -> typer.Typer:
 
 def run() -> None:
     """Run the command line of this process."""
-    sys.excepthook = _tell
+    sys.excepthook = _print_unexpected_error
     plugin = Path(sys.argv[0]).name == "kubectl-tidegate"
-    build()(prog_name="kubectl tidegate" if plugin else None)
+    build_app()(prog_name="kubectl tidegate" if plugin else None)
 
 
-def _tell(kind: type[BaseException], error: BaseException, place: TracebackType | None) -> None:
+def _print_unexpected_error(
+    kind: type[BaseException], error: BaseException, place: TracebackType | None
+) -> None:
     """Print an unexpected error with URLs hidden: a library's message may quote one."""
     sys.stderr.write(shown("".join(format_exception(kind, error, place))))
 
 
-def _tell_version(is_set: bool) -> None:  # noqa: FBT001 - as click calls it
+def _print_version(is_set: bool) -> None:  # noqa: FBT001 - as click calls it
     if is_set:
         from importlib.metadata import version  # noqa: PLC0415 - loads the reader of e-mail
 
@@ -131,7 +133,7 @@ def _root(
     show_version: Annotated[
         bool,
         typer.Option(
-            "--version", help="Print the version and exit.", is_eager=True, callback=_tell_version
+            "--version", help="Print the version and exit.", is_eager=True, callback=_print_version
         ),
     ] = False,
 ) -> None:
@@ -140,5 +142,5 @@ def _root(
 
 def _exit_code(error: TidegateError) -> int:
     if isinstance(error, _UNREACHABLE):
-        return UNREACHABLE
-    return USED_WRONGLY if isinstance(error, NotSupportedError) else NO
+        return EXIT_UNREACHABLE
+    return EXIT_USAGE if isinstance(error, NotSupportedError) else EXIT_NO

@@ -18,19 +18,21 @@ STEP = 1_000
 Item = TypeVar("Item")
 
 
-def watched(items: Iterable[Item], title: str, total: int | None) -> Iterator[Item]:
+def with_progress(items: Iterable[Item], title: str, total: int | None) -> Iterator[Item]:
     """Yield the items; show how far they got once it has taken longer than two seconds.
 
     Shows nothing where standard error is no terminal.
     """
-    with counted(title, total, STEP) as tick:
+    with progress_counter(title, total, STEP) as tick:
         for item in items:
             yield item
             tick()
 
 
 @contextmanager
-def counted(title: str, total: int | None = None, step: int = 1) -> Generator[Callable[[], None]]:
+def progress_counter(
+    title: str, total: int | None = None, step: int = 1
+) -> Generator[Callable[[], None]]:
     """Lend what is to be called at each step; show how many once it has taken two seconds."""
     begun, count, terminal = time.monotonic(), 0, sys.stderr.isatty()
     display: tuple[Progress, TaskID] | None = None
@@ -41,7 +43,7 @@ def counted(title: str, total: int | None = None, step: int = 1) -> Generator[Ca
         if not terminal or count % step:
             return
         if display is None and time.monotonic() - begun > PATIENCE_S:
-            display = _started(title, total)
+            display = _start_bar(title, total)
         if display is not None:
             display[0].update(display[1], completed=count)
 
@@ -53,7 +55,7 @@ def counted(title: str, total: int | None = None, step: int = 1) -> Generator[Ca
 
 
 @contextmanager
-def announced(text: str) -> Generator[None]:
+def announce_wait(text: str) -> Generator[None]:
     """Say on standard error what is waited for, once the block has taken two seconds."""
     timer = threading.Timer(PATIENCE_S, print, (text,), {"file": sys.stderr, "flush": True})
     timer.daemon = True
@@ -64,7 +66,7 @@ def announced(text: str) -> Generator[None]:
         timer.cancel()
 
 
-def _started(title: str, total: int | None) -> tuple[Progress, TaskID]:
+def _start_bar(title: str, total: int | None) -> tuple[Progress, TaskID]:
     from rich import progress  # noqa: PLC0415 - to import it takes longer than most commands
     from rich.console import Console  # noqa: PLC0415
 

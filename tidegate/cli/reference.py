@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from typer.main import get_command
 
-from tidegate.cli.program import build
+from tidegate.cli.program import build_app
 
 _HEAD = """# The command line
 
@@ -30,38 +30,38 @@ class Page(NamedTuple):
     command: Any  # click's
 
 
-def commands() -> list[Page]:
+def listed_commands() -> list[Page]:
     """Return every command that is listed in help, groups before what they hold."""
-    root = get_command(build())
-    return list(_below(root, ""))
+    root = get_command(build_app())
+    return list(_listed_below(root, ""))
 
 
-def page() -> str:
+def reference_page() -> str:
     """Return the page as Markdown."""
-    pages = commands()
+    pages = listed_commands()
     index = [
         f"- [`{entry.path}`](#{_anchor(entry.path)})" for entry in pages if not is_group(entry)
     ]
     return "\n".join(
-        [_HEAD, *index, "", *(_section(entry) for entry in pages if not is_group(entry))]
+        [_HEAD, *index, "", *(_command_section(entry) for entry in pages if not is_group(entry))]
     )
 
 
-def parted(command: Any) -> tuple[str, list[str]]:  # noqa: ANN401 - click's Command
+def help_and_examples(command: Any) -> tuple[str, list[str]]:  # noqa: ANN401 - click's Command
     """Return what a command's help says, and its examples, one command line each."""
     message, _, examples = inspect.cleandoc(command.help or "").partition("\nExample")
     lines = [line.strip() for line in examples.partition(":")[2].splitlines() if line.strip()]
     return message.strip(), lines
 
 
-def default_of(option: Any) -> str:  # noqa: ANN401 - click's Option
+def default_text(option: Any) -> str:  # noqa: ANN401 - click's Option
     """Return an option's default as one would write it; empty if nothing is worth telling."""
     default = option.default
     plain = isinstance(default, str | int | float) and default is not False
     return str(default) if plain else ""
 
 
-def help_of(parameter: Any) -> str:  # noqa: ANN401 - click's Parameter
+def help_text(parameter: Any) -> str:  # noqa: ANN401 - click's Parameter
     """Return what is said of an argument or option, in one line."""
     return " ".join((parameter.help or "").split())
 
@@ -71,7 +71,7 @@ def is_group(entry: Page) -> bool:
     return hasattr(entry.command, "list_commands")
 
 
-def _below(group: Any, path: str) -> Iterator[Page]:  # noqa: ANN401 - click's Group
+def _listed_below(group: Any, path: str) -> Iterator[Page]:  # noqa: ANN401 - click's Group
     for name in group.list_commands(None):
         command = group.get_command(None, name)
         if command.hidden:
@@ -79,18 +79,23 @@ def _below(group: Any, path: str) -> Iterator[Page]:  # noqa: ANN401 - click's G
         entry = Page(f"{path} {name}".strip(), command)
         yield entry
         if is_group(entry):
-            yield from _below(command, entry.path)
+            yield from _listed_below(command, entry.path)
 
 
-def _section(entry: Page) -> str:
-    message, example_lines = parted(entry.command)
-    blocks = [f"## {entry.path}", message, _arguments(entry.command), _options(entry.command)]
+def _command_section(entry: Page) -> str:
+    message, example_lines = help_and_examples(entry.command)
+    blocks = [
+        f"## {entry.path}",
+        message,
+        _arguments_table(entry.command),
+        _options_table(entry.command),
+    ]
     if example_lines:
         blocks.append("\n".join(["```sh", *example_lines, "```"]))
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
-def _arguments(command: Any) -> str:  # noqa: ANN401 - click's Command
+def _arguments_table(command: Any) -> str:  # noqa: ANN401 - click's Command
     rows = [
         f"| `{param.metavar or param.name.upper()}` | {_cell(param)} |"
         for param in command.params
@@ -99,28 +104,28 @@ def _arguments(command: Any) -> str:  # noqa: ANN401 - click's Command
     return "\n".join(["| argument | |", "| --- | --- |", *rows]) if rows else ""
 
 
-def _options(command: Any) -> str:  # noqa: ANN401 - click's Command
+def _options_table(command: Any) -> str:  # noqa: ANN401 - click's Command
     rows = [
-        f"| {_spelled(param)} | {_quoted(param)} | {_cell(param)} |"
+        f"| {_option_flags(param)} | {_quoted_default(param)} | {_cell(param)} |"
         for param in command.params
         if param.param_type_name == "option" and not param.hidden
     ]
     return "\n".join(["| option | default | |", "| --- | --- | --- |", *rows]) if rows else ""
 
 
-def _spelled(option: Any) -> str:  # noqa: ANN401 - click's Option
+def _option_flags(option: Any) -> str:  # noqa: ANN401 - click's Option
     return ", ".join(f"`{flag}`" for flag in (*option.opts, *option.secondary_opts))
 
 
-def _quoted(option: Any) -> str:  # noqa: ANN401 - click's Option
+def _quoted_default(option: Any) -> str:  # noqa: ANN401 - click's Option
     if option.required:
         return "needed"
-    default = default_of(option)
+    default = default_text(option)
     return f"`{default}`" if default else ""
 
 
 def _cell(parameter: Any) -> str:  # noqa: ANN401 - click's Parameter
-    return help_of(parameter).replace("|", "\\|")
+    return help_text(parameter).replace("|", "\\|")
 
 
 def _anchor(path: str) -> str:

@@ -27,7 +27,7 @@ def parse_utc(text: str) -> int:
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
-def parse_ago(text: str) -> int | None:
+def parse_age(text: str) -> int | None:
     """Read how long ago something was, in microseconds: ``90s``, ``1d12h``; None: it is none.
 
     Each unit comes once at most, the larger first.
@@ -40,7 +40,7 @@ def parse_ago(text: str) -> int | None:
     return sum(count * unit for count, unit in zip(counts, units, strict=True)) * _SECOND_US
 
 
-def span(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """Return a duration in its two largest units: ``45s``, ``12m30s``, ``3d4h``."""
     remaining = int(seconds)
     parts = list[str]()

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import yaml
 
-from tidegate.cli.completion.table import text
-from tidegate.cli.reference import page
+from tidegate.cli.completion.table import completion_table_text
+from tidegate.cli.reference import reference_page
 from tidegate.contracts.documents.asyncapi import asyncapi
 from tidegate.contracts.documents.schema import decisions, facts, json_schema, name_of, observations
 from tidegate.generate.events_page import events_page
@@ -51,7 +51,7 @@ def documents() -> dict[str, str]:
         **_contract(),
         **_schemas(),
         PAGE: kinds_page((_ROOT / PAGE).read_text()),
-        WORDS: text(),
+        WORDS: completion_table_text(),
         VIEWS: text_of_all(),
     }
 
@@ -76,7 +76,7 @@ def _contract() -> dict[str, str]:
     return {
         "docs/asyncapi.yaml": head + as_yaml([asyncapi(version("tidegate"))]),
         "docs/events.md": events_page(),
-        "docs/reference/cli.md": page(),
+        "docs/reference/cli.md": reference_page(),
     }
 
 

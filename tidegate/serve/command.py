@@ -13,7 +13,7 @@ import typer
 
 from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import LedgerOption, ledger_url, open_reader
-from tidegate.cli.output import say
+from tidegate.cli.output import print_message
 from tidegate.errors import NotSupportedError
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
@@ -180,7 +180,7 @@ async def _run(options: ServeOptions) -> None:
         parts = open_services(options.ledger, callers, Rights(reviews), options.partition)
         app = create_application(parts, visibility_routes(parts) if options.visibility else ())
         scheme = "https" if options.certificate else "http"
-        say(f"The page: {scheme}://{options.host}:{options.port}/look/")
+        print_message(f"The page: {scheme}://{options.host}:{options.port}/look/")
         tune_garbage_collection()
         return_freed_memory()
         await create_server(app, _listen_address(options, proxy)).serve()

@@ -16,8 +16,8 @@ import typer
 import uvicorn
 from starlette.applications import Starlette
 
-from tidegate.cli.commands.manifests import wanted as wanted_manifests
-from tidegate.cli.output import say
+from tidegate.cli.commands.manifests import manifests_of_file as wanted_manifests
+from tidegate.cli.output import print_message
 from tidegate.kinds.policies.webhooks import NAMESPACE, WEBHOOK, by_path, webhook_configuration
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
@@ -145,7 +145,7 @@ async def _run(policies: Policies, access: Access, place: Place) -> None:
         while not await _renewed(identity):  # noqa: ASYNC110 - no event signals it
             await asyncio.sleep(AGAIN_S)
         renewing = asyncio.create_task(_keep(identity))
-        say(f"Serving the webhook at https://{place.host}:{place.port}")
+        print_message(f"Serving the webhook at https://{place.host}:{place.port}")
         try:
             await _server(app, place, identity.context).serve()
         finally:

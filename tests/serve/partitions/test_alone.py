@@ -17,7 +17,7 @@ from store.views.texts import TEXTS
 from tests.serve.conftest import running
 from tests.serve.partitions.conftest import NO_AUTH
 from tests.store.test_two_partitions import retold, story, write
-from tidegate.cli.program import build
+from tidegate.cli.program import build_app
 from tidegate.contracts.facts import Event
 
 HISTORIES = (0, story()), (1, retold(story()))
@@ -66,7 +66,7 @@ def test_a_report_has_the_rows_of_the_partition(
 ) -> None:
     partition, client = alone
     words = ["report", name, "--partition", str(partition), "-o", "json", "--ledger", hours]
-    printed = CliRunner().invoke(build(), words)
+    printed = CliRunner().invoke(build_app(), words)
     answer = client.get(f"/v1/reports/{name}?limit=5000")
     assert (answer.status_code == 200) == (printed.exit_code == 0), answer.text
     if printed.exit_code:

@@ -19,7 +19,7 @@ from tests.simulation.judging.rest import unpublished
 from tests.simulation.judging.verdict import demand
 from tests.simulation.judging.wire import is_complete
 from tests.simulation.ledgers import LedgerBackup
-from tidegate.cli.commands.ledger.recover import recovered
+from tidegate.cli.commands.ledger.recover import rename_ledger
 from tidegate.errors import TidegateError
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ class Disasters:
             await asyncio.sleep(pause_s)
             world.disturbed()
             with suppress(TidegateError):
-                await recovered(world.ledger, bus, CLUSTER, name)
+                await rename_ledger(world.ledger, bus, CLUSTER, name)
                 world.disturbed()
                 self._end_schedulers()  # they are started again, as the command asks
                 break

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 from tests.simulation.bus import CLUSTER
 from tests.simulation.faults.etcd import Backup, backup
 from tests.simulation.ledgers import LedgerBackup
-from tidegate.cli.commands.ledger.recover import recovered
+from tidegate.cli.commands.ledger.recover import rename_ledger
 from tidegate.errors import TidegateError
 
 if TYPE_CHECKING:
@@ -74,6 +74,6 @@ class Moves:
         while True:
             with suppress(TidegateError):
                 bus = site.bus.connect(Random(0))
-                await recovered(site.ledger, bus, CLUSTER, "recovered")
+                await rename_ledger(site.ledger, bus, CLUSTER, "recovered")
                 return
             await asyncio.sleep(TRIED_S)

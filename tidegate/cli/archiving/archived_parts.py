@@ -13,7 +13,7 @@ from tidegate.contracts.chain import GENESIS, verify
 from tidegate.contracts.entry import Entry
 
 
-def parts_of(engine: Any, partition: int = 0) -> list[ArchivedRange]:  # noqa: ANN401 - SQL's
+def archived_parts(engine: Any, partition: int = 0) -> list[ArchivedRange]:  # noqa: ANN401 - SQL's
     """Return a ledger's parts in files, the oldest first.
 
     Raises:
@@ -26,13 +26,13 @@ def parts_of(engine: Any, partition: int = 0) -> list[ArchivedRange]:  # noqa: A
         return archive_ranges.archived_ranges(select, partition)
 
 
-def anchor_of(engine: Any, partition: int = 0) -> Entry:  # noqa: ANN401 - SQL's
-    """Return the entry behind which the next part begins; errors as ``parts_of``."""
-    parts = parts_of(engine, partition)
+def archive_anchor(engine: Any, partition: int = 0) -> Entry:  # noqa: ANN401 - SQL's
+    """Return the entry behind which the next part begins; errors as ``archived_parts``."""
+    parts = archived_parts(engine, partition)
     return parts[-1].anchor() if parts else replace(GENESIS, partition=partition)
 
 
-def read_back(written: Path, anchor: Entry, named: Path) -> ArchivedRange:
+def read_verified_part(written: Path, anchor: Entry, named: Path) -> ArchivedRange:
     """Return the part that a file holds, its chain checked as it is on disk.
 
     Args:

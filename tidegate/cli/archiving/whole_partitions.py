@@ -17,8 +17,8 @@ from typing import Any
 
 from store.archive.archive_format import archive_name, fsync_file, sha256_of, write
 from store.archive.archive_ranges import ArchivedRange
-from tidegate.cli.archiving.archived_parts import anchor_of, parts_of, read_back
-from tidegate.cli.progress import watched
+from tidegate.cli.archiving.archived_parts import archive_anchor, archived_parts, read_verified_part
+from tidegate.cli.progress import with_progress
 from tidegate.contracts.chain import verify
 from tidegate.contracts.entry import Entry
 from tidegate.errors import LedgerUnreachableError
@@ -44,26 +44,28 @@ def archive_partitions(
     from store.partitions.detaching import archiving_lock, attached_partitions  # noqa: PLC0415
 
     with archiving_lock(engine):
-        finish(engine)
+        delete_archived_rows(engine)
         for table in attached_partitions(engine):
             last, parts = table.upper - 1, list[ArchivedRange]()
             for number, limit in until.items():
-                ledger, anchor = SqlLedger(engine, number), anchor_of(engine, number)
+                ledger, anchor = SqlLedger(engine, number), archive_anchor(engine, number)
                 newest = ledger.newest()
                 if newest is None or last > min(limit, newest.seq - 1) or last <= anchor.seq:
                     continue  # it goes on in this table, or its events are archived already
-                entries = watched(ledger.read(anchor.seq, last), "archiving", last - anchor.seq)
+                entries = with_progress(
+                    ledger.read(anchor.seq, last), "archiving", last - anchor.seq
+                )
                 name = archive_name(anchor.seq + 1, last, suffix, number)
-                part = _file(verify(entries, anchor), anchor, folder / name)
+                part = _write_part(verify(entries, anchor), anchor, folder / name)
                 record_range(engine, part)
                 parts.append(part)
             if parts:
-                finish(engine)
+                delete_archived_rows(engine)
             yield from parts
-        clear(engine)
+        delete_rows_of_shared_tables(engine)
 
 
-def finish(engine: Any) -> None:  # noqa: ANN401 - SQL's
+def delete_archived_rows(engine: Any) -> None:  # noqa: ANN401 - SQL's
     """Take out of the database what files hold and rows of ``ledger_archive`` say so.
 
     Raises:
@@ -77,12 +79,12 @@ def finish(engine: Any) -> None:  # noqa: ANN401 - SQL's
         drop_table,
     )
 
-    parts = _all_parts(engine)
+    parts = _parts_by_partition(engine)
     archived = {number: each[-1].seq if each else 0 for number, each in parts.items()}
     for partition in attached_partitions(engine):
         last = partition.upper - 1
         if archived and all(last <= seq for seq in archived.values()):
-            _prove(part for each in parts.values() for part in each if part.seq == last)
+            _verify_digests(part for each in parts.values() for part in each if part.seq == last)
             detach_partition(engine, partition)
     for table in detached_partitions(engine):
         for rows in table.rows:
@@ -92,43 +94,43 @@ def finish(engine: Any) -> None:  # noqa: ANN401 - SQL's
                     f" {rows.last}: ALTER TABLE ledger_event ATTACH PARTITION {table.name}"
                     " brings them back."
                 )
-            _prove_rows(table.name, rows, parts[rows.partition])
+            _verify_rows_archived(table.name, rows, parts[rows.partition])
         drop_table(engine, table.name)
 
 
-def _all_parts(engine: Any) -> dict[int, list[ArchivedRange]]:  # noqa: ANN401 - SQL's
+def _parts_by_partition(engine: Any) -> dict[int, list[ArchivedRange]]:  # noqa: ANN401 - SQL's
     """Return the archived ranges of each partition that has events."""
     from store.access.engine import selecting  # noqa: PLC0415
     from store.reading.about import head_seqs  # noqa: PLC0415
 
     with selecting(engine) as select:
         numbers = [number for number, seq in head_seqs(select).items() if seq]
-    return {number: parts_of(engine, number) for number in numbers}
+    return {number: archived_parts(engine, number) for number in numbers}
 
 
-def clear(engine: Any) -> None:  # noqa: ANN401 - SQL's
+def delete_rows_of_shared_tables(engine: Any) -> None:  # noqa: ANN401 - SQL's
     """Delete the rows that files hold from tables that another partition of the ledger needs.
 
-    Errors as in ``finish``.
+    Errors as in ``delete_archived_rows``.
     """
     from store.archive.archiving import delete_events  # noqa: PLC0415 - SQL may be absent
     from store.partitions.detaching import stored_rows  # noqa: PLC0415
 
-    for number, each in _all_parts(engine).items():
+    for number, each in _parts_by_partition(engine).items():
         rows = stored_rows(engine, number, each[-1].seq) if each else None
         if rows is not None:
-            _prove_rows("ledger_event", rows, each)
+            _verify_rows_archived("ledger_event", rows, each)
             delete_events(engine, number, rows.first, rows.last)
 
 
-def _prove_rows(table: str, rows: Any, parts: Sequence[ArchivedRange]) -> None:  # noqa: ANN401 - of SQL's package
+def _verify_rows_archived(table: str, rows: Any, parts: Sequence[ArchivedRange]) -> None:  # noqa: ANN401 - of SQL's package
     """Make sure that files hold some rows: as many, with the same end.
 
     Raises:
         LedgerUnreachableError: they do not.
     """
     overlapping = [part for part in parts if part.first_seq <= rows.last and rows.first <= part.seq]
-    _prove(overlapping)
+    _verify_digests(overlapping)
     hashes = {part.seq: part.hash for part in overlapping}
     if rows.number != rows.last - rows.first + 1 or hashes.get(rows.last) != rows.hash:
         files = ", ".join(part.file for part in overlapping)
@@ -138,7 +140,7 @@ def _prove_rows(table: str, rows: Any, parts: Sequence[ArchivedRange]) -> None: 
         )
 
 
-def _prove(parts: Iterable[ArchivedRange]) -> None:
+def _verify_digests(parts: Iterable[ArchivedRange]) -> None:
     for part in parts:
         if sha256_of(part.path()) != part.digest:
             raise LedgerUnreachableError(
@@ -147,7 +149,7 @@ def _prove(parts: Iterable[ArchivedRange]) -> None:
             )
 
 
-def _file(entries: Iterable[Entry], anchor: Entry, file: Path) -> ArchivedRange:
+def _write_part(entries: Iterable[Entry], anchor: Entry, file: Path) -> ArchivedRange:
     """Write a file, read it back from disk and give it its name.
 
     Raises:
@@ -157,7 +159,7 @@ def _file(entries: Iterable[Entry], anchor: Entry, file: Path) -> ArchivedRange:
     unnamed.unlink(missing_ok=True)
     write(entries, unnamed)
     fsync_file(unnamed)
-    part = read_back(unnamed, anchor, file)
+    part = read_verified_part(unnamed, anchor, file)
     unnamed.rename(file)  # one of that name, and no row that tells of it, was left by a kill
     fsync_file(file)
     return part

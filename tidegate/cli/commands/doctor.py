@@ -15,11 +15,16 @@ from tidegate.cli.doctor.examining import (
     examine_instance,
     examine_ledger,
 )
-from tidegate.cli.doctor.findings import Finding, wrong
+from tidegate.cli.doctor.findings import Finding, wrong_finding
 from tidegate.cli.instance import Instance, read_instance
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.nats_options import BusCaOption, BusCredentialsOption, ClusterOption
-from tidegate.cli.objects.api_client import ContextOption, KubeconfigOption, kubeconfig_of, open_api
+from tidegate.cli.objects.api_client import (
+    ContextOption,
+    KubeconfigOption,
+    kubeconfig_path,
+    open_api,
+)
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.contracts.entry import Entry
 from tidegate.errors import LedgerUnreachableError, NotSupportedError
@@ -113,26 +118,26 @@ def _findings(parts: set[str], options: _Target) -> Iterator[Finding]:
     if instance is not None and not options.ledger:
         yield examine_instance(instance)
     if "ledger" in parts:
-        yield from _of_ledger(options.ledger)
+        yield from _ledger_findings(options.ledger)
     if "bus" in parts:
         url = options.bus or ("" if instance is None else instance.nats_url)
-        heads = _heads(options.ledger) if "ledger" in parts else [(0, "", None)]
+        heads = _ledger_heads(options.ledger) if "ledger" in parts else [(0, "", None)]
         for head in heads if url else ():
-            yield from _placed(_of_bus(url, *head, options), head[0], len(heads))
+            yield from _with_partition(_bus_findings(url, *head, options), head[0], len(heads))
         if not url:
-            yield _not_named("bus", "--bus")
+            yield _not_configured("bus", "--bus")
     if "cluster" in parts:
-        yield from _of_cluster(options, instance)
+        yield from _cluster_findings(options, instance)
 
 
-def _placed(findings: Iterable[Finding], partition: int, count: int) -> Iterator[Finding]:
+def _with_partition(findings: Iterable[Finding], partition: int, count: int) -> Iterator[Finding]:
     """Yield what was found of a partition; where there are several, with its number."""
     for finding in findings:
         text = f"partition {partition}: {finding.text}"
         yield finding if count == 1 else finding._replace(text=text)
 
 
-def _of_bus(
+def _bus_findings(
     url: str, partition: int, ledger_id: str, head: Entry | None, options: _Target
 ) -> Iterator[Finding]:
     return examine_bus(
@@ -143,40 +148,40 @@ def _of_bus(
         credentials=options.credentials,
         ca=options.ca,
         partition=partition,
-        end=partial(_end, options.ledger, partition),
+        end=partial(_ledger_end, options.ledger, partition),
     )
 
 
-def _of_ledger(ledger: str) -> Iterator[Finding]:
+def _ledger_findings(ledger: str) -> Iterator[Finding]:
     try:
         with open_reader(ledger, reports=False) as reader:
-            readers = reader.each()
+            readers = reader.partition_readers()
             for each in readers:
-                yield from _placed(examine_ledger(each), each.partition, len(readers))
+                yield from _with_partition(examine_ledger(each), each.partition, len(readers))
     except (LedgerUnreachableError, NotSupportedError) as error:
-        yield wrong("LedgerUnreachable", str(error), advice(error) or "check --ledger")
+        yield wrong_finding("LedgerUnreachable", str(error), advice(error) or "check --ledger")
 
 
-def _of_cluster(options: _Target, instance: Instance | None) -> Iterator[Finding]:
-    is_own = instance is not None and kubeconfig_of(options.kubeconfig) == instance.kubeconfig
+def _cluster_findings(options: _Target, instance: Instance | None) -> Iterator[Finding]:
+    is_own = instance is not None and kubeconfig_path(options.kubeconfig) == instance.kubeconfig
     config = options.config or (instance.config if is_own and instance is not None else "")
     try:
         with open_api(options.kubeconfig, options.context) as api:
             yield from examine_cluster(api, config)
     except NotSupportedError as error:
-        yield wrong("NoKubeconfig", str(error), "give --kubeconfig")
+        yield wrong_finding("NoKubeconfig", str(error), "give --kubeconfig")
 
 
-def _heads(ledger: str) -> list[tuple[int, str, Entry | None]]:
+def _ledger_heads(ledger: str) -> list[tuple[int, str, Entry | None]]:
     """Return each partition's number, ledger id and newest entry."""
     try:
         with open_reader(ledger, reports=False) as reader:
-            return [(each.partition, *_head(each)) for each in reader.each()]
+            return [(each.partition, *_ledger_head(each)) for each in reader.partition_readers()]
     except (LedgerUnreachableError, NotSupportedError):
         return [(0, "", None)]  # said already, as a finding of its own
 
 
-def _end(ledger: str, partition: int) -> int:
+def _ledger_end(ledger: str, partition: int) -> int:
     try:
         with open_reader(ledger, partition=partition, reports=False) as reader:
             return reader.end
@@ -184,12 +189,12 @@ def _end(ledger: str, partition: int) -> int:
         return 0  # as far as the head that was read before
 
 
-def _head(reader: Reader) -> tuple[str, Entry | None]:
+def _ledger_head(reader: Reader) -> tuple[str, Entry | None]:
     last = list(reader.ledger.read(reader.end - 1, reader.end)) if reader.end else []
     fields = reader.info()
     return (str(fields.get("ledgerId", "")), last[-1]) if last and fields else ("", None)
 
 
-def _not_named(noun: str, option: str) -> Finding:
+def _not_configured(noun: str, option: str) -> Finding:
     text = f"no {noun} is named and no instance was started here"
-    return wrong("NotChecked", text, f"give {option}, or --only the others")
+    return wrong_finding("NotChecked", text, f"give {option}, or --only the others")

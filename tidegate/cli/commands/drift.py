@@ -9,18 +9,18 @@ import typer
 
 from tidegate.cli.doctor.comparing import (
     COMPARED,
-    TO_DO,
+    REMEDIES,
     Difference,
     compare_jobs,
     compare_objects,
     compare_unwatched,
-    named_jobs,
-    named_objects,
+    job_names,
+    object_names,
 )
-from tidegate.cli.doctor.together import together
+from tidegate.cli.doctor.together import merge_states
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
-from tidegate.cli.objects.api_client import Asking, ContextOption, KubeconfigOption, open_api
-from tidegate.cli.objects.printing import typed
+from tidegate.cli.objects.api_client import ApiClient, ContextOption, KubeconfigOption, open_api
+from tidegate.cli.objects.printing import with_kind
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.core.state.state import State
 from tidegate.errors import UnknownNameError
@@ -70,10 +70,10 @@ def drift(
       tidegate drift -o json | jq -r '.[].object'
     """
     with open_reader(ledger, reports=False) as reader:
-        state = together([each.state() for each in reader.each()])
+        state = merge_states([each.state() for each in reader.partition_readers()])
     with open_api(kubeconfig, context) as api:
-        groups = list(_groups(state, api))
-    if not any(_meant(subject, name) for group in groups for name in group.names):
+        groups = list(_compare_kinds(state, api))
+    if not any(_matches_subject(subject, name) for group in groups for name in group.names):
         raise UnknownNameError(
             f"Neither the ledger nor the cluster knows {subject!r}: name KIND, KIND/NAME or "
             f"KIND/NAMESPACE/NAME, of {', '.join(group.kind for group in groups)}."
@@ -81,8 +81,8 @@ def drift(
     differences = [
         difference
         for group in groups
-        for difference in group.found
-        if _meant(subject, difference.object)
+        for difference in group.differences
+        if _matches_subject(subject, difference.object)
     ]
     records = [
         {
@@ -90,7 +90,7 @@ def drift(
             "object": difference.object,
             "ledger": difference.ledger,
             "kubernetes": difference.kubernetes,
-            "toDo": TO_DO[difference.code],
+            "toDo": REMEDIES[difference.code],
         }
         for difference in differences
     ]
@@ -104,21 +104,21 @@ class _Group(NamedTuple):
 
     kind: str  # as differences name it: "clusterqueue", "jobs.batch"
     names: list[str]  # of the ledger's and the cluster's, and the kind itself
-    found: list[Difference]
+    differences: list[Difference]
 
 
-def _groups(state: State, api: Asking) -> Iterator[_Group]:
+def _compare_kinds(state: State, api: ApiClient) -> Iterator[_Group]:
     version = f"{GROUP}/{VERSIONS[0]}"
     for kind in KINDS:
         if kind.name in COMPARED:
-            listed = typed(api.every(f"/apis/{version}/{kind.plural}"), version, kind.name)
-            names = [kind.name.lower(), *named_objects(state, kind.name, listed)]
+            listed = with_kind(api.list_all(f"/apis/{version}/{kind.plural}"), version, kind.name)
+            names = [kind.name.lower(), *object_names(state, kind.name, listed)]
             yield _Group(names[0], names, list(compare_objects(state, kind.name, listed)))
     for job in JOB_KINDS.values():
         if job.members is None and job.resource in (state.expected or ()):
-            listed = typed(api.every(job.path()), job.api_version, job.kind)
+            listed = with_kind(api.list_all(job.path()), job.api_version, job.kind)
             if job.kind != "Workload":  # one of its own has no job behind it, or is one of ours
-                names = [job.resource, *named_jobs(state, job, listed)]
+                names = [job.resource, *job_names(state, job, listed)]
                 yield _Group(names[0], names, list(compare_jobs(state, job, listed)))
 
     missing = list(compare_unwatched(state))
@@ -131,7 +131,7 @@ def _groups(state: State, api: Asking) -> Iterator[_Group]:
         )
 
 
-def _meant(subject: str, text: str) -> bool:
+def _matches_subject(subject: str, text: str) -> bool:
     """Return whether ``job/train`` or ``clusterqueue`` means ``jobs.batch/a/train``."""
     kind, _, name = subject.lower().partition("/")
     resource, _, rest = text.partition("/")

@@ -11,19 +11,25 @@ import typer
 
 from tidegate.cli.commands.decisions.why import COLOURS
 from tidegate.cli.interrupts import until_interrupted
-from tidegate.cli.ledger.moments import seq_in
+from tidegate.cli.ledger.moments import parse_seq
 from tidegate.cli.ledger.partitions import PartitionOption, seq_text
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
-from tidegate.cli.live.listing import about, firsts, following, newest, past_of_all
+from tidegate.cli.live.listing import (
+    first_seqs,
+    follow_entries,
+    newest_entries,
+    past_events,
+    workload_events,
+)
 from tidegate.cli.nats_options import BusCaOption, BusCredentialsOption, ClusterOption
 from tidegate.cli.output import (
     Output,
     OutputOption,
     coloured,
     json_line,
+    print_message,
     print_records,
     print_yaml,
-    say,
 )
 from tidegate.cli.times import utc
 from tidegate.contracts.codec import TYPES, decode
@@ -132,7 +138,7 @@ def events(  # noqa: PLR0913 - each is an option
         messages = subscribe(
             bus,
             ledger=ledger,
-            since=seq_in(since, "--since") if since else None,
+            since=parse_seq(since, "--since") if since else None,
             cluster=cluster,
             credentials=str(bus_credentials or ""),
             ca=str(bus_ca or ""),
@@ -140,21 +146,21 @@ def events(  # noqa: PLR0913 - each is an option
             **wish._asdict(),
         )
         with until_interrupted():
-            asyncio.run(_listen(messages, output, partition))
+            asyncio.run(_print_stream(messages, output, partition))
         return
     with open_reader(ledger, as_of, partition, reports=False) as reader:
-        begun = firsts(reader, since)
+        begun = first_seqs(reader, since)
         if workload:
-            entries = newest(about(reader, workload, wish, begun), tail)
+            entries = newest_entries(workload_events(reader, workload, wish, begun), tail)
         else:
             most = SHOWN if tail is None and not since else tail
-            entries = past_of_all(reader, wish, begun, most)
+            entries = past_events(reader, wish, begun, most)
         several = bool(reader.others)
         if not follow:
             _print_all(entries, output, several=several)
             return
         with until_interrupted():
-            for entry in filter(wish.takes, following(reader, entries)):
+            for entry in filter(wish.takes, follow_entries(reader, entries)):
                 _print_one(entry, output, several=several)
 
 
@@ -166,7 +172,7 @@ def event_types(text: str) -> set[str]:
     """
     types = set(filter(None, text.split(",")))
     if unknown := sorted(types.difference(TYPES)):
-        near = sorted({name for each in unknown for name in _alike(each)})
+        near = sorted({name for each in unknown for name in _similar_types(each)})
         hint = (
             f"Did you mean {' or '.join(near)}?"
             if near
@@ -176,7 +182,7 @@ def event_types(text: str) -> set[str]:
     return types
 
 
-def _alike(text: str) -> list[str]:
+def _similar_types(text: str) -> list[str]:
     """Return the types that resemble a text, or have it in their names."""
     from difflib import get_close_matches  # noqa: PLC0415 - only after an error
 
@@ -185,7 +191,7 @@ def _alike(text: str) -> list[str]:
     return [types[key] for key in near]
 
 
-async def _listen(
+async def _print_stream(
     messages: AsyncGenerator[LedgerEvent, None], output: Output, partition: int | None
 ) -> None:
     """Print events as they come; from the first of another partition on, each with its own."""
@@ -198,37 +204,37 @@ async def _listen(
 
 def _print_all(entries: list[Entry], output: Output, *, several: bool) -> None:
     if output in {Output.JSON, Output.YAML}:
-        print_records([record(entry) for entry in entries], (), output)
+        print_records([event_record(entry) for entry in entries], (), output)
         return
     for entry in entries:
         _print_one(entry, output, several=several)
     if not entries and output is not Output.NAME:
-        say("No event matches.")
+        print_message("No event matches.")
 
 
 def _print_one(entry: Entry, output: Output, *, several: bool) -> None:
     match output:
         case Output.JSON:
-            typer.echo(json_line(record(entry)))
+            typer.echo(json_line(event_record(entry)))
         case Output.YAML:
             typer.echo("---")
-            print_yaml(record(entry))
+            print_yaml(event_record(entry))
         case Output.NAME:
             typer.echo(seq_text(entry, several=several))
         case Output.TABLE | Output.WIDE:
-            typer.echo(_line(entry, wide=output is Output.WIDE, several=several))
+            typer.echo(_event_line(entry, wide=output is Output.WIDE, several=several))
 
 
-def _line(entry: Entry, *, wide: bool, several: bool) -> str:
+def _event_line(entry: Entry, *, wide: bool, several: bool) -> str:
     label = coloured(entry.type.ljust(_TYPE_WIDTH), COLOURS.get(entry.type))
     queue, namespace, name = place_of(entry.subject)
     about = f"{namespace}/{name}" if name else queue
-    text = entry.payload if wide else _said(entry)
+    text = entry.payload if wide else _event_text(entry)
     seq = seq_text(entry, several=several)
     return f"{seq:>7}  {utc(entry.at_us)}  {label}  {about}  {text}".rstrip()
 
 
-def _said(entry: Entry) -> str:
+def _event_text(entry: Entry) -> str:
     event = decode(entry.payload)
     if isinstance(event, StoryEvent) and (workload := getattr(event, "workload", "")):
         return sentence(event, workload)
@@ -237,7 +243,7 @@ def _said(entry: Entry) -> str:
     return definition_text(event)
 
 
-def record(entry: Entry) -> dict[str, Any]:
+def event_record(entry: Entry) -> dict[str, Any]:
     """Return an event for programs."""
     queue, namespace, name = place_of(entry.subject)
     return {

@@ -42,11 +42,11 @@ def manifests(
 
       tidegate manifests --config kueue.yaml --admission webhook | kubectl apply -f -
     """
-    objects = wanted(config)
+    objects = manifests_of_file(config)
     sys.stdout.write(as_yaml(with_webhook(objects) if admission is Admission.WEBHOOK else objects))
 
 
-def wanted(config: str) -> list[Manifest]:
+def manifests_of_file(config: str) -> list[Manifest]:
     """Return the manifests for what a configuration enables and Tidegate supports.
 
     Raises:
@@ -55,10 +55,10 @@ def wanted(config: str) -> list[Manifest]:
     """
     configuration = read_configuration(config)
     check_frameworks(configuration.frameworks)
-    return of_configuration(configuration)
+    return manifests_of_configuration(configuration)
 
 
-def of_configuration(configuration: Configuration) -> list[Manifest]:
+def manifests_of_configuration(configuration: Configuration) -> list[Manifest]:
     """Return the manifests of a configuration: policies, and rights over the enabled kinds."""
     frameworks = tuple(name for name in configuration.frameworks if is_supported(name))
     devices = bool(configuration.device_classes)

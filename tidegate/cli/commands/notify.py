@@ -98,14 +98,14 @@ def notify(  # noqa: PLR0913 - each is an option
     )
     if dry_run:
         with TemporaryDirectory() as nowhere:
-            asyncio.run(running.serve(read, source, Path(nowhere), _printer, since))
+            asyncio.run(running.serve(read, source, Path(nowhere), _open_printer, since))
         return
     configure_logs("notify")
     folder = state or state_folder() / _FOLDER
     asyncio.run(running.serve(read, source, folder, webhook, since))
 
 
-class _Printed:
+class _PrintingSender:
     """A dry run's receiver: standard output."""
 
     def __init__(self, receiver: str) -> None:
@@ -118,5 +118,5 @@ class _Printed:
 
 
 @asynccontextmanager
-async def _printer(receiver: Receiver) -> AsyncGenerator[Sends]:
-    yield _Printed(receiver.name)
+async def _open_printer(receiver: Receiver) -> AsyncGenerator[Sends]:
+    yield _PrintingSender(receiver.name)

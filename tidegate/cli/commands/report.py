@@ -12,10 +12,10 @@ from store.views.texts import TEXTS
 from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
-from tidegate.cli.output import Column, Output, print_records, say
+from tidegate.cli.output import Column, Output, print_message, print_records
 from tidegate.cli.reporting.files import print_csv, print_parquet
-from tidegate.cli.reporting.narrowing import Row, Span, grouped, within
-from tidegate.cli.times import span as duration
+from tidegate.cli.reporting.narrowing import Row, Span, group_rows, time_filter
+from tidegate.cli.times import duration_text as duration
 
 _LIST = (Column("NAME", "name"), Column("WHAT IT TELLS", "about"))
 _CHARGEBACK = "chargeback"
@@ -83,7 +83,7 @@ def report(  # noqa: PLR0913 - each is an option
     """
     with open_reader(ledger, as_of, partition) as reader:
         if not view:
-            _print_list(_plain(output))
+            _print_list(_record_output(output))
         elif sql:
             typer.echo(reader.statement(view))
         else:
@@ -92,29 +92,29 @@ def report(  # noqa: PLR0913 - each is an option
             columns = [name.strip() for name in group_by.split(",") if name]
             more = _PRICED if columns and view == _CHARGEBACK else ()
             by = list(dict.fromkeys((*columns, *more)))
-            span = within(_span(reader, since, until))
+            span = time_filter(_parse_span(reader, since, until))
             rows = reader._replace(rows_max=limit or None).report(view, filters, span, by)
-            print_rows(grouped(rows, columns, TEXTS[view].sums) if by else rows, output)
+            print_rows(group_rows(rows, columns, TEXTS[view].sums) if by else rows, output)
             if view == _CHARGEBACK:
-                _tell_unpriced(rows)
+                _print_unpriced(rows)
             if not reader.past:
-                _tell_end(max(map(lag_us, reader.each())))
+                _print_report_end(max(map(lag_us, reader.partition_readers())))
 
 
-def _span(reader: Reader, since: str, until: str) -> Span:
+def _parse_span(reader: Reader, since: str, until: str) -> Span:
     return Span(
         reader.moment_us(since, "--since") if since else 0,
         reader.moment_us(until, "--until") if until else None,
     )
 
 
-def _plain(form: Form) -> Output:
+def _record_output(form: Form) -> Output:
     if form in {Form.CSV, Form.PARQUET}:
         raise typer.BadParameter("Name a report to use this format.")
     return Output(form)
 
 
-def _tell_unpriced(rows: Sequence[Row]) -> None:
+def _print_unpriced(rows: Sequence[Row]) -> None:
     """Print the rows without a price, which a sum over ``cost`` would omit silently."""
     days: dict[tuple[str, str], list[str]] = {}
     for row in rows:
@@ -123,14 +123,14 @@ def _tell_unpriced(rows: Sequence[Row]) -> None:
     for (flavor, resource), missing in sorted(days.items()):
         first, last = min(missing), max(missing)
         span = f"on {first}" if first == last else f"from {first} to {last}"
-        say(f"No price for {resource} of {flavor} {span}: its rows have no cost.")
+        print_message(f"No price for {resource} of {flavor} {span}: its rows have no cost.")
 
 
-def _tell_end(behind_us: int) -> None:
+def _print_report_end(behind_us: int) -> None:
     """Say that the rows of a ledger that goes on end before now."""
     if behind_us >= _LAG_SHOWN_US:
         ago = duration(behind_us / 1_000_000)
-        say(f"What has not ended is counted up to the ledger's newest event, {ago} ago.")
+        print_message(f"What has not ended is counted up to the ledger's newest event, {ago} ago.")
 
 
 def _print_list(output: Output) -> None:
@@ -152,13 +152,13 @@ def print_rows(rows: Sequence[Row], form: Form) -> None:
             name.upper().replace("_", " "),
             name,
             right=any(isinstance(row[name], int | float) for row in rows),
-            show=_cell,
+            show=_cell_text,
         )
         for name in names
     ]
     name = next((name for name in (*_NAMES, *names) if name in names), "")
-    print_records(rows, columns, _plain(form), name=name, nothing="There are no rows.")
+    print_records(rows, columns, _record_output(form), name=name, nothing="There are no rows.")
 
 
-def _cell(value: object) -> str:
+def _cell_text(value: object) -> str:
     return f"{value:.{_DIGITS}g}" if isinstance(value, float) else str(value)

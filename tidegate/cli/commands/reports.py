@@ -12,7 +12,7 @@ import typer
 from store.reading.about import partitions
 from store.reading.kept_states import newest_snapshot
 from tidegate.cli.ledger.reading import LedgerOption, Reader, ledger_url, open_reader
-from tidegate.cli.output import say
+from tidegate.cli.output import print_message
 from tidegate.cli.times import utc
 from tidegate.errors import NotSupportedError
 
@@ -49,18 +49,18 @@ def rebuild(ledger: LedgerOption = "") -> None:
     from store.schema.migrate import check, rebuild_reports  # noqa: PLC0415
     from store.schema.rebuilding import rebuild_online  # noqa: PLC0415
 
-    engine = open_engine(_named(ledger))
+    engine = open_engine(_require_ledger(ledger))
     try:
         if engine.dialect.name == "postgresql":
             check(engine, writes=True)
             for number, seq in enumerate(rebuild_online(engine)):
                 if number % _PAGES_A_LINE == 0:
-                    say(f"rebuilt up to seq {seq}")
+                    print_message(f"rebuilt up to seq {seq}")
         else:
             rebuild_reports(engine)
     finally:
         engine.dispose()
-    say("The reports are rebuilt.")
+    print_message("The reports are rebuilt.")
 
 
 @app.command("expire")
@@ -82,7 +82,7 @@ def expire(
     from store.reading.entries import newest_entry  # noqa: PLC0415
     from store.schema.retention import expire_reports as delete_before  # noqa: PLC0415
 
-    engine = open_engine(_named(ledger))
+    engine = open_engine(_require_ledger(ledger))
     try:
         with selecting(engine) as select:
             numbers = partitions(select)
@@ -96,7 +96,7 @@ def expire(
         ]
     finally:
         engine.dispose()
-    say(f"The reports now begin with {before:%Y-%m}: {sum(counts)} rows were deleted.")
+    print_message(f"The reports now begin with {before:%Y-%m}: {sum(counts)} rows were deleted.")
 
 
 def months_before(at: datetime, months: int) -> datetime:
@@ -105,7 +105,7 @@ def months_before(at: datetime, months: int) -> datetime:
     return datetime(index // 12, index % 12 + 1, 1, tzinfo=UTC)
 
 
-def _named(ledger: str) -> str:
+def _require_ledger(ledger: str) -> str:
     if not ledger:
         raise typer.BadParameter("Name the ledger to change with --ledger.")
     return ledger
@@ -133,37 +133,39 @@ def verify(ledger: LedgerOption = "") -> None:
             raise NotSupportedError(f"{reader.url} is an archive: it has no reports.")
         engine = open_engine(ledger_url(ledger), read_only=True, primary=True)
         try:
-            histories = {each.partition: each.entries("comparing") for each in reader.each()}
+            histories = {
+                each.partition: each.entries("comparing") for each in reader.partition_readers()
+            }
             findings = audit_reports(engine, histories)
-            for finding in chain(findings, *map(_snapshots, reader.each())):
+            for finding in chain(findings, *map(_compare_snapshots, reader.partition_readers())):
                 typer.echo(f"{finding.where}: {finding.what}")
                 count += 1
-            for each in reader.each():
-                _tell_expired(each)
+            for each in reader.partition_readers():
+                _print_expired(each)
         finally:
             engine.dispose()
     if count:
         raise typer.Exit(1)
-    say("Reports, views, snapshots and archives match the events.")
+    print_message("Reports, views, snapshots and archives match the events.")
 
 
-def _tell_expired(reader: Reader) -> None:
+def _print_expired(reader: Reader) -> None:
     assert reader.database is not None, "an archive has none"
     for (kept_from_us,) in reader.database.select(_EXPIRED, partition=reader.partition):
-        say(
+        print_message(
             f"Not covered: rows of workloads that ended before {utc(kept_from_us)}, which "
             "have expired."
         )
 
 
-def _snapshots(reader: Reader) -> Iterator[Finding]:
+def _compare_snapshots(reader: Reader) -> Iterator[Finding]:
     """Yield the snapshots that hold another state than the events give."""
     from store.reading.report_audit import Finding  # noqa: PLC0415
     from tidegate.core.folding.snapshot import VERSION, is_of  # noqa: PLC0415 - only here it folds
     from tidegate.replay.rebuild import rebuild as folded  # noqa: PLC0415
 
     assert reader.database is not None, "an archive has none"
-    state, head = reader.beginning()
+    state, head = reader.initial_state()
     which = {"partition": reader.partition, "version": VERSION, "until": reader.end}
     for (seq,) in reader.database.select(_SNAPSHOTS, **which):
         state, head = folded(reader.ledger.read(head.seq, seq), state, head)

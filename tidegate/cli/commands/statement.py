@@ -11,23 +11,23 @@ from tidegate.cli.commands.ledger.copying import refuse_existing
 from tidegate.cli.commands.report import Form, print_rows
 from tidegate.cli.ledger.partitions import event_name
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
-from tidegate.cli.output import Output, OutputOption, print_record, say
-from tidegate.cli.proving.claims import claim_of
+from tidegate.cli.output import Output, OutputOption, print_message, print_record
+from tidegate.cli.proving.claims import make_claim
 from tidegate.cli.statements.closing import (
     Closing,
-    as_stated,
-    begun_us,
-    closings,
-    reader_with,
-    refuse_other,
-    statement_of,
+    closing_events,
+    first_event_us,
+    make_statement,
+    reader_as_of_statement,
+    reader_of_queue,
+    require_matching_ledger,
 )
 from tidegate.cli.statements.document import (
     Statement,
     StatementError,
-    check_signed,
-    read,
-    written,
+    read_statement,
+    signed_statement_file,
+    verify_statement,
 )
 from tidegate.cli.times import utc
 
@@ -59,23 +59,27 @@ def close(
     """
     refuse_existing(out)
     with open_reader(ledger) as every:
-        reader, several = reader_with(every, queue), bool(every.others)
-        claim = claim_of(reader)
-        statement = statement_of(reader, claim, month, queue)
-        earlier, begun = closings(reader, month, queue), utc(begun_us(reader))
-    out.write_bytes(written(statement, claim, key))
-    digest = read(out).digest
+        reader, several = reader_of_queue(every, queue), bool(every.others)
+        claim = make_claim(reader)
+        statement = make_statement(reader, claim, month, queue)
+        earlier, begun = closing_events(reader, month, queue), utc(first_event_us(reader))
+    out.write_bytes(signed_statement_file(statement, claim, key))
+    digest = read_statement(out).digest
     for flavor_resource in statement.unpriced:
-        say(f"No price for {flavor_resource} on some day: its rows have no cost.")
+        print_message(f"No price for {flavor_resource} on some day: its rows have no cost.")
     if begun > statement.begin:
-        say(f"This ledger began at {begun}: the time before is not in the statement.")
-    say(f"{out}: {len(statement.rows)} rows as of seq {_seq(statement, several=several)}.")
+        print_message(f"This ledger began at {begun}: the time before is not in the statement.")
+    print_message(
+        f"{out}: {len(statement.rows)} rows as of seq {_event_seq(statement, several=several)}."
+    )
     if earlier:
-        seq = _seq(earlier[0], several=several)
-        say(f"{month} was closed by seq {seq} already: that statement counts.")
+        seq = _event_seq(earlier[0], several=several)
+        print_message(f"{month} was closed by seq {seq} already: that statement counts.")
         return
     annotation = f"tidegate.dev/statement={month}={digest}"
-    say(f"To close the month:\n  kubectl annotate --overwrite clusterqueue {queue} {annotation}")
+    print_message(
+        f"To close the month:\n  kubectl annotate --overwrite clusterqueue {queue} {annotation}"
+    )
 
 
 @app.command("verify")
@@ -94,13 +98,13 @@ def verify(
     Examples:
       tidegate statement verify team-a-2026-03.json --public-key audit.key.pub
     """
-    signed = check_signed(file, public_key)
+    signed = verify_statement(file, public_key)
     statement = signed.statement
     with open_reader(ledger, reports=False) as every:
-        reader, several = reader_with(every, statement.cluster_queue), bool(every.others)
-        with as_stated(reader, statement) as then:
-            refuse_other(then, statement, several=several)
-        closed = closings(reader, statement.month, statement.cluster_queue)
+        reader, several = reader_of_queue(every, statement.cluster_queue), bool(every.others)
+        with reader_as_of_statement(reader, statement) as then:
+            require_matching_ledger(then, statement, several=several)
+        closed = closing_events(reader, statement.month, statement.cluster_queue)
     if not closed:
         raise StatementError(
             f"{file} is what the ledger gives, but {statement.month} is not closed: no event of "
@@ -108,7 +112,7 @@ def verify(
         )
     first = closed[0]
     if first.digest != signed.digest:
-        seq = _seq(first, several=several)
+        seq = _event_seq(first, several=several)
         raise StatementError(
             f"Seq {seq} of the ledger closed {statement.month} with another statement: "
             f"{first.digest}."
@@ -127,11 +131,11 @@ def verify(
         record |= {"asOfPartition": statement.partition, "closedPartition": first.partition}
     print_record(record, output, name="digest")
     for later in closed[1:]:
-        seq = _seq(later, several=several)
-        say(f"Seq {seq} names another statement of {statement.month}, which is ignored.")
+        seq = _event_seq(later, several=several)
+        print_message(f"Seq {seq} names another statement of {statement.month}, which is ignored.")
 
 
-def _seq(event: Statement | Closing, *, several: bool) -> str:
+def _event_seq(event: Statement | Closing, *, several: bool) -> str:
     """Return an event's seq for people."""
     return event_name(event.partition, event.seq, several=several)
 
@@ -148,14 +152,14 @@ def show(
     Examples:
       tidegate statement show team-a-2026-03.json -o csv > team-a-2026-03.csv
     """
-    statement = read(file).statement
+    statement = read_statement(file).statement
     rows = [dict(row) for row in statement.rows]
     if output in {Form.TABLE, Form.WIDE}:
         rows = [{name: row[name] for name in _SHOWN} for row in rows]
     print_rows(rows, output)
     if output in {Form.TABLE, Form.WIDE}:
         for total in statement.totals:
-            say(f"{total.cost} {total.currency} in {statement.month}.")
+            print_message(f"{total.cost} {total.currency} in {statement.month}.")
 
 
 _SHOWN = (

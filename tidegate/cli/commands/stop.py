@@ -12,9 +12,15 @@ from tidegate.cli.objects.api_client import (
     NamespaceOption,
     open_api,
 )
-from tidegate.cli.objects.naming import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, Named, offer
-from tidegate.cli.objects.owners import workload_named
-from tidegate.cli.objects.patching import patched
+from tidegate.cli.objects.naming import (
+    CLUSTER_QUEUE,
+    LOCAL_QUEUE,
+    WORKLOAD,
+    CommandKind,
+    add_kind_command,
+)
+from tidegate.cli.objects.owners import find_workload_name
+from tidegate.cli.objects.patching import patch_object
 from tidegate.cli.objects.printing import DryRun, DryRunOption, print_done
 from tidegate.cli.output import Output, OutputOption
 from tidegate.errors import ApiStatusError, UnknownNameError
@@ -51,8 +57,8 @@ def stop_cluster_queue(  # noqa: PLR0913 - each is an option
 
       tidegate stop cq team-a --keep-already-running --dry-run server
     """
-    change = _Change(CLUSTER_QUEUE, {"stopPolicy": _policy(keep=keep)}, "stopped")
-    change.make(name, "", dry, output, kubeconfig, context)
+    change = _SpecChange(CLUSTER_QUEUE, {"stopPolicy": _stop_policy(keep=keep)}, "stopped")
+    change.apply(name, "", dry, output, kubeconfig, context)
 
 
 def stop_local_queue(  # noqa: PLR0913 - each is an option
@@ -72,8 +78,8 @@ def stop_local_queue(  # noqa: PLR0913 - each is an option
 
       tidegate stop lq main -n a --keep-already-running
     """
-    change = _Change(LOCAL_QUEUE, {"stopPolicy": _policy(keep=keep)}, "stopped")
-    change.make(name, namespace, dry, output, kubeconfig, context)
+    change = _SpecChange(LOCAL_QUEUE, {"stopPolicy": _stop_policy(keep=keep)}, "stopped")
+    change.apply(name, namespace, dry, output, kubeconfig, context)
 
 
 def stop_workload(  # noqa: PLR0913 - each is an option
@@ -90,8 +96,8 @@ def stop_workload(  # noqa: PLR0913 - each is an option
     Example:
       tidegate stop workload job/train -n a
     """
-    change = _Change(WORKLOAD, {"active": False}, "stopped")
-    change.make(name, namespace, dry, output, kubeconfig, context)
+    change = _SpecChange(WORKLOAD, {"active": False}, "stopped")
+    change.apply(name, namespace, dry, output, kubeconfig, context)
 
 
 def resume_cluster_queue(
@@ -107,8 +113,8 @@ def resume_cluster_queue(
     Example:
       tidegate resume clusterqueue team-a
     """
-    change = _Change(CLUSTER_QUEUE, {"stopPolicy": "None"}, "resumed")
-    change.make(name, "", dry, output, kubeconfig, context)
+    change = _SpecChange(CLUSTER_QUEUE, {"stopPolicy": "None"}, "resumed")
+    change.apply(name, "", dry, output, kubeconfig, context)
 
 
 def resume_local_queue(  # noqa: PLR0913 - each is an option
@@ -125,8 +131,8 @@ def resume_local_queue(  # noqa: PLR0913 - each is an option
     Example:
       tidegate resume localqueue main -n a
     """
-    change = _Change(LOCAL_QUEUE, {"stopPolicy": "None"}, "resumed")
-    change.make(name, namespace, dry, output, kubeconfig, context)
+    change = _SpecChange(LOCAL_QUEUE, {"stopPolicy": "None"}, "resumed")
+    change.apply(name, namespace, dry, output, kubeconfig, context)
 
 
 def resume_workload(  # noqa: PLR0913 - each is an option
@@ -143,32 +149,32 @@ def resume_workload(  # noqa: PLR0913 - each is an option
     Example:
       tidegate resume workload job/train -n a
     """
-    change = _Change(WORKLOAD, {"active": True}, "resumed")
-    change.make(name, namespace, dry, output, kubeconfig, context)
+    change = _SpecChange(WORKLOAD, {"active": True}, "resumed")
+    change.apply(name, namespace, dry, output, kubeconfig, context)
 
 
-class _Change:
+class _SpecChange:
     """A change of some fields of a spec."""
 
-    def __init__(self, named: Named, spec: dict[str, Any], done: str) -> None:
+    def __init__(self, named: CommandKind, spec: dict[str, Any], done: str) -> None:
         self._named, self._spec, self._done = named, spec, done
 
-    def make(  # noqa: PLR0913, PLR0917 - what every change needs
+    def apply(  # noqa: PLR0913, PLR0917 - what every change needs
         self, name: str, namespace: str, dry: DryRun, output: Output, kubeconfig: str, context: str
     ) -> None:
         with open_api(kubeconfig, context) as api:
             if self._named is WORKLOAD:
-                name = workload_named(api, name, namespace)
+                name = find_workload_name(api, name, namespace)
             path = self._named.path(name, namespace)
             try:
-                obj = patched(api, path, {"spec": self._spec}, dry)
+                obj = patch_object(api, path, {"spec": self._spec}, dry)
             except ApiStatusError as error:
                 if f'"{name}" not found' not in error.message:
                     raise  # the kind is not served, or the change is refused
-                raise UnknownNameError(self._missing(name, namespace)) from error
+                raise UnknownNameError(self._not_found_message(name, namespace)) from error
         print_done(obj, self._done, output, dry)
 
-    def _missing(self, name: str, namespace: str) -> str:
+    def _not_found_message(self, name: str, namespace: str) -> str:
         named = self._named
         where, every = (
             (f" in namespace {namespace}", " --all-namespaces") if named.namespaced else ("", "")
@@ -178,7 +184,7 @@ class _Change:
         )
 
 
-def _policy(*, keep: bool) -> str:
+def _stop_policy(*, keep: bool) -> str:
     return "Hold" if keep else "HoldAndDrain"
 
 
@@ -187,5 +193,5 @@ for _named, _stop, _resume in (
     (LOCAL_QUEUE, stop_local_queue, resume_local_queue),
     (WORKLOAD, stop_workload, resume_workload),
 ):
-    offer(stopping, _named, _stop)
-    offer(resuming, _named, _resume)
+    add_kind_command(stopping, _named, _stop)
+    add_kind_command(resuming, _named, _resume)

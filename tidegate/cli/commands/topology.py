@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from tidegate.cli.ledger.name_lookup import draft_of
-from tidegate.cli.ledger.racks import Drawn, drawn, rows
+from tidegate.cli.ledger.name_lookup import folded_state
+from tidegate.cli.ledger.racks import TopologyView, domain_rows, topology_views
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
-from tidegate.cli.output import Column, Output, print_records, say
+from tidegate.cli.output import Column, Output, print_message, print_records
 
 app = typer.Typer(no_args_is_help=True)
 COLUMNS = (
@@ -70,29 +70,31 @@ def show(
       tidegate topology show racks -o svg > racks.svg
     """
     with open_reader(ledger, as_of, reports=False) as reader:
-        drawings = drawn(draft_of(reader), name)  # partition 0's: it alone places pods there
+        drawings = topology_views(
+            folded_state(reader), name
+        )  # partition 0's: it alone places pods there
     match output:
         case TopologyOutput.SVG:
-            from tidegate.cli.figures.racks import svg  # noqa: PLC0415 - only for a drawing
+            from tidegate.cli.figures.racks import topology_svg  # noqa: PLC0415 - only for a drawing
 
-            typer.echo(svg(drawings))
+            typer.echo(topology_svg(drawings))
         case TopologyOutput.JSON | TopologyOutput.YAML:
-            print_records([_record(drawing) for drawing in drawings], (), Output(output))
+            print_records([_topology_record(drawing) for drawing in drawings], (), Output(output))
         case TopologyOutput.TABLE | TopologyOutput.WIDE:
             _print_tables(drawings, level, Output(output))
 
 
-def _print_tables(drawings: list[Drawn], level: str, output: Output) -> None:
+def _print_tables(drawings: list[TopologyView], level: str, output: Output) -> None:
     if not drawings:
-        say("No flavor has a topology.")
+        print_message("No flavor has a topology.")
     for drawing in drawings:
         levels = " > ".join(drawing.levels)
         typer.echo(f"{drawing.topology}, flavor {drawing.flavor}: {levels}")
         nothing = "No node has a label for each level."
-        print_records(list(rows(drawing, level)), COLUMNS, output, nothing=nothing)
+        print_records(list(domain_rows(drawing, level)), COLUMNS, output, nothing=nothing)
 
 
-def _record(drawing: Drawn) -> dict[str, object]:
+def _topology_record(drawing: TopologyView) -> dict[str, object]:
     return {
         "topology": drawing.topology,
         "flavor": drawing.flavor,

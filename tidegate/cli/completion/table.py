@@ -7,8 +7,8 @@ from typing import Any
 
 from typer.main import get_command
 
-from tidegate.cli.program import build
-from tidegate.cli.reference import Page, commands, help_of, is_group, parted
+from tidegate.cli.program import build_app
+from tidegate.cli.reference import Page, help_and_examples, help_text, is_group, listed_commands
 
 _HELP: dict[str, Any] = {
     "about": "Show this message and exit.",
@@ -19,30 +19,30 @@ _HELP: dict[str, Any] = {
 }
 
 
-def table() -> dict[str, dict[str, Any]]:
+def completion_table() -> dict[str, dict[str, Any]]:
     """Return the words that may follow each command, by its path ("queue list"; "" is the root)."""
-    pages = [Page("", get_command(build())), *commands()]
+    pages = [Page("", get_command(build_app())), *listed_commands()]
     return {
         page.path: {
-            "commands": _inner(page.path, pages),
-            "aliases": _aliases(page.command),
-            **_parameters(page.command),
+            "commands": _subcommand_summaries(page.path, pages),
+            "aliases": _command_aliases(page.command),
+            **_parameter_records(page.command),
         }
         for page in pages
     }
 
 
-def text() -> str:
+def completion_table_text() -> str:
     """Return the table as it is kept in ``completion_words.json``."""
-    return json.dumps(table(), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(completion_table(), indent=1, ensure_ascii=False) + "\n"
 
 
-def _inner(path: str, pages: list[Page]) -> dict[str, str]:
+def _subcommand_summaries(path: str, pages: list[Page]) -> dict[str, str]:
     inside = [page for page in pages if page.path and page.path.rpartition(" ")[0] == path]
     return {page.path.rpartition(" ")[2]: summary(page.command) for page in inside}
 
 
-def _aliases(group: Any) -> dict[str, str]:  # noqa: ANN401 - click's Command
+def _command_aliases(group: Any) -> dict[str, str]:  # noqa: ANN401 - click's Command
     """Return other names of a group's commands, which are not listed: they share the text."""
     if not is_group(Page("", group)):
         return {}
@@ -61,15 +61,15 @@ def _aliases(group: Any) -> dict[str, str]:  # noqa: ANN401 - click's Command
 
 def summary(command: Any) -> str:  # noqa: ANN401 - click's Command
     """Return the first sentence of a command's help."""
-    return " ".join(parted(command)[0].partition("\n\n")[0].split())
+    return " ".join(help_and_examples(command)[0].partition("\n\n")[0].split())
 
 
-def _parameters(command: Any) -> dict[str, Any]:  # noqa: ANN401 - click's Command
+def _parameter_records(command: Any) -> dict[str, Any]:  # noqa: ANN401 - click's Command
     visible = [parameter for parameter in command.params if not getattr(parameter, "hidden", False)]
     options = [parameter for parameter in visible if parameter.param_type_name == "option"]
     return {
         "options": {
-            name: _option(option)
+            name: _option_record(option)
             for option in options
             for name in (*option.opts, *option.secondary_opts)
         }
@@ -82,9 +82,9 @@ def _parameters(command: Any) -> dict[str, Any]:  # noqa: ANN401 - click's Comma
     }
 
 
-def _option(option: Any) -> dict[str, Any]:  # noqa: ANN401 - click's Option
+def _option_record(option: Any) -> dict[str, Any]:  # noqa: ANN401 - click's Option
     return {
-        "about": help_of(option),
+        "about": help_text(option),
         "takes": not option.is_flag,
         "many": option.multiple,
         "names": [*option.opts, *option.secondary_opts],

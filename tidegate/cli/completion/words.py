@@ -17,18 +17,18 @@ KUBECTL_NO_FILES = ":4"
 """What kubectl wants as the last line: do not offer the names of files instead."""
 TABLE = Path(__file__).with_name("completion_words.json")
 
-Words: TypeAlias = dict[str, dict[str, Any]]  # by a command's path: see completion_table
-Offers: TypeAlias = list[tuple[str, str]]  # words, each with what is said of it
+CommandTable: TypeAlias = dict[str, dict[str, Any]]  # by a command's path: see completion_table
+Completions: TypeAlias = list[tuple[str, str]]  # words, each with what is said of it
 
 
-class Answer(NamedTuple):
+class ShellReply(NamedTuple):
     """The completions that a shell gets."""
 
     text: str
     exit_code: int = 0
 
 
-class _Point(NamedTuple):
+class _CursorContext(NamedTuple):
     """The point that a command line has reached: its command, and what may follow."""
 
     path: str  # the command, e.g. "queue list"
@@ -37,44 +37,48 @@ class _Point(NamedTuple):
     arguments: int  # how many were given
 
 
-def answer(shell: str, environ: Mapping[str, str]) -> Answer:
+def reply_to_shell(shell: str, environ: Mapping[str, str]) -> ShellReply:
     """Answer a completing shell: ``environ`` are its variables; an unknown one gets nothing."""
     match shell:
         case "bash":
             words, at = (
-                _split(environ.get("COMP_WORDS", "")),
-                _number(environ.get("COMP_CWORD", "")),
+                _split_line(environ.get("COMP_WORDS", "")),
+                _parse_number(environ.get("COMP_CWORD", "")),
             )
-            offers = offered(words[1:at], words[at] if at < len(words) else "")
-            return Answer("".join(f"{word}\n" for word, _ in offers))
+            offers = complete_word(words[1:at], words[at] if at < len(words) else "")
+            return ShellReply("".join(f"{word}\n" for word, _ in offers))
         case "zsh":
-            return _answer_zsh(_offered_behind(environ))
+            return _zsh_reply(_complete_at_cursor(environ))
         case "fish":
-            offers = _offered_behind(environ)
+            offers = _complete_at_cursor(environ)
             if environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":
-                return Answer("", 0 if offers else 1)
-            return Answer("".join(f"{word}\t{about}\n" for word, about in offers))
+                return ShellReply("", 0 if offers else 1)
+            return ShellReply("".join(f"{word}\t{about}\n" for word, about in offers))
         case _:
-            return Answer("")
+            return ShellReply("")
 
 
-def bash_line(words: Sequence[str]) -> dict[str, str]:
+def bash_environment(words: Sequence[str]) -> dict[str, str]:
     """Return the variables with which bash asks about the last of these words."""
     return {"COMP_WORDS": shlex.join(words), "COMP_CWORD": str(len(words) - 1)}
 
 
-def offered(before: Iterable[str], begun: str, table: Words | None = None) -> Offers:
+def complete_word(
+    before: Iterable[str], begun: str, table: CommandTable | None = None
+) -> Completions:
     """Return the completions of a partial word that follows others."""
-    table_words: Words = json.loads(TABLE.read_text()) if table is None else table
-    point = _follow(before, table_words)
+    table_words: CommandTable = json.loads(TABLE.read_text()) if table is None else table
+    point = _cursor_context(before, table_words)
     if point is None:
         return []
     return [
-        (word, about) for word, about in _all(point, begun, table_words) if word.startswith(begun)
+        (word, about)
+        for word, about in _all_completions(point, begun, table_words)
+        if word.startswith(begun)
     ]
 
 
-def _follow(before: Iterable[str], commands: Words) -> _Point | None:
+def _cursor_context(before: Iterable[str], commands: CommandTable) -> _CursorContext | None:
     """Return the command that the words name; None if one of them is no command."""
     path, options, awaits, arguments = "", set[str](), "", 0
     for word in before:
@@ -91,13 +95,13 @@ def _follow(before: Iterable[str], commands: Words) -> _Point | None:
             path, options = f"{path} {named}".strip(), set()
         else:
             return None
-    return _Point(path, frozenset(options), awaits, arguments)
+    return _CursorContext(path, frozenset(options), awaits, arguments)
 
 
-def _all(point: _Point, begun: str, commands: Words) -> Offers:
+def _all_completions(point: _CursorContext, begun: str, commands: CommandTable) -> Completions:
     command = commands[point.path]
     if point.awaits:
-        return _choices(command["options"][point.awaits])
+        return _choice_completions(command["options"][point.awaits])
     if begun.startswith("-"):
         return [
             (name, option["about"])
@@ -107,44 +111,46 @@ def _all(point: _Point, begun: str, commands: Words) -> Offers:
     if command["commands"]:
         return list(command["commands"].items())
     arguments = command["arguments"]
-    return _choices(arguments[point.arguments]) if point.arguments < len(arguments) else []
+    return (
+        _choice_completions(arguments[point.arguments]) if point.arguments < len(arguments) else []
+    )
 
 
-def _choices(parameter: Mapping[str, Any]) -> Offers:
+def _choice_completions(parameter: Mapping[str, Any]) -> Completions:
     return [(choice, "") for choice in parameter["choices"]]
 
 
-def _offered_behind(environ: Mapping[str, str]) -> Offers:
+def _complete_at_cursor(environ: Mapping[str, str]) -> Completions:
     """Answer zsh and fish, which tell the line up to the cursor."""
     line = environ.get("_TYPER_COMPLETE_ARGS", "")
-    words = _split(line)[1:]
+    words = _split_line(line)[1:]
     if words and not line.endswith(" "):
-        return offered(words[:-1], words[-1])
-    return offered(words, "")
+        return complete_word(words[:-1], words[-1])
+    return complete_word(words, "")
 
 
-def _answer_zsh(offers: Offers) -> Answer:
+def _zsh_reply(offers: Completions) -> ShellReply:
     if not offers:
-        return Answer("_files\n")
+        return ShellReply("_files\n")
     rows = [
-        f'"{_for_zsh(word)}":"{_for_zsh(about)}"' if about else f'"{_for_zsh(word)}"'
+        f'"{_escape_zsh(word)}":"{_escape_zsh(about)}"' if about else f'"{_escape_zsh(word)}"'
         for word, about in offers
     ]
-    return Answer("_arguments '*: :(({}))'\n".format("\n".join(rows)))
+    return ShellReply("_arguments '*: :(({}))'\n".format("\n".join(rows)))
 
 
-def _for_zsh(text: str) -> str:
+def _escape_zsh(text: str) -> str:
     for character, other in (('"', '""'), ("'", "''"), ("$", "\\$"), ("`", "\\`"), (":", "\\\\:")):
         text = text.replace(character, other)
     return text
 
 
-def _split(line: str) -> list[str]:
+def _split_line(line: str) -> list[str]:
     try:
         return shlex.split(line)
     except ValueError:  # a quotation that is still open
         return line.split()
 
 
-def _number(text: str) -> int:
+def _parse_number(text: str) -> int:
     return int(text) if text.isdecimal() else 0

@@ -19,7 +19,7 @@ SIZES = ((1, "500m"), (2, "500m"), (1, "1"), (2, "1"), (3, "1"), (4, "1"))
 """Pods of a Job, and CPU of each."""
 
 
-def queues() -> Iterator[Manifest]:
+def queue_manifests() -> Iterator[Manifest]:
     """Yield what an administrator applies: flavor, priority classes, and a queue a team."""
     yield {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "standard"}}
     for name, value in PRIORITIES.items():
@@ -41,7 +41,7 @@ def queues() -> Iterator[Manifest]:
         }
 
 
-def jobs() -> Iterator[Manifest]:
+def job_manifests() -> Iterator[Manifest]:
     """Yield the Jobs in the order of their submission, mixed in size, priority and run time."""
     teams, priorities = list(TEAMS), list(PRIORITIES)
     for number in range(JOBS):

@@ -17,10 +17,10 @@ import msgspec
 from rich.console import Console
 from rich.live import Live
 
-from tidegate.cli.demo.manifests import JOBS, Manifest, jobs, queues
+from tidegate.cli.demo.manifests import JOBS, Manifest, job_manifests, queue_manifests
 from tidegate.cli.instance import Instance, is_running, read_instance
-from tidegate.cli.live.board import Board
-from tidegate.cli.live.follow import Follower, follow
+from tidegate.cli.live.board import LiveTable
+from tidegate.cli.live.follow import LedgerFollower, open_follower
 from tidegate.cluster.install import apply
 from tidegate.cluster.processes import is_alive, spawn
 from tidegate.errors import TidegateError
@@ -36,7 +36,7 @@ class DemoError(TidegateError):
     """The demo did not get where it should; the message says where it stopped."""
 
 
-def start(on: str, folder: Path, console: Console) -> Instance:
+def start_instance(on: str, folder: Path, console: Console) -> Instance:
     """Start ``tidegate up`` in the background and wait until it runs.
 
     Raises:
@@ -46,36 +46,36 @@ def start(on: str, folder: Path, console: Console) -> Instance:
     process = spawn("tidegate up", command, folder / "up.log")
     length, began_s = 0, time.monotonic()
     while True:
-        length = _show_log(folder / "up.log", length, console)
+        length = _print_log(folder / "up.log", length, console)
         instance = read_instance()
         if instance is not None and is_running(instance):
             return instance
         if not is_alive(process) or time.monotonic() - began_s > READY_S:
-            _show_log(folder / "up.log", length, console)
+            _print_log(folder / "up.log", length, console)
             raise DemoError(f"`tidegate up` did not come up: its log is {folder / 'up.log'}.")
         time.sleep(POLL_S)
 
 
-async def play(instance: Instance, console: Console) -> int:
+async def run_jobs(instance: Instance, console: Console) -> int:
     """Submit everything, show it until all Jobs are complete, and return how many are.
 
     Raises:
         TidegateError: the API server refused something or does not answer.
     """
     async with connect(Access(kubeconfig=instance.kubeconfig)) as api:
-        await _apply(api, queues())
+        await _apply_manifests(api, queue_manifests())
         console.print(f"applied 3 queues; submitting {JOBS} Jobs")
-        submitting = asyncio.create_task(_apply(api, jobs()))
-        with follow(instance.ledger) as follower:
+        submitting = asyncio.create_task(_apply_manifests(api, job_manifests()))
+        with open_follower(instance.ledger) as follower:
             if console.is_terminal:
-                await _watch_live(api, follower, console)
+                await _show_live_until_done(api, follower, console)
             else:
-                await _watch_lines(api, follower, console)
+                await _print_lines_until_done(api, follower, console)
         await submitting
-        return await completed(api)
+        return await count_completed_jobs(api)
 
 
-async def completed(api: KubernetesApi) -> int:
+async def count_completed_jobs(api: KubernetesApi) -> int:
     """Return how many Jobs of the cluster have the condition Complete."""
     answer = await api.request("GET", "/apis/batch/v1/jobs")
     items = msgspec.json.decode(answer.body)["items"]
@@ -88,7 +88,7 @@ async def completed(api: KubernetesApi) -> int:
     )
 
 
-def tell(console: Console, *arguments: str) -> bool:
+def run_command(console: Console, *arguments: str) -> bool:
     """Run a command of tidegate's own, show it with its output, and tell whether it said yes."""
     console.print(f"\n[bold]$ tidegate {shown(' '.join(arguments))}[/]")
     command = [sys.executable, "-m", "tidegate.cli.main", *arguments]
@@ -96,37 +96,41 @@ def tell(console: Console, *arguments: str) -> bool:
     return subprocess.run(command, check=False, env=wide).returncode == 0  # noqa: S603 - our own
 
 
-async def _apply(api: KubernetesApi, manifests: Iterable[Manifest]) -> None:
+async def _apply_manifests(api: KubernetesApi, manifests: Iterable[Manifest]) -> None:
     paths: dict[str, str] = {}
     for manifest in manifests:
         await apply(api, manifest, paths)
 
 
-async def _watch_live(api: KubernetesApi, follower: Follower, console: Console) -> None:
-    board, deadline = Board(), time.monotonic() + DONE_S
+async def _show_live_until_done(
+    api: KubernetesApi, follower: LedgerFollower, console: Console
+) -> None:
+    board, deadline = LiveTable(), time.monotonic() + DONE_S
     with Live(console=console, refresh_per_second=8) as live:
         done = 0
         while done < JOBS and time.monotonic() < deadline:
-            board.note(await asyncio.to_thread(follower.poll))
-            live.update(board.draw(follower.state))
+            board.add_events(await asyncio.to_thread(follower.poll))
+            live.update(board.render(follower.state))
             await asyncio.sleep(POLL_S)
-            done = await completed(api)
+            done = await count_completed_jobs(api)
 
 
-async def _watch_lines(api: KubernetesApi, follower: Follower, console: Console) -> None:
-    board, deadline, said_s = Board(), time.monotonic() + DONE_S, 0.0
+async def _print_lines_until_done(
+    api: KubernetesApi, follower: LedgerFollower, console: Console
+) -> None:
+    board, deadline, said_s = LiveTable(), time.monotonic() + DONE_S, 0.0
     done = 0
     while done < JOBS and time.monotonic() < deadline:
-        board.note(await asyncio.to_thread(follower.poll))
-        done = await completed(api)
+        board.add_events(await asyncio.to_thread(follower.poll))
+        done = await count_completed_jobs(api)
         if time.monotonic() - said_s > LINE_S:
             said_s = time.monotonic()
             console.print(f"{done}/{JOBS} Jobs complete, ledger at seq {follower.state.seq}")
-            console.print(board.draw(follower.state))
+            console.print(board.render(follower.state))
         await asyncio.sleep(POLL_S)
 
 
-def _show_log(log: Path, length: int, console: Console) -> int:
+def _print_log(log: Path, length: int, console: Console) -> int:
     text = log.read_text(errors="replace") if log.exists() else ""
     new = text[length:]
     if new:

@@ -14,7 +14,7 @@ from tidegate.jobs.kind import JobKind
 from tidegate.kinds.decode import read
 from tidegate.kinds.names import QUEUE_NAME
 
-TO_DO = {
+REMEDIES = {
     "MissingInKubernetes": (
         "it was deleted and ingest has not published that: see `tidegate doctor`"
     ),
@@ -56,7 +56,7 @@ def compare_objects(
     """Yield how the objects of a kind differ from those that the ledger knows."""
     definitions: dict[str, Any] = dict(getattr(state.objects, COMPARED[kind]))
     for raw in objects:
-        key = _key(raw)
+        key = _object_key(raw)
         subject, mine = f"{kind.lower()}/{key}", definitions.pop(key, None)
         if mine is None:
             yield Difference("MissingInLedger", subject, "", "there")
@@ -66,18 +66,16 @@ def compare_objects(
         yield Difference("MissingInKubernetes", f"{kind.lower()}/{key}", "there", "")
 
 
-def named_objects(state: State, kind: str, objects: Iterable[dict[str, Any]]) -> Iterator[str]:
+def object_names(state: State, kind: str, objects: Iterable[dict[str, Any]]) -> Iterator[str]:
     """Yield what differences call the objects of a kind, those of the ledger and those found."""
-    for key in (*getattr(state.objects, COMPARED[kind]), *map(_key, objects)):
+    for key in (*getattr(state.objects, COMPARED[kind]), *map(_object_key, objects)):
         yield f"{kind.lower()}/{key}"
 
 
-def named_jobs(
-    state: State, kind: JobKind[Any], objects: Iterable[dict[str, Any]]
-) -> Iterator[str]:
+def job_names(state: State, kind: JobKind[Any], objects: Iterable[dict[str, Any]]) -> Iterator[str]:
     """Yield what differences call the jobs of a kind, those of the ledger and those found."""
     for raw in objects:
-        yield f"{kind.resource}/{_key(raw)}"
+        yield f"{kind.resource}/{_object_key(raw)}"
     for key, workload in state.workloads.items():
         if workload.resource == kind.resource:
             yield f"{kind.resource}/{key.partition('/')[0]}/{workload.job.name}"
@@ -89,12 +87,12 @@ def compare_jobs(
     """Yield how the jobs of a kind differ from what was decided about them."""
     uids = set[str]()
     for raw in objects:
-        metadata, subject = raw["metadata"], f"{kind.resource}/{_key(raw)}"
+        metadata, subject = raw["metadata"], f"{kind.resource}/{_object_key(raw)}"
         uids.add(metadata["uid"])
         mine = state.workloads.get(state.by_uid.get(metadata["uid"], ""))
         if mine is not None:
             yield from _compare_job(kind, subject, acting(state, mine), raw)
-        elif QUEUE_NAME in (metadata.get("labels") or {}) and not _ended(kind, raw):
+        elif QUEUE_NAME in (metadata.get("labels") or {}) and not _is_finished(kind, raw):
             yield Difference("MissingInLedger", subject, "", "names a queue")
     for key, workload in sorted(state.workloads.items()):
         stands = (
@@ -105,7 +103,7 @@ def compare_jobs(
             yield Difference("MissingInKubernetes", subject, workload.phase, "")
 
 
-def unwatched(state: State) -> Iterator[Workload]:
+def unwatched_workloads(state: State) -> Iterator[Workload]:
     """Yield the unfinished workloads whose jobs no ingest watches."""
     if state.expected is None:
         return
@@ -117,7 +115,7 @@ def unwatched(state: State) -> Iterator[Workload]:
 
 def compare_unwatched(state: State) -> Iterator[Difference]:
     """Yield the workloads that the cluster is not asked about any more."""
-    for workload in unwatched(state):
+    for workload in unwatched_workloads(state):
         subject = f"{workload.resource}/{workload.key.partition('/')[0]}/{workload.job.name}"
         yield Difference("NotWatched", subject, workload.phase, "not watched")
 
@@ -141,13 +139,13 @@ def _compare_specs(
 
 def _first_difference(ledger_value: Any, cluster_value: Any, path: str = "") -> tuple[str, str]:  # noqa: ANN401 - specs of any kind
     """Return the first place at which two values differ, as text of both."""
-    for name, mine, cluster_part in _parts(ledger_value, cluster_value):
+    for name, mine, cluster_part in _child_values(ledger_value, cluster_value):
         if mine != cluster_part:
             return _first_difference(mine, cluster_part, f"{path}.{name}" if path else name)
     return f"{path} {ledger_value}".strip(), f"{path} {cluster_value}".strip()
 
 
-def _parts(ledger_value: Any, cluster_value: Any) -> Iterator[tuple[str, Any, Any]]:  # noqa: ANN401 - see above
+def _child_values(ledger_value: Any, cluster_value: Any) -> Iterator[tuple[str, Any, Any]]:  # noqa: ANN401 - see above
     """Yield the parts of two values of one form, none if they have no parts in common."""
     if isinstance(ledger_value, dict) and isinstance(cluster_value, dict):
         for key in dict.fromkeys((*ledger_value, *cluster_value)):
@@ -181,14 +179,14 @@ def _compare_job(
         yield Difference("RunsWithoutQuota", subject, mine.phase, "runs")
 
 
-def _ended(kind: JobKind[Any], raw: dict[str, Any]) -> bool:
+def _is_finished(kind: JobKind[Any], raw: dict[str, Any]) -> bool:
     try:
         return bool(kind.observe(read(raw, kind.object_type)).finished)
     except UndecodableError:
         return False
 
 
-def _key(raw: dict[str, Any]) -> str:
+def _object_key(raw: dict[str, Any]) -> str:
     namespace = raw["metadata"].get("namespace", "")
     name = raw["metadata"]["name"]
     return f"{namespace}/{name}" if namespace else str(name)

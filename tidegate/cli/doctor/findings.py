@@ -22,16 +22,16 @@ class Finding(NamedTuple):
         return "ok" if self.ok else "wrong"
 
 
-def good(code: str, text: str) -> Finding:
+def ok_finding(code: str, text: str) -> Finding:
     """Return a finding about something in order."""
     return Finding(code, ok=True, text=text)
 
 
-def wrong(code: str, text: str, to_do: str) -> Finding:
+def wrong_finding(code: str, text: str, to_do: str) -> Finding:
     """Return a finding about something wrong, with its remedy."""
     return Finding(code, ok=False, text=text, to_do=to_do)
 
 
-def skipped(code: str, text: str, to_do: str) -> Finding:
+def skipped_finding(code: str, text: str, to_do: str) -> Finding:
     """Return a finding about something that could not be checked, and how it could be."""
     return Finding(code, ok=True, text=text, to_do=to_do, skipped=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 
-from tidegate.cli.doctor.findings import Finding, skipped, wrong
-from tidegate.cli.objects.api_client import Asking, Object
+from tidegate.cli.doctor.findings import Finding, skipped_finding, wrong_finding
+from tidegate.cli.objects.api_client import ApiClient, Object
 from tidegate.errors import ApiStatusError
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds import names
@@ -23,46 +23,51 @@ _NAMED_MAX = 10
 _TO_DO = "enable their kinds in integrations.frameworks, or finish and delete them"
 
 
-def examine_left(api: Asking, configuration: Configuration) -> Iterator[Finding]:
+def examine_leftover_workloads(api: ApiClient, configuration: Configuration) -> Iterator[Finding]:
     """Report Workloads that are left of jobs whose kinds are not enabled."""
     try:
-        results = left_behind(api.every(_PATH), configuration)
+        results = leftover_workloads(api.list_all(_PATH), configuration)
     except ApiStatusError as error:
-        yield skipped(
+        yield skipped_finding(
             "WorkloadsUnknown",
             f"Workloads: {error.message}",
             "run doctor with the right to list Workloads",
         )
         return
     if results:
-        yield wrong(
-            "WorkloadsLeft", f"Workloads of kinds that are not enabled: {_named(results)}", _TO_DO
+        yield wrong_finding(
+            "WorkloadsLeft",
+            f"Workloads of kinds that are not enabled: {_names_text(results)}",
+            _TO_DO,
         )
 
 
-def examine_unqueued(api: Asking, configuration: Configuration) -> Iterator[Finding]:
+def examine_unqueued(api: ApiClient, configuration: Configuration) -> Iterator[Finding]:
     """List objects that name a queue though their kinds are not enabled: they run at once."""
     results, unread = list[str](), list[str]()
     for kind in queued_kinds(configuration.frameworks):
         try:
-            listed = api.every(kind.path, names.QUEUE_NAME)
+            listed = api.list_all(kind.path, names.QUEUE_NAME)
         except ApiStatusError as error:
-            unread += [_resource(kind)] if error.status != HTTPStatus.NOT_FOUND else []
+            unread += [_resource_name(kind)] if error.status != HTTPStatus.NOT_FOUND else []
             continue
-        results += [f"{kind.kind} {_key(obj)}" for obj in listed if not _controlled(obj)]
+        results += [f"{kind.kind} {_key(obj)}" for obj in listed if not _has_controller(obj)]
     if results:
-        text = f"these objects name a queue, but run at once and are not charged: {_named(results)}"
-        yield wrong("QueuedNotManaged", text, "enable their kinds in integrations.frameworks")
+        named = _names_text(results)
+        text = f"these objects name a queue, but run at once and are not charged: {named}"
+        yield wrong_finding(
+            "QueuedNotManaged", text, "enable their kinds in integrations.frameworks"
+        )
     if unread:
         text = f"objects that could not be listed: {', '.join(unread)}"
-        yield skipped("QueuedUnknown", text, "run doctor with the right to list them")
+        yield skipped_finding("QueuedUnknown", text, "run doctor with the right to list them")
 
 
-def _resource(kind: QueuedKind) -> str:
+def _resource_name(kind: QueuedKind) -> str:
     return f"{kind.resource}.{kind.group}" if kind.group else kind.resource
 
 
-def _named(results: list[str]) -> str:
+def _names_text(results: list[str]) -> str:
     more = f" and {len(results) - _NAMED_MAX} more" if len(results) > _NAMED_MAX else ""
     return ", ".join(results[:_NAMED_MAX]) + more
 
@@ -71,22 +76,22 @@ def _key(obj: Object) -> str:
     return f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
 
 
-def _controlled(obj: Object) -> bool:
+def _has_controller(obj: Object) -> bool:
     """Return whether another object made it: the finding names its maker."""
     return any(
         reference.get("controller") for reference in obj["metadata"].get("ownerReferences", ())
     )
 
 
-def left_behind(items: Iterable[Object], configuration: Configuration) -> list[str]:
+def leftover_workloads(items: Iterable[Object], configuration: Configuration) -> list[str]:
     """Return unfinished Workloads whose owner is of no enabled kind, each with that owner."""
     generator = (JOB_KINDS[name] for name in configuration.frameworks if name in JOB_KINDS)
     enabled = {(kind.group, kind.kind) for kind in generator}
     enabled |= {(declaration.group, declaration.kind) for declaration in configuration.declared}
-    return [message for workload in items if (message := _left(workload, enabled))]
+    return [message for workload in items if (message := _leftover_text(workload, enabled))]
 
 
-def _left(obj: Object, enabled: set[tuple[str, str]]) -> str:
+def _leftover_text(obj: Object, enabled: set[tuple[str, str]]) -> str:
     meta = obj["metadata"]
     owners = [
         reference

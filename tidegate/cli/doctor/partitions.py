@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from store.reading.database import Database
-from tidegate.cli.doctor.findings import Finding, good, wrong
+from tidegate.cli.doctor.findings import Finding, ok_finding, wrong_finding
 from tidegate.cli.ledger.reader import Reader
-from tidegate.cli.moves.advice import to_do
+from tidegate.cli.moves.advice import move_remedy
 from tidegate.cli.moves.since import since_us
 from tidegate.cli.moves.standing import moves_of
 from tidegate.core.state.state import State
@@ -28,9 +28,9 @@ def examine_partitions(state: State, database: Database, now_us: int) -> Iterato
     named = defaultdict[int, list[str]](list)
     for queue in state.objects.elsewhere.values():
         named[queue.partition].append(queue.name)
-    led = _led(database, now_us) if named else {}
+    led = _leaders(database, now_us) if named else {}
     for number, queues in sorted(named.items()):
-        yield _finding(number, sorted(queues), led.get(number, ""))
+        yield _leader_finding(number, sorted(queues), led.get(number, ""))
 
 
 def examine_moves(reader: Reader, state: State) -> Iterator[Finding]:
@@ -39,29 +39,31 @@ def examine_moves(reader: Reader, state: State) -> Iterator[Finding]:
     if reader.database is None or not moves:
         return
     now_us = reader.clock_us()
-    led = _led(reader.database, now_us)
+    led = _leaders(reader.database, now_us)
     for move in moves:
         begun_us = since_us(reader, move)
         lasts_us = max(0, now_us - begun_us)
         if lasts_us < MOVE_US_MAX:
-            yield good("MoveUnderWay", move.text())
+            yield ok_finding("MoveUnderWay", move.text())
             continue
         text = f"{move.text()}, for {lasts_us // _SECOND_US} s" if begun_us else move.text()
-        yield wrong("MoveHangs", text, to_do(move.stage, move.tree, move.source, move.to, led))
+        yield wrong_finding(
+            "MoveHangs", text, move_remedy(move.stage, move.tree, move.source, move.to, led)
+        )
 
 
-def _led(database: Database, now_us: int) -> dict[int, str]:
+def _leaders(database: Database, now_us: int) -> dict[int, str]:
     """Return the leader of each partition that has one."""
     rows = database.select(_WRITERS)
     return {number: holder for number, holder, until_us in rows if until_us > now_us}
 
 
-def _finding(number: int, queues: list[str], holder: str) -> Finding:
+def _leader_finding(number: int, queues: list[str], holder: str) -> Finding:
     if holder:
         text = f"partition {number}: {holder} decides for {len(queues)} ClusterQueues"
-        return good("PartitionLed", text)
+        return ok_finding("PartitionLed", text)
     listed = ", ".join(queues[:_NAMED_MAX])
     more = f" and {len(queues) - _NAMED_MAX} more" if len(queues) > _NAMED_MAX else ""
     text = f"no scheduler leads partition {number}, which these ClusterQueues name: {listed}{more}"
     to_do = f"start a scheduler and an actuator with --partition {number}: docs/partitions.md"
-    return wrong("PartitionNotLed", text, to_do)
+    return wrong_finding("PartitionNotLed", text, to_do)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tidegate.cli.doctor.findings import Finding, good, skipped, wrong
-from tidegate.cli.objects.api_client import Asking, Object
+from tidegate.cli.doctor.findings import Finding, ok_finding, skipped_finding, wrong_finding
+from tidegate.cli.objects.api_client import ApiClient, Object
 from tidegate.errors import ApiStatusError
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -39,7 +39,7 @@ class Account(NamedTuple):
     name: str
     rights: tuple[Right, ...]
 
-    def reviewed(self, right: Right) -> Object:
+    def access_review(self, right: Right) -> Object:
         """Return the question whether it has a right, in every namespace."""
         name, _, sub = right.resource.partition("/")
         requests = {"group": right.group, "resource": name, "subresource": sub, "verb": right.verb}
@@ -56,18 +56,18 @@ class Account(NamedTuple):
         }
 
 
-def examine_rights(api: Asking, manifests: list[Object]) -> Iterator[Finding]:
+def examine_rights(api: ApiClient, manifests: list[Object]) -> Iterator[Finding]:
     """Report in one line for each account whether it has every right; once if none can be asked."""
-    for account in accounts(manifests):
+    for account in service_accounts(manifests):
         try:
-            lacking = [right for right in account.rights if not _may(api, account, right)]
+            lacking = [right for right in account.rights if not _is_allowed(api, account, right)]
         except ApiStatusError as error:
-            yield _not_asked(error)
+            yield _reviews_refused(error)
             return
-        yield _found(account, lacking)
+        yield _rights_finding(account, lacking)
 
 
-def accounts(manifests: list[Object]) -> list[Account]:
+def service_accounts(manifests: list[Object]) -> list[Account]:
     """Return the accounts of manifests, each with the rights of the roles that are bound to it."""
     roles = {
         manifest["metadata"]["name"]: manifest
@@ -85,22 +85,22 @@ def accounts(manifests: list[Object]) -> list[Account]:
             tuple(
                 right
                 for binding in bound
-                if _binds(binding, account)
-                for right in _rights(roles[binding["roleRef"]["name"]])
+                if _is_bound(binding, account)
+                for right in _role_rights(roles[binding["roleRef"]["name"]])
             ),
         )
         for account in service_accounts
     ]
 
 
-def _binds(binding: Object, account: Object) -> bool:
+def _is_bound(binding: Object, account: Object) -> bool:
     place = account["namespace"], account["name"]
     return any(
         (subject.get("namespace"), subject["name"]) == place for subject in binding["subjects"]
     )
 
 
-def _rights(role: Object) -> Iterator[Right]:
+def _role_rights(role: Object) -> Iterator[Right]:
     for rule in role["rules"]:
         for group in rule["apiGroups"]:
             for resource in rule["resources"]:
@@ -108,21 +108,21 @@ def _rights(role: Object) -> Iterator[Right]:
                     yield from (Right(group, resource, verb, name) for verb in rule["verbs"])
 
 
-def _may(api: Asking, account: Account, right: Right) -> bool:
-    answered = api.send("POST", _REVIEWS, account.reviewed(right))
+def _is_allowed(api: ApiClient, account: Account, right: Right) -> bool:
+    answered = api.request("POST", _REVIEWS, account.access_review(right))
     return bool((answered.get("status") or {}).get("allowed", False))
 
 
-def _found(account: Account, lacking: list[Right]) -> Finding:
+def _rights_finding(account: Account, lacking: list[Right]) -> Finding:
     if not account.rights:
-        return good("AccountNeedsNone", f"{account.name} needs no rights in Kubernetes")
+        return ok_finding("AccountNeedsNone", f"{account.name} needs no rights in Kubernetes")
     if not lacking:
-        return good("AccountMay", f"{account.name} has its {len(account.rights)} rights")
+        return ok_finding("AccountMay", f"{account.name} has its {len(account.rights)} rights")
     more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
-    return wrong("AccountMayNot", f"{account.name} may not {lacking[0]}{more}", _GIVE)
+    return wrong_finding("AccountMayNot", f"{account.name} may not {lacking[0]}{more}", _GIVE)
 
 
-def _not_asked(error: ApiStatusError) -> Finding:
+def _reviews_refused(error: ApiStatusError) -> Finding:
     match error.status:
         case 403:
             text = (
@@ -134,4 +134,4 @@ def _not_asked(error: ApiStatusError) -> Finding:
             to_do = "nothing for the embedded API server, where every client is an administrator"
         case _:
             text, to_do = f"rights could not be checked: {error}", "run doctor again"
-    return skipped("AccountsNotAsked", text, to_do)
+    return skipped_finding("AccountsNotAsked", text, to_do)

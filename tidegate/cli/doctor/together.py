@@ -9,7 +9,7 @@ from msgspec.structs import fields
 from tidegate.core.state.state import Objects, State
 
 
-def together(states: Sequence[State]) -> State:
+def merge_states(states: Sequence[State]) -> State:
     """Return a state with the workloads and definitions of all partitions.
 
     Of what all know, as LocalQueues and flavors, that of the first counts. Of a job that changes

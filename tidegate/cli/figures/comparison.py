@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tidegate.cli.output import Column
-from tidegate.cli.times import span, utc
+from tidegate.cli.times import duration_text, utc
 from tidegate.replay.aggregates import Aggregator
 from tidegate.replay.figures import Figures, QueueFigures, Usage
 from tidegate.replay.simulator.whatif import SimulationResult
@@ -35,12 +35,14 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
         return "cpu" if "cpu" in resources or not resources else next(iter(resources))
 
 
-def about_waiting(sides: dict[str, SimulationResult]) -> tuple[str, ...]:
+def pending_notes(sides: dict[str, SimulationResult]) -> tuple[str, ...]:
     """Return a sentence for each side with pending workloads at the end, and why they wait."""
-    return tuple(_waiting(name, side.tally) for name, side in sides.items() if side.tally.waiting)
+    return tuple(
+        _pending_note(name, side.tally) for name, side in sides.items() if side.tally.waiting
+    )
 
 
-def _waiting(name: str, tally: Aggregator) -> str:
+def _pending_note(name: str, tally: Aggregator) -> str:
     pendings = {
         key: tally.pending_reasons[key] for key in tally.waiting if key in tally.pending_reasons
     }
@@ -51,16 +53,16 @@ def _waiting(name: str, tally: Aggregator) -> str:
     return f"{text}." if example is None else f"{text}; {example}: {pendings[example].message}"
 
 
-def columns(resource: str) -> tuple[Column, ...]:
+def comparison_columns(resource: str) -> tuple[Column, ...]:
     """Return the columns of the table form."""
     return (
         Column("QUEUE", "queue"),
         Column("SIDE", "side"),
         Column("STARTED", "admissions", right=True),
         Column("WAITING", "waiting", right=True),
-        Column("MEDIAN WAIT", "waitMedianSeconds", right=True, show=span),
-        Column("P95 WAIT", "waitP95Seconds", right=True, show=span),
-        Column("LONGEST", "waitMaxSeconds", right=True, show=span, wide=True),
+        Column("MEDIAN WAIT", "waitMedianSeconds", right=True, show=duration_text),
+        Column("P95 WAIT", "waitP95Seconds", right=True, show=duration_text),
+        Column("LONGEST", "waitMaxSeconds", right=True, show=duration_text, wide=True),
         Column("PREEMPTED", "preemptions", right=True),
         Column("FINISHED", "finished", right=True, wide=True),
         Column(f"{resource.upper()} USED", "utilisation", right=True, show=_percent),
@@ -68,7 +70,7 @@ def columns(resource: str) -> tuple[Column, ...]:
     )
 
 
-def rows(compared: Comparison) -> list[dict[str, Any]]:
+def comparison_rows(compared: Comparison) -> list[dict[str, Any]]:
     """Return a row for each queue and side, at the end those of all queues together."""
     names = dict.fromkeys(
         queue.queue for side in compared.sides.values() for queue in side.figures.queues
@@ -77,37 +79,39 @@ def rows(compared: Comparison) -> list[dict[str, Any]]:
     for name in sorted(names):
         for side, run in compared.sides.items():
             mine = [queue for queue in run.figures.queues if queue.queue == name]
-            results += [_row(queue_figures, side, compared.resource) for queue_figures in mine]
+            results += [
+                _table_row(queue_figures, side, compared.resource) for queue_figures in mine
+            ]
     for side, run in compared.sides.items():
-        results.append(_row(run.figures.total, side, compared.resource))
+        results.append(_table_row(run.figures.total, side, compared.resource))
     return results
 
 
-def record(compared: Comparison) -> dict[str, Any]:
+def comparison_record(compared: Comparison) -> dict[str, Any]:
     """Return a comparison for programs: amounts in cores, bytes, devices, times seconds."""
     return {
         "title": compared.title,
         "changes": compared.changes,
         "notes": compared.notes,
-        "sides": {name: _side(side.figures) for name, side in compared.sides.items()},
+        "sides": {name: _side_record(side.figures) for name, side in compared.sides.items()},
     }
 
 
-def units(resource: str, amount: int) -> float:
+def display_units(resource: str, amount: int) -> float:
     """Return an amount of base units as people count it: cores, bytes, devices."""
     return amount / _MILLI if resource == "cpu" else float(amount)
 
 
-def _side(figures: Figures) -> dict[str, Any]:
+def _side_record(figures: Figures) -> dict[str, Any]:
     return {
         "from": utc(figures.from_us),
         "to": utc(figures.to_us),
-        "queues": [_figures(queue) for queue in figures.queues],
-        "total": _figures(figures.total),
+        "queues": [_queue_record(queue) for queue in figures.queues],
+        "total": _queue_record(figures.total),
     }
 
 
-def _figures(queue_figures: QueueFigures) -> dict[str, Any]:
+def _queue_record(queue_figures: QueueFigures) -> dict[str, Any]:
     return {
         "queue": queue_figures.queue,
         "admissions": queue_figures.admissions,
@@ -117,31 +121,33 @@ def _figures(queue_figures: QueueFigures) -> dict[str, Any]:
         "waitMaxSeconds": queue_figures.wait_max_us / SECOND_US,
         "preemptions": queue_figures.preemptions,
         "finished": queue_figures.finished,
-        "resources": {name: _usage(name, usage) for name, usage in queue_figures.usage.items()},
+        "resources": {
+            name: _usage_record(name, usage) for name, usage in queue_figures.usage.items()
+        },
     }
 
 
-def _usage(resource: str, usage: Usage) -> dict[str, Any]:
+def _usage_record(resource: str, usage: Usage) -> dict[str, Any]:
     return {
-        "utilisation": _share(usage),
-        "usedUnitSeconds": units(resource, usage.used),
-        "quotaUnitSeconds": units(resource, usage.quota),
-        "lostUnitSeconds": units(resource, usage.lost),
+        "utilisation": _utilisation(usage),
+        "usedUnitSeconds": display_units(resource, usage.used),
+        "quotaUnitSeconds": display_units(resource, usage.quota),
+        "lostUnitSeconds": display_units(resource, usage.lost),
     }
 
 
-def _row(queue_figures: QueueFigures, side: str, resource: str) -> dict[str, Any]:
+def _table_row(queue_figures: QueueFigures, side: str, resource: str) -> dict[str, Any]:
     usage = queue_figures.usage.get(resource, Usage(used=0, quota=0, lost=0))
     return {
-        **_figures(queue_figures),
+        **_queue_record(queue_figures),
         "queue": queue_figures.queue or "(no queue)",
         "side": side,
-        "utilisation": _share(usage),
-        "lostHours": units(resource, usage.lost) / _HOUR_S,
+        "utilisation": _utilisation(usage),
+        "lostHours": display_units(resource, usage.lost) / _HOUR_S,
     }
 
 
-def _share(usage: Usage) -> float | None:
+def _utilisation(usage: Usage) -> float | None:
     return round(usage.used / usage.quota, 6) if usage.quota else None
 
 

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from tidegate.cli.figures.comparison import SECOND_US, Comparison, columns, rows, units
-from tidegate.cli.figures.plots import Line, Points, plot, shares, steps
+from tidegate.cli.figures.comparison import (
+    SECOND_US,
+    Comparison,
+    comparison_columns,
+    comparison_rows,
+    display_units,
+)
+from tidegate.cli.figures.plots import Line, Points, distribution_points, step_points, svg_plot
 from tidegate.model.ids import FlavorResource
 from tidegate.replay.aggregates import TimeIntegral
 from tidegate.replay.simulator.whatif import SimulationResult
@@ -26,7 +32,7 @@ figcaption span { margin-left: .8rem; white-space: nowrap }
 """
 
 
-def page(compared: Comparison) -> str:
+def html_page(compared: Comparison) -> str:
     """Return the page."""
     changes = "".join(f"<li><code>{escape(change)}</code></li>" for change in compared.changes)
     notes = "".join(f"<li>{escape(note)}</li>" for note in compared.notes)
@@ -35,29 +41,31 @@ def page(compared: Comparison) -> str:
         f"{escape(compared.title)}</title><style>{_STYLE}</style></head><body>"
         f"<h1>{escape(compared.title)}</h1>"
         + (f"<h2>What is changed</h2><ul>{changes}</ul>" if changes else "")
-        + f"<h2>Figures</h2>{_table(compared)}<ul>{notes}</ul>"
-        + "".join(_plots(compared, name) for name in _shown(compared))
+        + f"<h2>Figures</h2>{_html_table(compared)}<ul>{notes}</ul>"
+        + "".join(_plots(compared, name) for name in _plotted_queues(compared))
         + "</body></html>\n"
     )
 
 
-def _table(compared: Comparison) -> str:
-    visible = columns(compared.resource)
+def _html_table(compared: Comparison) -> str:
+    visible = comparison_columns(compared.resource)
     head = "".join(f"<th>{escape(column.heading.capitalize())}</th>" for column in visible)
     body = "".join(
         "<tr>"
-        + "".join(f"<td>{escape(_cell(row[column.field], column.show))}</td>" for column in visible)
+        + "".join(
+            f"<td>{escape(_cell_text(row[column.field], column.show))}</td>" for column in visible
+        )
         + "</tr>"
-        for row in rows(compared)
+        for row in comparison_rows(compared)
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _cell(value: object, show: object) -> str:
+def _cell_text(value: object, show: object) -> str:
     return "-" if value is None or not callable(show) else str(show(value))
 
 
-def _shown(compared: Comparison) -> list[str]:
+def _plotted_queues(compared: Comparison) -> list[str]:
     started = dict[str, int]()
     for side in compared.sides.values():
         for queue in side.figures.queues:
@@ -76,26 +84,26 @@ def _plots(compared: Comparison, queue: str) -> str:
         if tally is None:
             continue
         colour = COLOURS.get(name, OTHER)
-        used.append(Line(name, _sum(side, tally.used.items(), resource), colour))
-        quota = _sum(side, tally.quota.items(), resource)
+        used.append(Line(name, _sum_of_flavors(side, tally.used.items(), resource), colour))
+        quota = _sum_of_flavors(side, tally.quota.items(), resource)
         used.append(Line(f"{name}: quota", quota, colour, dashed=True))
-        pending.append(Line(name, _steps(side, tally.pending, 1.0), colour))
+        pending.append(Line(name, _step_points(side, tally.pending, 1.0), colour))
         if tally.waits:
-            waits.append(Line(name, shares(tally.waits, 1 / SECOND_US), colour))
+            waits.append(Line(name, distribution_points(tally.waits, 1 / SECOND_US), colour))
     unit = " cores" if resource == "cpu" else ""
     return (
         f"<h2>{escape(queue)}</h2>"
-        + plot(f"{resource} in use, and its nominal quota", used, unit=unit, times=True)
-        + plot("Workloads that wait", pending, unit="", times=True)
-        + (plot("Share of waits no longer than", waits, unit="", times=False) if waits else "")
+        + svg_plot(f"{resource} in use, and its nominal quota", used, unit=unit, times=True)
+        + svg_plot("Workloads that wait", pending, unit="", times=True)
+        + (svg_plot("Share of waits no longer than", waits, unit="", times=False) if waits else "")
     )
 
 
-def _steps(side: SimulationResult, level: TimeIntegral, scale: float) -> Points:
-    return steps(level.points, side.figures.from_us, side.figures.to_us, scale)
+def _step_points(side: SimulationResult, level: TimeIntegral, scale: float) -> Points:
+    return step_points(level.points, side.figures.from_us, side.figures.to_us, scale)
 
 
-def _sum(
+def _sum_of_flavors(
     side: SimulationResult, levels: Iterable[tuple[FlavorResource, TimeIntegral]], resource: str
 ) -> Points:
     """Add the flavors of one resource."""
@@ -110,4 +118,4 @@ def _sum(
     for at_us in sorted(changes):
         total += changes[at_us]
         points.append((at_us, total))
-    return steps(points, side.figures.from_us, side.figures.to_us, units(resource, 1))
+    return step_points(points, side.figures.from_us, side.figures.to_us, display_units(resource, 1))

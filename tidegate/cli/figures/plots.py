@@ -27,11 +27,11 @@ class Line(NamedTuple):
     dashed: bool = False
 
 
-def steps(points: Iterable[tuple[int, int]], begin: int, end: int, scale: float) -> Points:
+def step_points(points: Iterable[tuple[int, int]], begin: int, end: int, scale: float) -> Points:
     """Return a step function as the corners of a line; a long one as means of stretches."""
     results = [(max(begin, at), value * scale) for at, value in points if at <= end]
     if len(results) > BUCKETS:
-        return _means(results, begin, end)
+        return _bucket_means(results, begin, end)
     corners, value = [(float(begin), 0.0)], 0.0
     for at, after in results:
         corners += [(float(at), value), (float(at), after)]
@@ -39,7 +39,7 @@ def steps(points: Iterable[tuple[int, int]], begin: int, end: int, scale: float)
     return [*corners, (float(end), value)]
 
 
-def shares(values: Iterable[int], scale: float) -> Points:
+def distribution_points(values: Iterable[int], scale: float) -> Points:
     """Return which share of values is no larger than each: a line from 0 to 1."""
     ordered = sorted(values)
     corners = [(0.0, 0.0)]
@@ -48,10 +48,10 @@ def shares(values: Iterable[int], scale: float) -> Points:
             (value * scale, place / len(ordered)),
             (value * scale, (place + 1) / len(ordered)),
         ]
-    return _thinned(corners)
+    return _thin_points(corners)
 
 
-def plot(title: str, lines: Sequence[Line], *, unit: str, times: bool) -> str:
+def svg_plot(title: str, lines: Sequence[Line], *, unit: str, times: bool) -> str:
     """Return a plot as an SVG element; ``times``: x is UTC microseconds, else seconds."""
     low = min((x for line in lines for x, _ in line.points), default=0.0)
     high = max((x for line in lines for x, _ in line.points), default=1.0)
@@ -70,11 +70,12 @@ def plot(title: str, lines: Sequence[Line], *, unit: str, times: bool) -> str:
     return (
         f"<figure><figcaption>{escape(title)}{_legend(lines)}</figcaption>"
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
-        f"{_axes(top, unit)}{_ends(low, high, times=times)}{''.join(drawn)}</svg></figure>"
+        f"{_axes(top, unit)}{_axis_end_labels(low, high, times=times)}{''.join(drawn)}"
+        "</svg></figure>"
     )
 
 
-def _means(results: list[tuple[int, float]], begin: int, end: int) -> Points:
+def _bucket_means(results: list[tuple[int, float]], begin: int, end: int) -> Points:
     width = max(1.0, (end - begin) / BUCKETS)
     sums, value, at = [0.0] * BUCKETS, 0.0, float(begin)
     for until, after in [*((float(x), y) for x, y in results), (float(end), 0.0)]:
@@ -88,7 +89,7 @@ def _means(results: list[tuple[int, float]], begin: int, end: int) -> Points:
     return [(begin + (place + 0.5) * width, total / width) for place, total in enumerate(sums)]
 
 
-def _thinned(corners: list[tuple[float, float]]) -> Points:
+def _thin_points(corners: list[tuple[float, float]]) -> Points:
     step = -(-len(corners) // (2 * BUCKETS))
     return corners if step <= 1 else [*corners[::step], corners[-1]]
 
@@ -107,14 +108,14 @@ def _axes(top: float, unit: str) -> str:
         results.append(
             f'<line x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}" stroke="#ddd"/>'
             f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">'
-            f"{_short(top * tick / TICKS)}{escape(unit)}</text>"
+            f"{_short_number(top * tick / TICKS)}{escape(unit)}</text>"
         )
     return "".join(results)
 
 
-def _ends(low: float, high: float, *, times: bool) -> str:
+def _axis_end_labels(low: float, high: float, *, times: bool) -> str:
     def label(x: float) -> str:
-        return utc(round(x)) if times else f"{_short(x)} s"
+        return utc(round(x)) if times else f"{_short_number(x)} s"
 
     y = HEIGHT - 8
     return (
@@ -123,7 +124,7 @@ def _ends(low: float, high: float, *, times: bool) -> str:
     )
 
 
-def _short(value: float) -> str:
+def _short_number(value: float) -> str:
     for size, letter in ((_BILLION, "G"), (_MILLION, "M"), (_THOUSAND, "k")):
         if value >= size:
             return f"{value / size:.3g}{letter}"

@@ -9,9 +9,14 @@ from typing import Annotated
 import msgspec
 import typer
 
-from tidegate.cli.figures.comparison import Comparison, columns, record, rows
-from tidegate.cli.figures.page import page
-from tidegate.cli.output import Output, print_record, print_records, say
+from tidegate.cli.figures.comparison import (
+    Comparison,
+    comparison_columns,
+    comparison_record,
+    comparison_rows,
+)
+from tidegate.cli.figures.page import html_page
+from tidegate.cli.output import Output, print_message, print_record, print_records
 from tidegate.errors import SettingsError
 
 
@@ -36,36 +41,41 @@ FileOption = Annotated[
 ]
 
 
-def show(compared: Comparison, form: Form, file: Path | None) -> None:
+def print_comparison(compared: Comparison, form: Form, file: Path | None) -> None:
     """Print a comparison, or write it to a file.
 
     Raises:
         SettingsError: a file is named for a form that is only printed, or cannot be written.
     """
     if file is not None:
-        _write(compared, form, file)
+        _write_comparison(compared, form, file)
         return
     match form:
         case Form.HTML:
-            typer.echo(page(compared), nl=False)
+            typer.echo(html_page(compared), nl=False)
         case Form.JSON | Form.YAML:
-            print_record(record(compared), Output(form.value), name="title")
+            print_record(comparison_record(compared), Output(form.value), name="title")
         case Form.TABLE | Form.WIDE:
-            print_records(rows(compared), columns(compared.resource), Output(form.value))
+            print_records(
+                comparison_rows(compared), comparison_columns(compared.resource), Output(form.value)
+            )
             for note in compared.notes:
-                say(note)
+                print_message(note)
 
 
-def _write(compared: Comparison, form: Form, file: Path) -> None:
+def _write_comparison(compared: Comparison, form: Form, file: Path) -> None:
     match form:
         case Form.HTML:
-            text = page(compared)
+            text = html_page(compared)
         case Form.JSON:
-            text = msgspec.json.format(msgspec.json.encode(record(compared))).decode() + "\n"
+            text = (
+                msgspec.json.format(msgspec.json.encode(comparison_record(compared))).decode()
+                + "\n"
+            )
         case _:
             raise SettingsError("--file takes --output html or json.")
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise SettingsError(f"{file} cannot be written: {error}") from error
-    say(f"Written: {file}")
+    print_message(f"Written: {file}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import NamedTuple
 
-from tidegate.cli.ledger.racks import Domain, Drawn, written
+from tidegate.cli.ledger.racks import Domain, TopologyView, amounts_text
 from tidegate.model.quantity import render
 
 CELL, GAP, LABEL, MARGIN, WIDTH = 30, 6, 16, 12, 1_000
@@ -23,60 +23,63 @@ class _Box(NamedTuple):
     parts: list[str]
 
 
-def svg(drawings: Sequence[Drawn]) -> str:
+def topology_svg(drawings: Sequence[TopologyView]) -> str:
     """Return all topologies below each other, as one SVG document."""
-    boxes = [_titled(_heading(drawing), _packed(drawing, drawing.domains)) for drawing in drawings]
+    boxes = [
+        _with_title(_heading(drawing), _pack_domains(drawing, drawing.domains))
+        for drawing in drawings
+    ]
     width = max((box.width for box in boxes), default=0) + 2 * MARGIN
     y, parts = MARGIN, list[str]()
     for box in boxes:
-        parts += _moved(box, MARGIN, y)
+        parts += _translate(box, MARGIN, y)
         y += box.height + MARGIN
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{y}" style="{_STYLE}">'
     return "\n".join([head, *parts, "</svg>"])
 
 
-def colour(workload: str) -> str:
+def workload_colour(workload: str) -> str:
     """Return the colour of a workload, the same in every drawing."""
     hue = int.from_bytes(hashlib.sha256(workload.encode()).digest()[:2]) % 360
     return f"hsl({hue},60%,55%)"
 
 
-def _heading(drawing: Drawn) -> str:
+def _heading(drawing: TopologyView) -> str:
     levels = " > ".join(drawing.levels)
     return f"{drawing.topology}, flavor {drawing.flavor}: {levels}; filled by {drawing.resource}"
 
 
-def _packed(drawing: Drawn, domains: Sequence[Domain]) -> _Box:
+def _pack_domains(drawing: TopologyView, domains: Sequence[Domain]) -> _Box:
     """Lay domains side by side, as many in a row as are narrow enough."""
     x = y = height = width = 0
     parts = list[str]()
     for domain in domains:
-        box = _domain(drawing, domain)
+        box = _domain_box(drawing, domain)
         if x and x + box.width > WIDTH:
             x, y, height = 0, y + height + GAP, 0
-        parts += _moved(box, x, y)
+        parts += _translate(box, x, y)
         x, height = x + box.width + GAP, max(height, box.height)
         width = max(width, x - GAP)
     return _Box(width, y + height, parts)
 
 
-def _domain(drawing: Drawn, domain: Domain) -> _Box:
+def _domain_box(drawing: TopologyView, domain: Domain) -> _Box:
     if not domain.children:
-        return _Box(CELL, CELL, list(_cell(drawing, domain)))
-    inner = _titled(domain.name, _packed(drawing, domain.children))
+        return _Box(CELL, CELL, list(_draw_node(drawing, domain)))
+    inner = _with_title(domain.name, _pack_domains(drawing, domain.children))
     width, height = inner.width + 2 * GAP, inner.height + 2 * GAP
     frame = f'<rect width="{width}" height="{height}" rx="3" fill="none" stroke="#888"/>'
-    return _Box(width, height, [frame, *_moved(inner, GAP, GAP)])
+    return _Box(width, height, [frame, *_translate(inner, GAP, GAP)])
 
 
-def _cell(drawing: Drawn, node: Domain) -> Iterator[str]:
+def _draw_node(drawing: TopologyView, node: Domain) -> Iterator[str]:
     """Draw a node, its workloads from the bottom; what is said of it is shown where one points."""
     stroke = _BROKEN if node.states else "#888"
-    yield f"<g><title>{escape(_said(drawing, node))}</title>"
+    yield f"<g><title>{escape(_node_tooltip(drawing, node))}</title>"
     yield f'<rect width="{CELL}" height="{CELL}" fill="{_EMPTY}" stroke="{stroke}"/>'
     total, pods = node.allocatable.get(drawing.resource, 0), sum(node.workloads.values())
     placed, y = node.placed.get(drawing.resource, 0), float(CELL)
-    fills = [(colour(key), placed * n / pods) for key, n in sorted(node.workloads.items())]
+    fills = [(workload_colour(key), placed * n / pods) for key, n in sorted(node.workloads.items())]
     for fill, units in [*fills, (_OTHERS, node.others.get(drawing.resource, 0))]:
         height = CELL * min(1.0, units / total) if total else 0.0
         y -= height
@@ -84,19 +87,19 @@ def _cell(drawing: Drawn, node: Domain) -> Iterator[str]:
     yield "</g>"
 
 
-def _said(drawing: Drawn, node: Domain) -> str:
+def _node_tooltip(drawing: TopologyView, node: Domain) -> str:
     name, total = drawing.resource, node.allocatable.get(drawing.resource, 0)
     lines = [f"{node.name}: {render(name, node.used(name))} of {render(name, total)} {name}"]
     lines += [f"{key}: {pods} pods" for key, pods in sorted(node.workloads.items())]
-    lines += [f"other pods: {written(node.others)}"] if node.others else []
+    lines += [f"other pods: {amounts_text(node.others)}"] if node.others else []
     return "\n".join([*lines, *node.states])
 
 
-def _titled(title: str, box: _Box) -> _Box:
+def _with_title(title: str, box: _Box) -> _Box:
     text = f'<text y="{LABEL - 5}">{escape(title)}</text>'
     width = max(box.width, 6 * len(title))
-    return _Box(width, box.height + LABEL, [text, *_moved(box, 0, LABEL)])
+    return _Box(width, box.height + LABEL, [text, *_translate(box, 0, LABEL)])
 
 
-def _moved(box: _Box, x: int, y: int) -> list[str]:
+def _translate(box: _Box, x: int, y: int) -> list[str]:
     return [f'<g transform="translate({x},{y})">', *box.parts, "</g>"]

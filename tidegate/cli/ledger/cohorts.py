@@ -19,28 +19,28 @@ Row: TypeAlias = dict[str, Any]
 _WIDTH = 20
 
 
-class Placed(NamedTuple):
+class TreeNode(NamedTuple):
     """A node of a tree, and how deep it is in it; a root has depth 0."""
 
     node: Node
     depth: int
 
 
-def nodes_of(states: Sequence[State], name: str = "") -> list[Placed]:
+def nodes_of_partitions(states: Sequence[State], name: str = "") -> list[TreeNode]:
     """Return the nodes of the trees of all partitions; of one tree if a node of it is named.
 
     Raises:
         UnknownNameError: nothing is called so.
     """
     if not name:
-        return [placed for state in states for placed in nodes(state)]
+        return [placed for state in states for placed in tree_nodes(state)]
     for state in states[:-1]:
         with suppress(UnknownNameError):
-            return nodes(state, name)
-    return nodes(states[-1], name)
+            return tree_nodes(state, name)
+    return tree_nodes(states[-1], name)
 
 
-def nodes(state: State, name: str = "") -> list[Placed]:
+def tree_nodes(state: State, name: str = "") -> list[TreeNode]:
     """Return the nodes of all trees from their roots down; of one tree if a node of it is named.
 
     Raises:
@@ -48,7 +48,7 @@ def nodes(state: State, name: str = "") -> list[Placed]:
     """
     roots = [tree.root for tree in forest(state).trees]
     roots += [node for node in forest(state).cohorts.values() if node.parent is None]
-    trees = [list(_down(root, 0)) for root in {id(root): root for root in roots}.values()]
+    trees = [list(_walk_subtree(root, 0)) for root in {id(root): root for root in roots}.values()]
     if not name:
         return [placed for tree in trees for placed in tree]
     for tree in trees:
@@ -60,9 +60,9 @@ def nodes(state: State, name: str = "") -> list[Placed]:
     )
 
 
-def tree_rows(placed: Iterable[Placed]) -> list[Row]:
+def tree_rows(nodes: Iterable[TreeNode]) -> list[Row]:
     """Return for each node and flavor-resource its quota and usage."""
-    pools = _Pools()
+    pools = _LendingPools()
     return [
         {
             "name": node.name,
@@ -71,20 +71,20 @@ def tree_rows(placed: Iterable[Placed]) -> list[Row]:
             "parent": "" if node.parent is None else node.parent.name,
             "flavor": fr.flavor,
             "resource": fr.resource,
-            **_amounts(node, fr, pools),
+            **_quota_amounts(node, fr, pools),
         }
-        for node, depth in placed
+        for node, depth in nodes
         for fr in sorted(node.cells)
         if node.cells[fr].known
     ]
 
 
-def share_rows(placed: Iterable[Placed]) -> list[Row]:
+def share_rows(nodes: Iterable[TreeNode]) -> list[Row]:
     """Return for each node its weight and its share, in thousandths as Kueue reports it."""
-    return [_share(node, depth) for node, depth in placed]
+    return [_share_row(node, depth) for node, depth in nodes]
 
 
-def bar(cell: Cell, lent: int, width: int = _WIDTH) -> str:
+def quota_bar(cell: Cell, lent: int, width: int = _WIDTH) -> str:
     """Draw a quota: used of its own, lent and free, then what is borrowed beyond it.
 
     The whole width is the quota, or the usage if that is more.
@@ -97,27 +97,29 @@ def bar(cell: Cell, lent: int, width: int = _WIDTH) -> str:
     return "█" * used + "▒" * (to - used) + "░" * (end - to) + "▓" * (width - end)
 
 
-def _down(node: Node, depth: int) -> Iterator[Placed]:
-    yield Placed(node, depth)
+def _walk_subtree(node: Node, depth: int) -> Iterator[TreeNode]:
+    yield TreeNode(node, depth)
     for child in node.children:
-        yield from _down(child, depth + 1)
+        yield from _walk_subtree(child, depth + 1)
 
 
-def _amounts(node: Node, fr: FlavorResource, pools: _Pools) -> Row:
+def _quota_amounts(node: Node, fr: FlavorResource, pools: _LendingPools) -> Row:
     cell = node.cells[fr]
-    lent = pools.lends(node, fr)
+    lent = pools.lent_quota(node, fr)
     amounts = {
         "nominal": cell.nominal,
         "quota": cell.quota,
         "used": cell.usage,
-        "borrowed": borrows(node, fr),
+        "borrowed": borrowed_quota(node, fr),
         "lent": lent,
     }
-    drawn = bar(cell, lent) if cell.quota < UNLIMITED else "unlimited"
-    return {name: amount(fr.resource, units) for name, units in amounts.items()} | {"bar": drawn}
+    drawn = quota_bar(cell, lent) if cell.quota < UNLIMITED else "unlimited"
+    return {name: quantity_text(fr.resource, units) for name, units in amounts.items()} | {
+        "bar": drawn
+    }
 
 
-def borrows(node: Node, fr: FlavorResource) -> int:
+def borrowed_quota(node: Node, fr: FlavorResource) -> int:
     """Return how much more a node uses than its subtree has; a root cannot borrow."""
     cell = node.cells.get(fr)
     if cell is None or node.parent is None:
@@ -125,13 +127,13 @@ def borrows(node: Node, fr: FlavorResource) -> int:
     return max(0, cell.usage - cell.quota)
 
 
-class _Pools:
+class _LendingPools:
     """Quota that a Cohort's children borrow of each other: summed once, not for each of them."""
 
     def __init__(self) -> None:
         self._pools = dict[tuple[int, FlavorResource], tuple[int, int]]()
 
-    def lends(self, node: Node, fr: FlavorResource) -> int:
+    def lent_quota(self, node: Node, fr: FlavorResource) -> int:
         """Return how much of a node's own quota is used by its siblings.
 
         The siblings borrow from nodes with unused quota that they may lend, from each in proportion
@@ -142,36 +144,36 @@ class _Pools:
             return 0
         key = id(node.parent), fr
         if key not in self._pools:
-            self._pools[key] = _pool(node.parent, fr)
+            self._pools[key] = _lending_pool(node.parent, fr)
         pool, required = self._pools[key]
-        return _spare(cell) * min(required, pool) // pool if pool else 0
+        return _unused_lendable(cell) * min(required, pool) // pool if pool else 0
 
 
-def _pool(parent: Node, fr: FlavorResource) -> tuple[int, int]:
+def _lending_pool(parent: Node, fr: FlavorResource) -> tuple[int, int]:
     """Return what a Cohort's children may lend with what is its own, and what they borrow."""
-    pool = sum(_spare(child.cells[fr]) for child in parent.children if fr in child.cells)
+    pool = sum(_unused_lendable(child.cells[fr]) for child in parent.children if fr in child.cells)
     at = parent.cells.get(fr)
     pool += 0 if at is None else max(0, at.nominal)
-    return pool, sum(borrows(child, fr) for child in parent.children)
+    return pool, sum(borrowed_quota(child, fr) for child in parent.children)
 
 
-def amount(resource: str, units: int) -> str:
+def quantity_text(resource: str, units: int) -> str:
     """Return an amount as Kubernetes writes it."""
     return "unlimited" if units >= UNLIMITED else render(resource, units)
 
 
-def _spare(cell: Cell) -> int:
+def _unused_lendable(cell: Cell) -> int:
     return max(0, cell.quota - max(cell.usage, cell.local))
 
 
-def _share(node: Node, depth: int) -> Row:
+def _share_row(node: Node, depth: int) -> Row:
     fair_share = share(node)
     return {
         "name": node.name,
         "kind": _kind(node),
         "depth": depth,
         "parent": "" if node.parent is None else node.parent.name,
-        "weight": _weight(node.weight),
+        "weight": _weight_text(node.weight),
         "share": fair_share.rounded() if node.parent is not None else None,
         "precise": fair_share.precise(),
         "resource": fair_share.resource,
@@ -179,7 +181,7 @@ def _share(node: Node, depth: int) -> Row:
     }
 
 
-def _weight(weight: int) -> str:
+def _weight_text(weight: int) -> str:
     whole, rest = divmod(weight, WEIGHT_ONE)
     return f"{whole}.{rest:09}".rstrip("0").rstrip(".")
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from tidegate.cli.progress import watched
+from tidegate.cli.progress import with_progress
 from tidegate.contracts.chain import GENESIS, verify
 from tidegate.contracts.entry import Entry, Positions
 from tidegate.errors import LedgerUnreachableError, NotSupportedError
@@ -15,7 +15,7 @@ HOLDER, LEASE_US = "restore", 60_000_000
 PAGE_ROWS = 1_000
 
 
-def restore(source: Any, target: str) -> Entry:  # noqa: ANN401 - an archive, of SQL's package
+def restore_from_file(source: Any, target: str) -> Entry:  # noqa: ANN401 - an archive, of SQL's package
     """Write what an exported file holds to an empty database; return its last entry.
 
     The file is checked to its end before anything is written, so a damaged one leaves nothing
@@ -32,7 +32,7 @@ def restore(source: Any, target: str) -> Entry:  # noqa: ANN401 - an archive, of
     from store.recovery import end_term  # noqa: PLC0415
     from store.schema.migrate import upgrade  # noqa: PLC0415
 
-    end = _checked(source.read())
+    end = _verify_entries(source.read())
     engine = open_engine(target)
     try:
         upgrade(engine)
@@ -41,7 +41,7 @@ def restore(source: Any, target: str) -> Entry:  # noqa: ANN401 - an archive, of
         if term is None:
             raise LedgerUnreachableError(f"{shown(engine)} holds a ledger already.")
         after = 0
-        for entries in _pages(watched(source.read(0, end.seq), "restoring", end.seq)):
+        for entries in _turn_pages(with_progress(source.read(0, end.seq), "restoring", end.seq)):
             ledger.append(term.epoch, after, entries, Positions())
             after = entries[-1].seq
         end_term(engine, GENESIS.partition, term.epoch, end.epoch)
@@ -50,7 +50,7 @@ def restore(source: Any, target: str) -> Entry:  # noqa: ANN401 - an archive, of
     return end
 
 
-def _checked(entries: Iterator[Entry]) -> Entry:
+def _verify_entries(entries: Iterator[Entry]) -> Entry:
     """Return the last entry of a whole history."""
     first = next(entries, None)
     if first is None:
@@ -61,17 +61,17 @@ def _checked(entries: Iterator[Entry]) -> Entry:
             "archive`. Copy the ledger that it belongs to, or an export from seq 1."
         )
     end = GENESIS
-    for entry in verify(_before(first, entries)):
+    for entry in verify(_prepend(first, entries)):
         end = entry
     return end
 
 
-def _before(first: Entry, rest: Iterator[Entry]) -> Iterator[Entry]:
+def _prepend(first: Entry, rest: Iterator[Entry]) -> Iterator[Entry]:
     yield first
     yield from rest
 
 
-def _pages(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+def _turn_pages(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
     """Yield whole turns, as many as make a page."""
     page = list[Entry]()
     for _, turn in groupby(entries, key=lambda entry: entry.turn):

@@ -9,11 +9,11 @@ from store.archive import archive_ranges
 from store.archive.archive_format import sha256_of
 from store.reading.cut_tail import newest_reference_behind
 from tidegate.cli.ledger.reading import Reader
-from tidegate.cli.output import say
+from tidegate.cli.output import print_message
 from tidegate.errors import ChainError, LedgerUnreachableError, UndecodableError, WitnessError
 
 
-def refuse_cut(reader: Reader, end: int) -> None:
+def refuse_truncated_ledger(reader: Reader, end: int) -> None:
     """Make sure that nothing in the database tells of events behind the end that was read.
 
     A scheduler may write meanwhile: what it wrote is there, and is not cut off.
@@ -31,17 +31,17 @@ def refuse_cut(reader: Reader, end: int) -> None:
 
 
 @contextmanager
-def naming_archives(reader: Reader) -> Generator[None]:
+def name_damaged_archives(reader: Reader) -> Generator[None]:
     """Name the archives to blame when the body finds that the history does not verify."""
     try:
         yield
     except (ChainError, UndecodableError):
-        for message in _damaged(reader):
-            say(message)
+        for message in _damaged_archives(reader):
+            print_message(message)
         raise
 
 
-def _damaged(reader: Reader) -> list[str]:
+def _damaged_archives(reader: Reader) -> list[str]:
     if reader.database is None:
         return []
     parts = archive_ranges.archived_ranges(reader.database.select, reader.partition)

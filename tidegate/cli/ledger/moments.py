@@ -8,7 +8,7 @@ from tidegate.cli.times import parse_utc
 from tidegate.model.texts import whole
 
 
-def seq_in(text: str, option: str) -> int:
+def parse_seq(text: str, option: str) -> int:
     """Return the seq that decimal digits write.
 
     Raises:
@@ -20,7 +20,7 @@ def seq_in(text: str, option: str) -> int:
     return seq
 
 
-def time_of(text: str, option: str) -> int:
+def parse_time_option(text: str, option: str) -> int:
     """Return the time that an option names where it might have named a seq.
 
     Raises:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tidegate.cli.ledger.partitions import in_time, place_in_time
+from tidegate.cli.ledger.partitions import merge_by_time, time_order_key
 from tidegate.cli.ledger.reader import Reader
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import VariantCreated
@@ -35,22 +35,22 @@ SubjectArgument = Annotated[
 ]
 
 
-def draft_of(reader: Reader) -> State:
+def folded_state(reader: Reader) -> State:
     """Return the state that the ledger gives, its chain verified from the nearest one kept on."""
     return reader.state()
 
 
-def known_queue(reader: Reader, name: str) -> None:
+def require_known_queue(reader: Reader, name: str) -> None:
     """Refuse the name of a ClusterQueue that the ledger does not know; empty means all.
 
     Raises:
         UnknownNameError: there is none, as of the time that is asked about.
     """
     if name:
-        among(name, (row["cluster_queue"] for row in reader.report("queues")))
+        require_known_name(name, (row["cluster_queue"] for row in reader.report("queues")))
 
 
-def among(name: str, known_names: Iterable[str]) -> None:
+def require_known_name(name: str, known_names: Iterable[str]) -> None:
     """Refuse the name of a ClusterQueue that is none of those known.
 
     Raises:
@@ -62,7 +62,7 @@ def among(name: str, known_names: Iterable[str]) -> None:
         raise UnknownNameError(f"There is no ClusterQueue {name!r}. There are: {listed}.")
 
 
-def find(reader: Reader, text: str) -> str:
+def find_workload_key(reader: Reader, text: str) -> str:
     """Return the key of the workload that a text means, the newest of its name.
 
     Raises:
@@ -70,7 +70,9 @@ def find(reader: Reader, text: str) -> str:
         BadParameter: there are some in several namespaces.
     """
     name = text.rpartition("/")[2]
-    results = resolve_workloads(in_time(*(each.submissions(name) for each in reader.each())), text)
+    results = resolve_workloads(
+        merge_by_time(*(each.submissions(name) for each in reader.partition_readers())), text
+    )
     spaces = sorted({key.partition("/")[0] for key in results})
     if not results:
         raise UnknownNameError(
@@ -84,7 +86,7 @@ def find(reader: Reader, text: str) -> str:
     return results[-1]
 
 
-def readers_of(reader: Reader, key: str) -> list[Reader]:
+def readers_of_workload(reader: Reader, key: str) -> list[Reader]:
     """Return the readers of the partitions in which a workload was submitted, the newest last.
 
     A job that changes the partition has a history in both.
@@ -92,44 +94,46 @@ def readers_of(reader: Reader, key: str) -> list[Reader]:
     if not reader.others:
         return [reader]
     name, newest = key.rpartition("/")[2], dict[tuple[int, int, int], Reader]()
-    for each in reader.each():
+    for each in reader.partition_readers():
         places = [
-            place_in_time(entry)
+            time_order_key(entry)
             for entry in each.submissions(name)
             if resolve_workloads([entry], key)
         ]
         if places:
             newest[places[-1]] = each
-    return [newest[place] for place in sorted(newest)] or [reader.each()[0]]
+    return [newest[place] for place in sorted(newest)] or [reader.partition_readers()[0]]
 
 
-def reader_of(reader: Reader, key: str) -> Reader:
+def reader_of_workload(reader: Reader, key: str) -> Reader:
     """Return the reader of the partition in which a workload was submitted last."""
-    return readers_of(reader, key)[-1]
+    return readers_of_workload(reader, key)[-1]
 
 
-def naming(reader: Reader, key: str) -> list[Entry]:
+def entries_naming(reader: Reader, key: str) -> list[Entry]:
     """Return the entries that name a workload or one of its variants, in order."""
     keys = [key]
     while True:
         texts = [f'"{name}"' for name in keys]
         entries = [
             entry
-            for first, last in reader.lives(keys)
+            for first, last in reader.seq_ranges(keys)
             for entry in reader.ledger.naming(texts, first - 1, last)
         ]
-        variants = [variant for variant in map(_variant, entries) if variant not in {*keys, ""}]
+        variants = [
+            variant for variant in map(_created_variant, entries) if variant not in {*keys, ""}
+        ]
         if not variants:
             return entries
         keys += dict.fromkeys(variants)
 
 
-def _variant(entry: Entry) -> str:
+def _created_variant(entry: Entry) -> str:
     event = decode(entry.payload) if entry.type == VariantCreated.__name__ else None
     return event.workload if isinstance(event, VariantCreated) else ""
 
 
-def workload_of(reader: Reader, text: str) -> tuple[State, Workload]:
+def find_workload(reader: Reader, text: str) -> tuple[State, Workload]:
     """Return the workload that a text means, and its partition's state.
 
     ``text`` is job/NAME, a Workload's name or NAMESPACE/NAME.
@@ -139,8 +143,8 @@ def workload_of(reader: Reader, text: str) -> tuple[State, Workload]:
         BadParameter: there are some in several namespaces.
         NotSupportedError: it is gone by now.
     """
-    key = find(reader, text)
-    state = reader_of(reader, key).state()
+    key = find_workload_key(reader, text)
+    state = reader_of_workload(reader, key).state()
     workload = state.workloads.get(key)
     if workload is None:
         raise NotSupportedError(
@@ -150,12 +154,12 @@ def workload_of(reader: Reader, text: str) -> tuple[State, Workload]:
     return state, workload
 
 
-def states_of(reader: Reader, text: str) -> tuple[list[State], str]:
+def states_with_node(reader: Reader, text: str) -> tuple[list[State], str]:
     """Return the states in which a text means a node of the cohort trees, and the node's name.
 
     A workload, with a slash, means its ClusterQueue.
     """
     if "/" not in text:
-        return [each.state() for each in reader.each()], text
-    state, workload = workload_of(reader, text)
+        return [each.state() for each in reader.partition_readers()], text
+    state, workload = find_workload(reader, text)
     return [state], workload.cluster_queue

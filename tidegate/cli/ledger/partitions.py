@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from store.reading.about import partitions
-from tidegate.cli.output import say
+from tidegate.cli.output import print_message
 from tidegate.contracts.entry import Entry
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ OnePartitionOption = Annotated[
 ]
 
 
-def chosen(numbers: Sequence[int], partition: int | None) -> Sequence[int]:
+def selected_partitions(numbers: Sequence[int], partition: int | None) -> Sequence[int]:
     """Return the partitions that are asked about: one, or all of them.
 
     Raises:
@@ -57,18 +57,20 @@ def chosen(numbers: Sequence[int], partition: int | None) -> Sequence[int]:
     return (partition,)
 
 
-def one(reader: Reader, command: str) -> Reader:
+def single_partition(reader: Reader, command: str) -> Reader:
     """Return the reader of one partition, and say so where there are more and none was named.
 
     ``command`` is what reads no more than one.
     """
     if not reader.others:
         return reader
-    say(one_of_several(len(reader.each()), command, reader.partition))
-    return reader.each()[0]
+    print_message(
+        several_partitions_message(len(reader.partition_readers()), command, reader.partition)
+    )
+    return reader.partition_readers()[0]
 
 
-def one_in(engine: Any, partition: int | None, command: str) -> int:  # noqa: ANN401 - SQL's
+def single_partition_in(engine: Any, partition: int | None, command: str) -> int:  # noqa: ANN401 - SQL's
     """Return the partition that a command writes to, and say which where none was named."""
     from store.access.engine import selecting  # noqa: PLC0415 - SQL may be absent
 
@@ -77,11 +79,11 @@ def one_in(engine: Any, partition: int | None, command: str) -> int:  # noqa: AN
     with selecting(engine) as select:
         first, *others = partitions(select)
     if others:
-        say(one_of_several(len(others) + 1, command, first))
+        print_message(several_partitions_message(len(others) + 1, command, first))
     return first
 
 
-def one_of_several(count: int, command: str, partition: int) -> str:
+def several_partitions_message(count: int, command: str, partition: int) -> str:
     """Return what is said where a command takes one of several partitions, and none was named."""
     return (
         f"This ledger has {count} partitions: `{command}` takes partition {partition}; "
@@ -89,23 +91,25 @@ def one_of_several(count: int, command: str, partition: int) -> str:
     )
 
 
-def joined(
-    reader: Reader, rows_of: Callable[[Reader], Iterable[Row]], place: Callable[[Row], Any]
+def merge_rows(
+    reader: Reader, rows_of: Callable[[Reader], Iterable[Row]], sort_key: Callable[[Row], Any]
 ) -> list[Row]:
     """Return the rows of all partitions by their place; of one alone as they come."""
     if not reader.others:
         return list(rows_of(reader))
-    return sorted((row for each in reader.each() for row in rows_of(each)), key=place)
+    return sorted(
+        (row for each in reader.partition_readers() for row in rows_of(each)), key=sort_key
+    )
 
 
-def in_time(*histories: Iterable[Entry]) -> Iterator[Entry]:
+def merge_by_time(*histories: Iterable[Entry]) -> Iterator[Entry]:
     """Yield entries of several partitions as one history."""
     from heapq import merge  # noqa: PLC0415 - most commands merge nothing
 
-    return merge(*histories, key=place_in_time)
+    return merge(*histories, key=time_order_key)
 
 
-def place_in_time(entry: Entry) -> tuple[int, int, int]:
+def time_order_key(entry: Entry) -> tuple[int, int, int]:
     """Return an entry's sort key in the history of all partitions: time never falls in one."""
     return entry.at_us, entry.partition, entry.seq
 

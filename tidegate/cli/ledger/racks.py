@@ -37,7 +37,7 @@ class Domain(msgspec.Struct, kw_only=True):
         return self.placed.get(resource, 0) + self.others.get(resource, 0)
 
 
-class Drawn(msgspec.Struct, kw_only=True):
+class TopologyView(msgspec.Struct, kw_only=True):
     """The nodes of one flavor by its topology."""
 
     topology: str
@@ -48,7 +48,7 @@ class Drawn(msgspec.Struct, kw_only=True):
     @property
     def resource(self) -> str:
         """Return the resource of which the largest part is used."""
-        total = _sum(self.domains)
+        total = _sum_of_domains(self.domains)
         parts = {
             name: total.used(name) / units
             for name, units in total.allocatable.items()
@@ -57,7 +57,7 @@ class Drawn(msgspec.Struct, kw_only=True):
         return max(sorted(parts), key=parts.__getitem__, default=PODS)
 
 
-def drawn(state: State, expected: str = "") -> list[Drawn]:
+def topology_views(state: State, expected: str = "") -> list[TopologyView]:
     """Return each flavor's nodes by its topology; ``expected``: a topology or flavor by name.
 
     Raises:
@@ -65,7 +65,7 @@ def drawn(state: State, expected: str = "") -> list[Drawn]:
     """
     of_state = topologies(state)
     all_drawn = [
-        _flavor(state, of_state, flavor, placer.tree)
+        _flavor_view(state, of_state, flavor, placer.tree)
         for flavor, placer in sorted(of_state.placers.items())
     ]
     chosen = [
@@ -77,19 +77,19 @@ def drawn(state: State, expected: str = "") -> list[Drawn]:
     return chosen
 
 
-def rows(drawing: Drawn, level: str = "") -> Iterator[dict[str, Any]]:
+def domain_rows(drawing: TopologyView, level: str = "") -> Iterator[dict[str, Any]]:
     """Yield a row for each domain from the top, down to a level; empty: down to the lowest."""
     resource = drawing.resource  # it is derived from all of them
     for domain in drawing.domains:
-        yield from _rows(resource, domain, level or drawing.levels[-1], 0)
+        yield from _domain_rows(resource, domain, level or drawing.levels[-1], 0)
 
 
-def written(amounts: Mapping[str, int]) -> str:
+def amounts_text(amounts: Mapping[str, int]) -> str:
     """Return amounts for people, in order of name."""
     return " ".join(f"{name}={render(name, amounts[name])}" for name in sorted(amounts))
 
 
-def _rows(resource: str, domain: Domain, last: str, depth: int) -> Iterator[dict[str, Any]]:
+def _domain_rows(resource: str, domain: Domain, last: str, depth: int) -> Iterator[dict[str, Any]]:
     total, used = domain.allocatable.get(resource, 0), domain.used(resource)
     workloads = sorted(domain.workloads.items())
     yield {
@@ -97,44 +97,46 @@ def _rows(resource: str, domain: Domain, last: str, depth: int) -> Iterator[dict
         "level": domain.level,
         "nodes": domain.nodes,
         "resource": resource,
-        "bar": _bar(domain.placed.get(resource, 0), domain.others.get(resource, 0), total),
+        "bar": _usage_bar(domain.placed.get(resource, 0), domain.others.get(resource, 0), total),
         "used": render(resource, used),
         "allocatable": render(resource, total),
-        "others": written(domain.others),
-        "state": ", ".join(stated(domain)),
+        "others": amounts_text(domain.others),
+        "state": ", ".join(node_state_texts(domain)),
         "workloads": ", ".join(f"{key} ({pods})" for key, pods in workloads),
     }
     if domain.level != last:
         for child in domain.children:
-            yield from _rows(resource, child, last, depth + 1)
+            yield from _domain_rows(resource, child, last, depth + 1)
 
 
-def _bar(placed: int, others: int, total: int) -> str:
+def _usage_bar(placed: int, others: int, total: int) -> str:
     edges = [min(_WIDTH, units * _WIDTH // max(total, 1)) for units in (placed, placed + others)]
     return "█" * edges[0] + "▒" * (edges[1] - edges[0]) + "░" * (_WIDTH - edges[1])
 
 
-def _flavor(state: State, of_state: Topologies, flavor: str, tree: Tree) -> Drawn:
+def _flavor_view(state: State, of_state: Topologies, flavor: str, tree: Tree) -> TopologyView:
     domains = [Domain(name=values[-1], level="") for values in tree.values]
     for at, level in enumerate(tree.levels):
         for number in tree.level(at):
             domains[number].level = level
     for leaf, nodes in enumerate(tree.nodes):
-        _fill(domains[tree.leaf_first + leaf], nodes.values())
-    for key, holding in _held(of_state, flavor, tree):
-        _take(
+        _add_nodes(domains[tree.leaf_first + leaf], nodes.values())
+    for key, holding in _pods_on_flavor(of_state, flavor, tree):
+        _add_workload_pods(
             domains[tree.leaf_first + tree.number[holding.values]], key, holding.each, holding.pods
         )
     for number in reversed(range(len(domains))):
         domains[number].children = [domains[child] for child in tree.children[number]]
         if domains[number].children:
-            _add_up(domains[number])
+            _sum_children(domains[number])
     topology = state.objects.flavors[flavor].spec.topology
     top = [domains[number] for number in tree.level(0)]
-    return Drawn(topology=topology, flavor=flavor, levels=tree.levels, domains=top)
+    return TopologyView(topology=topology, flavor=flavor, levels=tree.levels, domains=top)
 
 
-def _held(of_state: Topologies, flavor: str, tree: Tree) -> Iterator[tuple[str, PlacedPods]]:
+def _pods_on_flavor(
+    of_state: Topologies, flavor: str, tree: Tree
+) -> Iterator[tuple[str, PlacedPods]]:
     """Yield what workloads hold of a flavor's nodes, which other flavors may have too."""
     shares = of_state.shared and tree.by_node
     for key, holdings in of_state.placed.items():
@@ -145,16 +147,16 @@ def _held(of_state: Topologies, flavor: str, tree: Tree) -> Iterator[tuple[str, 
         )
 
 
-def _fill(leaf: Domain, nodes: Iterable[Node]) -> None:
+def _add_nodes(leaf: Domain, nodes: Iterable[Node]) -> None:
     for node in nodes:
         leaf.nodes += node.usable
-        _plus(leaf.states, dict.fromkeys(_states(node), 1), 1)
+        _add_amounts(leaf.states, dict.fromkeys(_node_states(node), 1), 1)
         if node.usable:
-            _plus(leaf.allocatable, node.spec.allocatable, 1)
-            _plus(leaf.others, node.usage, 1)
+            _add_amounts(leaf.allocatable, node.spec.allocatable, 1)
+            _add_amounts(leaf.others, node.usage, 1)
 
 
-def _states(node: Node) -> Iterator[str]:
+def _node_states(node: Node) -> Iterator[str]:
     if not node.spec.ready:
         yield "not ready"
     if node.spec.unschedulable:
@@ -162,19 +164,19 @@ def _states(node: Node) -> Iterator[str]:
     yield from (f"taint {taint_text(taint)}" for taint in node.spec.taints)
 
 
-def _take(leaf: Domain, key: str, each: Mapping[str, int], pods: int) -> None:
-    _plus(leaf.placed, each, pods)
+def _add_workload_pods(leaf: Domain, key: str, each: Mapping[str, int], pods: int) -> None:
+    _add_amounts(leaf.placed, each, pods)
     leaf.workloads[key] = leaf.workloads.get(key, 0) + pods
 
 
-def _add_up(domain: Domain) -> None:
-    total = _sum(domain.children)
+def _sum_children(domain: Domain) -> None:
+    total = _sum_of_domains(domain.children)
     domain.nodes, domain.states = total.nodes, total.states
     domain.allocatable, domain.placed = total.allocatable, total.placed
     domain.others, domain.workloads = total.others, total.workloads
 
 
-def _sum(domains: Iterable[Domain]) -> Domain:
+def _sum_of_domains(domains: Iterable[Domain]) -> Domain:
     """Return the sum of domains."""
     total = Domain(name="", level="")
     for domain in domains:
@@ -186,16 +188,16 @@ def _sum(domains: Iterable[Domain]) -> Domain:
             (total.others, domain.others),
             (total.workloads, domain.workloads),
         ):
-            _plus(into, amounts, 1)
+            _add_amounts(into, amounts, 1)
     return total
 
 
-def stated(domain: Domain) -> Iterator[str]:
+def node_state_texts(domain: Domain) -> Iterator[str]:
     """Yield what is wrong with a domain's nodes, and of how many."""
     for state, nodes in sorted(domain.states.items()):
         yield f"{nodes} {state}" if domain.children else state
 
 
-def _plus(into: Amounts, amounts: Mapping[str, int], times: int) -> None:
+def _add_amounts(into: Amounts, amounts: Mapping[str, int], times: int) -> None:
     for name, units in amounts.items():
         into[name] = into.get(name, 0) + units * times

@@ -1,6 +1,7 @@
 """An open ledger as commands see it: its entries, its states and its SQL reports.
 
-A reader is of one partition; where a ledger has several, ``each`` gives one of every partition.
+A reader is of one partition; where a ledger has several, ``partition_readers`` gives one of every
+partition.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from store.reading.database import Database
 from store.reading.entries import EntryFilter
 from store.reading.kept_states import newest_snapshot
 from store.reading.reports import TimeRange, report_rows, statement
-from tidegate.cli.ledger.moments import seq_in, time_of
-from tidegate.cli.progress import watched
-from tidegate.cli.times import parse_ago, utc
+from tidegate.cli.ledger.moments import parse_seq, parse_time_option
+from tidegate.cli.progress import with_progress
+from tidegate.cli.times import parse_age, utc
 from tidegate.contracts.chain import GENESIS
 from tidegate.contracts.entry import Entry, Snapshot
 
@@ -68,7 +69,7 @@ class Reader(NamedTuple):
     alone: bool = False  # its reports are of its partition, though the ledger has several
     others: tuple[Reader, ...] = ()  # of the other partitions that are asked about, in order
 
-    def each(self) -> tuple[Reader, ...]:
+    def partition_readers(self) -> tuple[Reader, ...]:
         """Return a reader of every partition that is asked about, in order."""
         if not self.others:
             return (self,)
@@ -76,19 +77,19 @@ class Reader(NamedTuple):
 
     def entries(self, title: str = "reading", after: int = 0) -> Iterator[Entry]:
         """Yield all entries behind ``after`` up to the end, showing progress."""
-        return watched(self.ledger.read(after, self.end), title, self.end - after)
+        return with_progress(self.ledger.read(after, self.end), title, self.end - after)
 
-    def start(self, until: int | None = None) -> tuple[State, Entry]:
+    def start_state(self, until: int | None = None) -> tuple[State, Entry]:
         """Return the newest state kept up to a seq and its entry; of none, those before all."""
         from tidegate.core.folding.snapshot import decode  # noqa: PLC0415 - the core, where nothing is folded
 
-        snapshot = self._kept(self.end if until is None else until)
+        snapshot = self._newest_snapshot(self.end if until is None else until)
         if snapshot is not None:
             for entry in self.ledger.read(snapshot.seq - 1, snapshot.seq):
                 return decode(snapshot.state), entry
-        return self.beginning()
+        return self.initial_state()
 
-    def beginning(self) -> tuple[State, Entry]:
+    def initial_state(self) -> tuple[State, Entry]:
         """Return the state before the first event, and the entry that it follows."""
         from tidegate.core.state.state import State  # noqa: PLC0415 - see above
 
@@ -104,7 +105,7 @@ class Reader(NamedTuple):
         select = self.database.select
         yield from submissions(select, self.ledger, name, self.end, self.partition)
 
-    def lives(self, keys: Sequence[str]) -> list[tuple[int, int]]:
+    def seq_ranges(self, keys: Sequence[str]) -> list[tuple[int, int]]:
         """Return from which seq to which workloads may be named, in order; an archive's whole."""
         if self.database is None:
             return [(1, self.end)]
@@ -117,10 +118,10 @@ class Reader(NamedTuple):
         """Return the state that the ledger gives at its end: folded from the nearest one kept."""
         from tidegate.replay.rebuild import rebuild  # noqa: PLC0415 - see above
 
-        state, head = self.start()
+        state, head = self.start_state()
         return rebuild(self.entries(title, head.seq), state, head)[0]
 
-    def _kept(self, until: int) -> Snapshot | None:
+    def _newest_snapshot(self, until: int) -> Snapshot | None:
         if self.database is None:
             return None
         from tidegate.core.folding.snapshot import VERSION  # noqa: PLC0415 - see above
@@ -140,7 +141,7 @@ class Reader(NamedTuple):
             BadParameter: it is neither a seq nor a time.
         """
         if text.isdecimal():
-            return seq_in(text, option)
+            return parse_seq(text, option)
         return self.ledger.seq_at(self.moment_us(text, option) - 1) + 1
 
     def moment_us(self, text: str, option: str) -> int:
@@ -149,8 +150,8 @@ class Reader(NamedTuple):
         Raises:
             BadParameter: it is neither.
         """
-        ago_us = parse_ago(text)
-        return time_of(text, option) if ago_us is None else self.now_us() - ago_us
+        ago_us = parse_age(text)
+        return parse_time_option(text, option) if ago_us is None else self.now_us() - ago_us
 
     def time_of_all(self, text: str, option: str) -> int:
         """Return the time that an option tells about several partitions, in UTC microseconds.
@@ -160,8 +161,8 @@ class Reader(NamedTuple):
         """
         if text.isdecimal():
             raise typer.BadParameter(
-                f"{option} {text}: this ledger has {len(self.each())} partitions, and each counts "
-                "its own seqs: give a time, or --partition as well."
+                f"{option} {text}: this ledger has {len(self.partition_readers())} partitions, and "
+                "each counts its own seqs: give a time, or --partition as well."
             )
         return self.moment_us(text, option)
 

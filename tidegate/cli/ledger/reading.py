@@ -19,7 +19,7 @@ from store.reading.database import open_database
 from store.reading.history import LedgerHistory
 from store.schema.version import check_schema
 from tidegate.cli.instance import read_instance
-from tidegate.cli.ledger.partitions import chosen
+from tidegate.cli.ledger.partitions import selected_partitions
 from tidegate.cli.ledger.reader import Entries, Reader, Reports
 from tidegate.errors import LedgerUnreachableError, NotSupportedError
 
@@ -28,10 +28,10 @@ __all__ = [
     "Entries",
     "LedgerOption",
     "Reader",
-    "as_it_was",
     "ledger_url",
     "open_reader",
-    "reports_of",
+    "reader_as_of",
+    "reports_as_of",
 ]
 
 LedgerOption = Annotated[
@@ -78,15 +78,15 @@ def open_reader(
             now = _open_archive(Path(where), partition)
         else:
             now = opened.enter_context(_open_ledger(where, partition))
-        then = as_it_was(now, as_of, "--as-of") if as_of else now
+        then = reader_as_of(now, as_of, "--as-of") if as_of else now
         if reports and (as_of or now.database is None):
-            past_reports = opened.enter_context(reports_of(then))
+            past_reports = opened.enter_context(reports_as_of(then))
             others = tuple(other._replace(reports=past_reports) for other in then.others)
             then = then._replace(reports=past_reports, others=others, alone=False)
         yield then
 
 
-def as_it_was(now: Reader, text: str, option: str) -> Reader:
+def reader_as_of(now: Reader, text: str, option: str) -> Reader:
     """Return a reader of the past after a seq, or up to a time; errors are ``Reader.seq_of``'s.
 
     Of several partitions only a time tells how far each of them was.
@@ -97,7 +97,7 @@ def as_it_was(now: Reader, text: str, option: str) -> Reader:
     at_us = now.time_of_all(text, option)
     first, *others = (
         each._replace(end=each.ledger.seq_at(at_us), past=True, past_us=at_us)
-        for each in now.each()
+        for each in now.partition_readers()
     )
     if not any(each.end for each in (first, *others)):
         raise typer.BadParameter(f"{option} {text}: this was before the ledger's first event.")
@@ -116,7 +116,7 @@ def _open_ledger(where: str, partition: int | None) -> Generator[Reader]:
         check_schema(database.select, database.dialect, database.shown)
         numbers, reports = partitions(database.select), Reports(database.records, database.dialect)
         readers = list[Reader]()
-        for number in chosen(numbers, partition):
+        for number in selected_partitions(numbers, partition):
             history = LedgerHistory(database.lend, number)
             last = history.newest()
             end = 0 if last is None else last.seq
@@ -133,17 +133,19 @@ def _open_archive(path: Path, partition: int | None) -> Reader:
         raise LedgerUnreachableError(f"There is no archive at {path}: check --ledger.")
     archive = archive_of(path)
     number = next((entry.partition for entry in archive.read()), 0)
-    (number,) = chosen((number,), partition)
+    (number,) = selected_partitions((number,), partition)
     return Reader(str(path), archive, archive.end(), None, None, partition=number)
 
 
 @contextmanager
-def reports_of(then: Reader) -> Generator[Reports]:
+def reports_as_of(then: Reader) -> Generator[Reports]:
     """Lend the reports as they were, since the database has only today's."""
     from store.access.engine import select_records  # noqa: PLC0415
     from store.reading.as_of import reports_as_of  # noqa: PLC0415 - loads the writer's part, and SQL may be absent
 
-    with reports_as_of(*(each.entries("going back") for each in then.each())) as engine:
+    with reports_as_of(
+        *(each.entries("going back") for each in then.partition_readers())
+    ) as engine:
         yield Reports(partial(select_records, engine), "sqlite")
 
 

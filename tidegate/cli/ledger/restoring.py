@@ -15,7 +15,7 @@ from tidegate.errors import NotSupportedError
 PAGE_ROWS = 1_000
 
 
-async def restore(ledger: Ledger, bus: NatsBus, term: Term, head: Entry) -> Entry:
+async def restore_from_events(ledger: Ledger, bus: NatsBus, term: Term, head: Entry) -> Entry:
     """Append what EVENTS holds behind ``head``, page by page; return the entry it ends with.
 
     A page that does not fit is not appended at all.
@@ -35,14 +35,14 @@ async def restore(ledger: Ledger, bus: NatsBus, term: Term, head: Entry) -> Entr
     counts = Position(at.incarnation, end - last)
     begun = head.seq
     async with aclosing(feed.follow(begun)) as messages:
-        async for page in _pages(_of_one_ledger(messages, ledger_id, begun, last)):
+        async for page in _turn_pages(_entries_of_ledger(messages, ledger_id, begun, last)):
             entries = list(verify(page, head))
             ledger.append(term.epoch, head.seq, entries, Positions(events=counts))
             head = entries[-1]
     return head
 
 
-async def _of_one_ledger(
+async def _entries_of_ledger(
     async_iterator: AsyncIterator[Published], ledger_id: str, after: int, last: int
 ) -> AsyncGenerator[Entry, None]:
     """Yield the entries behind ``after`` up to ``last``, each in its turn."""
@@ -61,7 +61,7 @@ async def _of_one_ledger(
             return
 
 
-async def _pages(entries: AsyncGenerator[Entry, None]) -> AsyncGenerator[list[Entry], None]:
+async def _turn_pages(entries: AsyncGenerator[Entry, None]) -> AsyncGenerator[list[Entry], None]:
     page = list[Entry]()
     async with aclosing(entries):
         async for entry in entries:

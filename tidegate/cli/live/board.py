@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tidegate.cli.live.follow import Received
+from tidegate.cli.live.follow import FoldedEvent
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.codec import type_name
 from tidegate.core.queueing.usage import QueueUsage, queue_usage
@@ -40,31 +40,31 @@ STYLES = {
 }
 
 
-class Board:
-    """Remembers the last events worth showing; ``draw`` makes the picture of a state."""
+class LiveTable:
+    """Remembers the last events worth showing; ``render`` makes the picture of a state."""
 
     def __init__(self) -> None:
         self._recent: deque[Text] = deque(maxlen=EVENTS_SHOWN)
 
-    def note(self, rows: list[Received]) -> None:
+    def add_events(self, rows: list[FoldedEvent]) -> None:
         """Note new entries of the ledger."""
-        self._recent.extend(lines(rows))
+        self._recent.extend(event_lines(rows))
 
-    def draw(self, state: State) -> RenderableType:
+    def render(self, state: State) -> RenderableType:
         """Return the queues of a state as a table, with the last events below it."""
-        return Group(_queues(state), Text(), *self._recent)
+        return Group(_queue_table(state), Text(), *self._recent)
 
 
-def lines(rows: list[Received]) -> Iterator[Text]:
+def event_lines(rows: list[FoldedEvent]) -> Iterator[Text]:
     """Yield one coloured line for each event of the types in ``SHOWN``."""
     for entry, event in rows:
         if isinstance(event, SHOWN):
             name = type_name(event)
             seq = Text(f"{entry.seq:>7} ", "dim")
-            yield seq + Text(f"{name:<20}", STYLES.get(name, "yellow")) + Text(_story(event))
+            yield seq + Text(f"{name:<20}", STYLES.get(name, "yellow")) + Text(_event_text(event))
 
 
-def _queues(state: State) -> Table:
+def _queue_table(state: State) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in ("queue", "cohort"):
         table.add_column(column, no_wrap=True)
@@ -75,12 +75,12 @@ def _queues(state: State) -> Table:
     for name, defined in sorted(state.objects.cluster_queues.items()):
         usage = queue_usage(state, name)
         pending, admitted = str(usage.pending), str(usage.reserving)
-        bars = _bars(state, name, usage)
+        bars = _quota_cells(state, name, usage)
         table.add_row(name, defined.spec.cohort or "-", pending, admitted, *bars)
     return table
 
 
-def _bars(state: State, name: str, usage: QueueUsage) -> tuple[RenderableType, ...]:
+def _quota_cells(state: State, name: str, usage: QueueUsage) -> tuple[RenderableType, ...]:
     bars, figures, borrowed = Text(), Text(), Text()
     for group in state.objects.cluster_queues[name].spec.groups:
         for flavor in group.flavors:
@@ -88,14 +88,14 @@ def _bars(state: State, name: str, usage: QueueUsage) -> tuple[RenderableType, .
                 cell = FlavorResource(flavor.flavor, resource)
                 used, lent = usage.reserved.get(cell, 0), usage.borrowed.get(cell, 0)
                 separator = "\n" if len(bars) else ""
-                bars.append(separator).append(_bar(used, lent, quota.nominal))
+                bars.append(separator).append(_quota_bar(used, lent, quota.nominal))
                 share = f"{render(resource, used)}/{render(resource, quota.nominal)}"
                 figures.append(f"{separator}{share} {resource}")
                 borrowed.append(separator + (render(resource, lent) if lent else "-"), "magenta")
     return bars, figures, borrowed
 
 
-def _bar(used: int, borrowed: int, nominal: int) -> Text:
+def _quota_bar(used: int, borrowed: int, nominal: int) -> Text:
     whole = max(nominal, used, 1)
     own = (used - borrowed) * BAR_CELLS // whole
     more = used * BAR_CELLS // whole - own
@@ -103,7 +103,7 @@ def _bar(used: int, borrowed: int, nominal: int) -> Text:
     return bar + Text("░" * (BAR_CELLS - own - more), "dim")
 
 
-def _story(event: facts.FactEvent | decisions.DecisionEvent) -> str:
+def _event_text(event: facts.FactEvent | decisions.DecisionEvent) -> str:
     match event:
         case decisions.WorkloadAdmitted():
             return f"{event.workload} in {event.cluster_queue} after {event.waited_us / 1e6:.1f} s"

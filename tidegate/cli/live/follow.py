@@ -16,10 +16,10 @@ from tidegate.contracts.facts import FactEvent
 from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.state.state import State
 
-Received: TypeAlias = tuple[Entry, FactEvent | DecisionEvent]
+FoldedEvent: TypeAlias = tuple[Entry, FactEvent | DecisionEvent]
 
 
-class Follower:
+class LedgerFollower:
     """Folds what was appended since it last looked; reads only."""
 
     def __init__(self, ledger: Entries, state: State | None = None) -> None:
@@ -27,13 +27,13 @@ class Follower:
         self._ledger = ledger
         self.state = State() if state is None else state
 
-    def poll(self) -> list[Received]:
+    def poll(self) -> list[FoldedEvent]:
         """Fold and return what is new; reads one page at a time.
 
         Raises:
             LedgerUnreachableError: the database does not answer.
         """
-        rows: list[Received] = []
+        rows: list[FoldedEvent] = []
         for entry in self._ledger.read(after=self.state.seq):
             event = decode(entry.payload)
             apply_recorded(self.state, event)
@@ -42,7 +42,7 @@ class Follower:
 
 
 @contextmanager
-def follow(url: str) -> Generator[Follower]:
+def open_follower(url: str) -> Generator[LedgerFollower]:
     """Open a ledger read-only and follow it from its first event.
 
     Raises:
@@ -50,6 +50,6 @@ def follow(url: str) -> Generator[Follower]:
     """
     database = open_database(url)
     try:
-        yield Follower(LedgerHistory(database.lend))
+        yield LedgerFollower(LedgerHistory(database.lend))
     finally:
         database.close()

@@ -9,10 +9,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tidegate.cli.ledger.cohorts import nodes_of, tree_rows
+from tidegate.cli.ledger.cohorts import nodes_of_partitions, tree_rows
 from tidegate.cli.ledger.partitions import seq_text
-from tidegate.cli.live.follow import Received
-from tidegate.cli.times import span, utc
+from tidegate.cli.live.follow import FoldedEvent
+from tidegate.cli.times import duration_text, utc
 from tidegate.contracts.subjects import place_of
 from tidegate.core.queueing.heads import queue_time, rank
 from tidegate.core.state.state import State, Workload
@@ -27,26 +27,28 @@ _SECOND_US = 1_000_000
 _COLOURS = {"█": "green", "▒": "cyan", "░": "dim", "▓": "yellow"}
 
 
-def frame(states: Sequence[State], newest: Sequence[Received], subject: str = "") -> RenderableType:
+def top_frame(
+    states: Sequence[State], newest: Sequence[FoldedEvent], subject: str = ""
+) -> RenderableType:
     """Draw each partition's state and the newest events; ``subject``: a node to narrow it to."""
-    placed = nodes_of(states, subject)
+    placed = nodes_of_partitions(states, subject)
     queues = {placed_node.node.name for placed_node in placed if not placed_node.node.is_cohort}
     any_queue = queues if subject else {*queues, ""}  # some wait for no ClusterQueue that exists
-    waiting = [workload for state in states for workload in _waiting(state, any_queue)]
+    waiting = [workload for state in states for workload in _pending_workloads(state, any_queue)]
     waiting.sort(key=lambda workload: workload.cluster_queue)  # those of one stay in their order
     ledgers = ", ".join(f"{state.ledger_id}  seq {state.seq}" for state in states)
     now_us = max(state.now_us for state in states)
     title = f"Tidegate  ledger {ledgers}  {utc(now_us)}"
     return Group(
         Text(title, style="bold"),
-        _queues(states, queues, waiting),
-        _trees(tree_rows(placed)),
-        _waits(states[0].policy, now_us, waiting),
-        _events(newest, several=len(states) > 1),
+        _queue_table(states, queues, waiting),
+        _tree_table(tree_rows(placed)),
+        _pending_table(states[0].policy, now_us, waiting),
+        _event_table(newest, several=len(states) > 1),
     )
 
 
-def _waiting(state: State, queues: set[str]) -> list[Workload]:
+def _pending_workloads(state: State, queues: set[str]) -> list[Workload]:
     workloads = [
         workload
         for workload in state.workloads.values()
@@ -59,23 +61,27 @@ def _waiting(state: State, queues: set[str]) -> list[Workload]:
     return sorted(workloads, key=order)
 
 
-def _queues(states: Sequence[State], queues: set[str], waiting: Sequence[Workload]) -> Table:
+def _queue_table(states: Sequence[State], queues: set[str], waiting: Sequence[Workload]) -> Table:
     count = Counter[tuple[str, str]](
         (workload.cluster_queue, workload.phase)
         for state in states
         for workload in state.workloads.values()
     )
-    table = _table("QUEUE", "PENDING", "RESERVED", "ADMITTED", "EVICTING", "HEAD", "REASON")
+    table = _empty_table("QUEUE", "PENDING", "RESERVED", "ADMITTED", "EVICTING", "HEAD", "REASON")
     for name in sorted(queues):
         head = next((workload for workload in waiting if workload.cluster_queue == name), None)
         phases = ("pending", "reserved", "admitted", "evicting")
         counts = [str(count[name, phase]) for phase in phases]
-        table.add_row(name, *counts, head.key if head else "-", _reason(head) if head else "-")
+        table.add_row(
+            name, *counts, head.key if head else "-", _pending_reason(head) if head else "-"
+        )
     return table
 
 
-def _trees(rows: Sequence[dict[str, str | int]]) -> Table:
-    table = _table("COHORTS", "FLAVOR", "RESOURCE", "QUOTA", "NOMINAL", "USED", "BORROWED", "LENT")
+def _tree_table(rows: Sequence[dict[str, str | int]]) -> Table:
+    table = _empty_table(
+        "COHORTS", "FLAVOR", "RESOURCE", "QUOTA", "NOMINAL", "USED", "BORROWED", "LENT"
+    )
     for row in rows:
         bar = Text()
         for char in str(row["bar"]):
@@ -86,19 +92,21 @@ def _trees(rows: Sequence[dict[str, str | int]]) -> Table:
     return table
 
 
-def _waits(policy: Policy, now_us: int, waiting: Sequence[Workload]) -> Table:
-    table = _table("WAITING", "QUEUE", "PRIORITY", "WAITED", "REASON")
+def _pending_table(policy: Policy, now_us: int, waiting: Sequence[Workload]) -> Table:
+    table = _empty_table("WAITING", "QUEUE", "PRIORITY", "WAITED", "REASON")
     for workload in waiting[:WAITING]:
-        waited = span(max(0, now_us - queue_time(policy, workload)) / _SECOND_US)
+        waited = duration_text(max(0, now_us - queue_time(policy, workload)) / _SECOND_US)
         queue = workload.cluster_queue or "-"
-        table.add_row(workload.key, queue, str(workload.priority), waited, _reason(workload))
+        table.add_row(
+            workload.key, queue, str(workload.priority), waited, _pending_reason(workload)
+        )
     if len(waiting) > WAITING:
         table.add_row(f"… {len(waiting) - WAITING} more", "", "", "", "")
     return table
 
 
-def _events(newest: Sequence[Received], *, several: bool) -> Table:
-    table = _table("SEQ", "AT", "EVENT", "QUEUE", "WORKLOAD")
+def _event_table(newest: Sequence[FoldedEvent], *, several: bool) -> Table:
+    table = _empty_table("SEQ", "AT", "EVENT", "QUEUE", "WORKLOAD")
     for entry, _ in newest[-EVENTS:]:
         queue, namespace, name = place_of(entry.subject)
         workload = f"{namespace}/{name}" if name else ""
@@ -108,13 +116,13 @@ def _events(newest: Sequence[Received], *, several: bool) -> Table:
     return table
 
 
-def _reason(workload: Workload) -> str:
+def _pending_reason(workload: Workload) -> str:
     if workload.phase == "reserved":
         return UNSATISFIED_CHECKS
     return workload.pending_status.reason if workload.pending_status is not None else "NotTried"
 
 
-def _table(*headings: str) -> Table:
+def _empty_table(*headings: str) -> Table:
     table = Table(*headings, box=None, pad_edge=False, header_style="bold", title_justify="left")
     for column in table.columns:
         column.no_wrap = True

@@ -37,7 +37,7 @@ def read_yaml(path: Path, begin_us: int) -> Iterator[Job]:
         SettingsError: a row cannot be read; the message says which and why.
     """
     try:
-        rows = yaml.safe_load(text_of(path))
+        rows = yaml.safe_load(read_text(path))
     except yaml.YAMLError as error:
         raise SettingsError(f"{path} is not YAML: {error}") from error
     if not isinstance(rows, list):
@@ -54,7 +54,7 @@ def read_yaml(path: Path, begin_us: int) -> Iterator[Job]:
                 f"{where}: unknown fields {', '.join(unknown)}; there are {', '.join(FIELDS)} "
                 "and requests."
             )
-        yield from _jobs(where, row, requests, begin_us)
+        yield from _jobs_of_row(where, row, requests, begin_us)
 
 
 def read_csv(path: Path, begin_us: int) -> Iterator[Job]:
@@ -63,7 +63,7 @@ def read_csv(path: Path, begin_us: int) -> Iterator[Job]:
     Raises:
         SettingsError: a row cannot be read; the message says which line and why.
     """
-    reader = csv.DictReader(text_of(path).splitlines())
+    reader = csv.DictReader(read_text(path).splitlines())
     headings = reader.fieldnames or []
     if not {"name", "queue"} <= set(headings):
         raise SettingsError(f"{path}: its first line must name the columns name and queue.")
@@ -74,10 +74,10 @@ def read_csv(path: Path, begin_us: int) -> Iterator[Job]:
         requests = {
             name: text for name, text in row.items() if name not in FIELDS and (text or "").strip()
         }
-        yield from _jobs(where, row, requests, begin_us)
+        yield from _jobs_of_row(where, row, requests, begin_us)
 
 
-def text_of(path: Path) -> str:
+def read_text(path: Path) -> str:
     """Return a file's text.
 
     Raises:
@@ -89,17 +89,20 @@ def text_of(path: Path) -> str:
         raise SettingsError(f"{path} cannot be read: {reason_of(error)}.") from error
 
 
-def _jobs(
+def _jobs_of_row(
     where: str, row: Mapping[str, Any], requests: Mapping[str, Any], begin_us: int
 ) -> Iterator[Job]:
-    fields = {name: _text(value) for name, value in row.items() if value not in {None, ""}}
-    repeat, every_us = _number(where, fields, "repeat", 1), _duration(where, fields, "every") or 0
+    fields = {name: _cell_text(value) for name, value in row.items() if value not in {None, ""}}
+    repeat, every_us = (
+        _parse_number(where, fields, "repeat", 1),
+        _parse_duration(where, fields, "every") or 0,
+    )
     if not fields.get("name") or not fields.get("queue"):
         raise SettingsError(f"{where}: name and queue must be given.")
     if not 0 < repeat <= REPEAT_MAX:
         raise SettingsError(f"{where}: repeat must be from 1 to {REPEAT_MAX}.")
     least = fields.get("minCount")
-    count = _number(where, fields, "count", 1)
+    count = _parse_number(where, fields, "count", 1)
     if count < 1:
         raise SettingsError(f"{where}: count must be at least 1.")
     for place in range(repeat):
@@ -107,22 +110,22 @@ def _jobs(
             name=fields["name"] if repeat == 1 else f"{fields['name']}-{place + 1}",
             queue=fields["queue"],
             namespace=fields.get("namespace", "default"),
-            at_us=_at(where, fields, begin_us) + place * every_us,
-            run_us=_duration(where, fields, "run"),
+            at_us=_parse_time(where, fields, begin_us) + place * every_us,
+            run_us=_parse_duration(where, fields, "run"),
             count=count,
-            min_count=None if least is None else _number(where, fields, "minCount", 1),
-            requests=_requests(where, requests),
+            min_count=None if least is None else _parse_number(where, fields, "minCount", 1),
+            requests=_parse_requests(where, requests),
             priority_class=fields.get("priorityClass", ""),
-            priority=_number(where, fields, "priority", 0) if "priority" in fields else None,
+            priority=_parse_number(where, fields, "priority", 0) if "priority" in fields else None,
             author=fields.get("author", ""),
         )
 
 
-def _text(value: object) -> str:
+def _cell_text(value: object) -> str:
     return value.isoformat() if isinstance(value, datetime) else str(value).strip()
 
 
-def _requests(where: str, requests: Mapping[str, Any]) -> dict[str, str]:
+def _parse_requests(where: str, requests: Mapping[str, Any]) -> dict[str, str]:
     amounts = {str(name): str(value).strip() for name, value in requests.items()}
     for name, text in amounts.items():
         try:
@@ -132,17 +135,17 @@ def _requests(where: str, requests: Mapping[str, Any]) -> dict[str, str]:
     return amounts
 
 
-def _number(where: str, row: Mapping[str, str], name: str, default: int) -> int:
+def _parse_number(where: str, row: Mapping[str, str], name: str, default: int) -> int:
     try:
         return int(row.get(name, default))
     except ValueError:
         raise SettingsError(f"{where}: {name} {row[name]!r} is not a whole number.") from None
 
 
-def _at(where: str, row: Mapping[str, str], begin_us: int) -> int:
+def _parse_time(where: str, row: Mapping[str, str], begin_us: int) -> int:
     text = row.get("at", "0")
     try:
-        return parse_utc(text) if "T" in text else begin_us + seconds_or_duration(text)
+        return parse_utc(text) if "T" in text else begin_us + parse_seconds_or_duration(text)
     except (ValueError, UndecodableError):
         raise SettingsError(
             f"{where}: at {text!r} is neither a duration such as 1h30m nor a time such as "
@@ -150,19 +153,19 @@ def _at(where: str, row: Mapping[str, str], begin_us: int) -> int:
         ) from None
 
 
-def _duration(where: str, row: Mapping[str, str], name: str) -> int | None:
+def _parse_duration(where: str, row: Mapping[str, str], name: str) -> int | None:
     text = row.get(name)
     if text is None:
         return None
     try:
-        return seconds_or_duration(text)
+        return parse_seconds_or_duration(text)
     except UndecodableError:
         raise SettingsError(
             f"{where}: {name} {text!r} is not a duration such as 90s, 1h30m or 5400."
         ) from None
 
 
-def seconds_or_duration(text: str) -> int:
+def parse_seconds_or_duration(text: str) -> int:
     """Return a duration in microseconds; a bare number is seconds.
 
     Raises:

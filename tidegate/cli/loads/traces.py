@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from tidegate.cli.loads.rows import text_of
+from tidegate.cli.loads.rows import read_text
 from tidegate.cli.times import parse_utc
 from tidegate.errors import SettingsError
 from tidegate.replay.simulator.loads import Job
@@ -23,12 +23,12 @@ _CLOCK = re.compile(r"(?:(\d+)-)?(\d+):(\d+):(\d+)(?:\.\d+)?")
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)[nc]?")
 
 
-class Place(NamedTuple):
+class QueueTemplate(NamedTuple):
     """The LocalQueue of a job: "<namespace>/<LocalQueue>" with the trace's own words in braces."""
 
     template: str
 
-    def of(self, where: str, words: Mapping[str, str]) -> tuple[str, str]:
+    def local_queue(self, where: str, words: Mapping[str, str]) -> tuple[str, str]:
         """Return namespace and LocalQueue of a job.
 
         Raises:
@@ -43,10 +43,10 @@ class Place(NamedTuple):
             ) from None
         if not slash or not namespace or not queue:
             raise SettingsError(f"--local-queue {self.template}: write NAMESPACE/LOCALQUEUE.")
-        return _name(namespace), _name(queue)
+        return _kubernetes_name(namespace), _kubernetes_name(queue)
 
 
-def read_swf(path: Path, begin_us: int, place: Place) -> Iterator[Job]:
+def read_swf(path: Path, begin_us: int, queue_template: QueueTemplate) -> Iterator[Job]:
     """Yield the jobs of a trace in the Standard Workload Format: a pod of one core a processor.
 
     Jobs that never ran, or whose size is not known, are left out.
@@ -54,19 +54,19 @@ def read_swf(path: Path, begin_us: int, place: Place) -> Iterator[Job]:
     Raises:
         SettingsError: a line has too few fields or a field is not a number.
     """
-    for number, line in enumerate(text_of(path).splitlines(), 1):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         fields = line.partition(";")[0].split()
         if not fields:
             continue
         where = f"{path}, line {number}"
         if len(fields) < SWF_FIELDS:
             raise SettingsError(f"{where}: {len(fields)} fields, {SWF_FIELDS} were expected.")
-        job = _swf(where, fields, begin_us, place)
+        job = _swf_job(where, fields, begin_us, queue_template)
         if job is not None:
             yield job
 
 
-def read_sacct(path: Path, place: Place) -> Iterator[Job]:
+def read_sacct(path: Path, queue_template: QueueTemplate) -> Iterator[Job]:
     """Yield the jobs that ``sacct --allocations --parsable2 --format=…`` printed.
 
     Its heading names ``JobID``, ``Submit``, ``ElapsedRaw`` or ``Elapsed``, and ``ReqTRES`` or
@@ -76,7 +76,7 @@ def read_sacct(path: Path, place: Place) -> Iterator[Job]:
     Raises:
         SettingsError: a column is missing, or a field cannot be read.
     """
-    reader = csv.DictReader(text_of(path).splitlines(), delimiter="|", quoting=csv.QUOTE_NONE)
+    reader = csv.DictReader(read_text(path).splitlines(), delimiter="|", quoting=csv.QUOTE_NONE)
     headings = set(reader.fieldnames or ())
     required = (("JobID",), ("Submit",), ("ElapsedRaw", "Elapsed"), ("ReqTRES", "AllocTRES"))
     for any_of in required:
@@ -87,12 +87,14 @@ def read_sacct(path: Path, place: Place) -> Iterator[Job]:
         fields = {name: text or "" for name, text in row.items() if isinstance(name, str)}
         if "." in fields["JobID"]:
             continue
-        job = _sacct(where, fields, place)
+        job = _sacct_job(where, fields, queue_template)
         if job is not None:
             yield job
 
 
-def _swf(where: str, fields: list[str], begin_us: int, place: Place) -> Job | None:
+def _swf_job(
+    where: str, fields: list[str], begin_us: int, queue_template: QueueTemplate
+) -> Job | None:
     try:
         number, submit_s, _, run_s, allocated, _, _, requested, _, memory_kib = map(
             float, fields[:10]
@@ -106,7 +108,7 @@ def _swf(where: str, fields: list[str], begin_us: int, place: Place) -> Job | No
     if memory_kib > 0:
         requests["memory"] = str(int(memory_kib) * _KIB)
     words: dict[str, str] = dict(zip(_SWF_WORDS, (*fields[11:13], *fields[14:16]), strict=True))
-    namespace, queue = place.of(where, words)
+    namespace, queue = queue_template.local_queue(where, words)
     return Job(
         name=f"job-{int(number)}",
         namespace=namespace,
@@ -119,22 +121,22 @@ def _swf(where: str, fields: list[str], begin_us: int, place: Place) -> Job | No
     )
 
 
-def _sacct(where: str, row: Mapping[str, str], place: Place) -> Job | None:
-    run_s = _elapsed(where, row)
-    tres = _tres(where, row.get("ReqTRES") or row.get("AllocTRES", ""))
+def _sacct_job(where: str, row: Mapping[str, str], queue_template: QueueTemplate) -> Job | None:
+    run_s = _parse_elapsed(where, row)
+    tres = _parse_tres(where, row.get("ReqTRES") or row.get("AllocTRES", ""))
     nodes = max(1, tres.pop("node", 1))
     if run_s <= 0 or not tres:
         return None
     # Pods alike, one a node, if what was asked for can be divided so; else one pod of it all.
     pods = nodes if all(units % nodes == 0 for units in tres.values()) else 1
     words = {name.lower(): row.get(name, "") for name in ("User", "Account", "Partition", "QOS")}
-    namespace, queue = place.of(where, words)
+    namespace, queue = queue_template.local_queue(where, words)
     try:
         at_us = parse_utc(row["Submit"])
     except ValueError:
         raise SettingsError(f"{where}: Submit {row['Submit']!r} is not a time.") from None
     return Job(
-        name=_name(f"job-{row['JobID']}"),
+        name=_kubernetes_name(f"job-{row['JobID']}"),
         namespace=namespace,
         queue=queue,
         at_us=at_us,
@@ -145,7 +147,7 @@ def _sacct(where: str, row: Mapping[str, str], place: Place) -> Job | None:
     )
 
 
-def _elapsed(where: str, row: Mapping[str, str]) -> int:
+def _parse_elapsed(where: str, row: Mapping[str, str]) -> int:
     raw = row.get("ElapsedRaw", "")
     if raw.isdecimal():
         return int(raw)
@@ -156,26 +158,26 @@ def _elapsed(where: str, row: Mapping[str, str]) -> int:
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
-def _tres(where: str, text: str) -> dict[str, int]:
+def _parse_tres(where: str, text: str) -> dict[str, int]:
     amounts = dict[str, int]()
     for part in filter(None, text.split(",")):
         name, _, value = part.partition("=")
         if name in {"cpu", "node"}:
             amounts[name] = int(value) if value.isdecimal() else 0
         elif name == "mem":
-            amounts["memory"] = _memory(where, value)
+            amounts["memory"] = _parse_memory(where, value)
         elif name == "gres/gpu":
             amounts[GPU] = int(value) if value.isdecimal() else 0
     return {name: units for name, units in amounts.items() if units}
 
 
-def _memory(where: str, text: str) -> int:
+def _parse_memory(where: str, text: str) -> int:
     match = _MEMORY.fullmatch(text)
     if match is None:
         raise SettingsError(f"{where}: mem={text} is not an amount such as 16G.")
     return int(float(match[1]) * (1 << _SIZES[match[2]]))
 
 
-def _name(text: str) -> str:
+def _kubernetes_name(text: str) -> str:
     """Return a text as a name that Kubernetes takes."""
     return re.sub(r"[^a-z0-9-]+", "-", text.lower()).strip("-") or "none"

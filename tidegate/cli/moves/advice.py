@@ -8,7 +8,7 @@ from typing import Literal
 from tidegate.cli.moves.standing import Stage
 
 
-def to_do(
+def move_remedy(
     stage: Stage | Literal["Unseen", "Moved"],
     tree: str,
     source: int,
@@ -22,9 +22,9 @@ def to_do(
     """
     calling_off = f", or call it off: `tidegate partitions move {tree} --to {source}`"
     if to not in led:
-        return _start(to) + (calling_off if stage == "Requested" else "")
+        return _start_advice(to) + (calling_off if stage == "Requested" else "")
     if source not in led and stage != "Listing":
-        return _start(source)
+        return _start_advice(source)
     match stage:
         case "Requested":
             return (
@@ -42,5 +42,5 @@ def to_do(
             return f"see the logs of ingest and of partition {source}'s scheduler"
 
 
-def _start(partition: int) -> str:
+def _start_advice(partition: int) -> str:
     return f"start a scheduler and an actuator with --partition {partition}: docs/partitions.md"

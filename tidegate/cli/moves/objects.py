@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tidegate.cli.objects.api_client import Asking, Object
-from tidegate.cli.objects.naming import CLUSTER_QUEUE, Named
-from tidegate.cli.objects.patching import patched
-from tidegate.cli.objects.printing import DryRun, typed
+from tidegate.cli.objects.api_client import ApiClient, Object
+from tidegate.cli.objects.naming import CLUSTER_QUEUE, CommandKind
+from tidegate.cli.objects.patching import patch_object
+from tidegate.cli.objects.printing import DryRun, with_kind
 from tidegate.core.quota.moving import first_names, spoken, topmost
 from tidegate.errors import UnknownNameError
 from tidegate.kinds.names import MOVE_TO, PARTITION
 
-COHORT = Named("cohort", "Cohort", "cohorts", "cohort", namespaced=False)
+COHORT = CommandKind("cohort", "Cohort", "cohorts", "cohort", namespaced=False)
 _KINDS = (COHORT, CLUSTER_QUEUE)
 
 
@@ -29,10 +29,10 @@ class Tree(NamedTuple):
 
     def keys(self) -> set[str]:
         """Return the objects as ledgers name them: ``ClusterQueue/a``."""
-        return {_key(obj) for obj in self.objects}
+        return {_object_key(obj) for obj in self.objects}
 
 
-def find_tree(api: Asking, text: str) -> Tree:
+def find_tree(api: ApiClient, text: str) -> Tree:
     """Return the tree that a name means: ``physics``, ``cohort/physics``, ``cq/lone``.
 
     Raises:
@@ -40,7 +40,7 @@ def find_tree(api: Asking, text: str) -> Tree:
         ApiStatusError: the API server refuses.
         ApiUnreachableError: the API server does not answer.
     """
-    trees = _trees(api)
+    trees = _list_trees(api)
     word, _, name = text.rpartition("/")
     kinds = [kind.kind for kind in _KINDS if word.lower() in {"", kind.word, kind.short}]
     roots = [root for root in trees if root in {f"{kind}/{name}" for kind in kinds}]
@@ -52,7 +52,7 @@ def find_tree(api: Asking, text: str) -> Tree:
         )
     for root, objects in trees.items():
         for part in objects:
-            if _key(part) in {f"{kind}/{name}" for kind in kinds}:
+            if _object_key(part) in {f"{kind}/{name}" for kind in kinds}:
                 above = spoken(root) if root != "Cohort/" else "Cohorts in a circle"
                 raise UnknownNameError(
                     f"{part['kind']} {name} is in the tree of {above}, which moves as a whole: "
@@ -62,7 +62,7 @@ def find_tree(api: Asking, text: str) -> Tree:
     raise UnknownNameError(f"There is no tree of the name {text!r}. There are: {listed}.")
 
 
-def ask(api: Asking, tree: Tree, to: int, dry: DryRun) -> list[Object]:
+def request_partition(api: ApiClient, tree: Tree, to: int, dry: DryRun) -> list[Object]:
     """Ask for another partition on all objects of a tree; return them as they are then.
 
     Raises:
@@ -70,14 +70,14 @@ def ask(api: Asking, tree: Tree, to: int, dry: DryRun) -> list[Object]:
         ApiUnreachableError: the API server does not answer.
     """
     note = {"metadata": {"annotations": {MOVE_TO: str(to)}}}
-    return [patched(api, _path(obj), note, dry) for obj in tree.objects]
+    return [patch_object(api, _object_path(obj), note, dry) for obj in tree.objects]
 
 
-def settle(api: Asking, tree: Tree, partition: int, dry: DryRun) -> list[Object]:
+def record_partition(api: ApiClient, tree: Tree, partition: int, dry: DryRun) -> list[Object]:
     """Write down where a tree is, and that it asks for no other; return the changed objects.
 
     The policy allows a partition that was asked for before, so that is written first where it is
-    another. Errors as in ``ask``.
+    another. Errors as in ``request_partition``.
     """
     changed = list[Object]()
     for obj in tree.objects:
@@ -86,37 +86,44 @@ def settle(api: Asking, tree: Tree, partition: int, dry: DryRun) -> list[Object]
         if is_written and MOVE_TO not in notes:
             continue
         if not is_written and notes.get(MOVE_TO) != str(partition) and dry is DryRun.NONE:
-            patched(api, _path(obj), {"metadata": {"annotations": {MOVE_TO: str(partition)}}}, dry)
+            patch_object(
+                api,
+                _object_path(obj),
+                {"metadata": {"annotations": {MOVE_TO: str(partition)}}},
+                dry,
+            )
         note = {MOVE_TO: None} | ({} if is_written else {PARTITION: str(partition)})
-        changed.append(patched(api, _path(obj), {"metadata": {"annotations": note}}, dry))
+        changed.append(
+            patch_object(api, _object_path(obj), {"metadata": {"annotations": note}}, dry)
+        )
     return changed
 
 
-def _trees(api: Asking) -> dict[str, list[Object]]:
+def _list_trees(api: ApiClient) -> dict[str, list[Object]]:
     cohorts, queues = (
-        typed(api.every(kind.path()), kind.api_version, kind.kind) for kind in _KINDS
+        with_kind(api.list_all(kind.path()), kind.api_version, kind.kind) for kind in _KINDS
     )
-    parents = {obj["metadata"]["name"]: _above(obj, "parentName") for obj in cohorts}
+    parents = {obj["metadata"]["name"]: _parent_cohort(obj, "parentName") for obj in cohorts}
     trees = dict[str, list[Object]]()
     for obj in (*cohorts, *queues):
-        trees.setdefault(_root(obj, parents), []).append(obj)
+        trees.setdefault(_root_key(obj, parents), []).append(obj)
     return trees
 
 
-def _root(obj: Object, parents: dict[str, str]) -> str:
+def _root_key(obj: Object, parents: dict[str, str]) -> str:
     is_cohort = obj["kind"] == COHORT.kind
-    name = obj["metadata"]["name"] if is_cohort else _above(obj, "cohortName")
-    return topmost(name, lambda cohort: parents.get(cohort, "")) if name else _key(obj)
+    name = obj["metadata"]["name"] if is_cohort else _parent_cohort(obj, "cohortName")
+    return topmost(name, lambda cohort: parents.get(cohort, "")) if name else _object_key(obj)
 
 
-def _above(obj: Object, field: str) -> str:
+def _parent_cohort(obj: Object, field: str) -> str:
     return str((obj.get("spec") or {}).get(field) or "")
 
 
-def _key(obj: Object) -> str:
+def _object_key(obj: Object) -> str:
     return f"{obj['kind']}/{obj['metadata']['name']}"
 
 
-def _path(obj: Object) -> str:
+def _object_path(obj: Object) -> str:
     kind = next(kind for kind in _KINDS if kind.kind == obj["kind"])
     return kind.path(obj["metadata"]["name"])

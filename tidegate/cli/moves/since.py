@@ -21,12 +21,12 @@ def since_us(reader: Reader, move: Move) -> int:
         return next((entry.at_us for entry in reader.ledger.read(move.seq - 1, move.seq)), 0)
     kind = "MoveRequested" if move.stage == "Requested" else "TreeTaken"
     for entry in reader.ledger.back(reader.end, narrow=EntryFilter(frozenset((kind,)))):
-        if entry.type == kind and _is_about(decode(entry.payload), move):
+        if entry.type == kind and _concerns_move(decode(entry.payload), move):
             return entry.at_us
     return 0
 
 
-def _is_about(event: Any, move: Move) -> bool:  # noqa: ANN401 - one of the two
+def _concerns_move(event: Any, move: Move) -> bool:  # noqa: ANN401 - one of the two
     if move.stage == "Requested":
         return f"{event.kind}/{event.name}" in move.object_keys()
     return not set(move.queues).isdisjoint(event.queues)

@@ -52,18 +52,18 @@ class Move(NamedTuple):
 
 def moves_of(state: State) -> list[Move]:
     """Return the moves that a partition takes part in, by tree."""
-    moves = [*_asked(state), *_released(state), *_listing(state)]
+    moves = [*_requested_moves(state), *_released_moves(state), *_listing_moves(state)]
     return sorted(moves, key=lambda move: (move.tree, move.stage, move.seq))
 
 
-def _asked(state: State) -> Iterator[Move]:
+def _requested_moves(state: State) -> Iterator[Move]:
     wishes = state.moves.asked
     for root, (queues, cohorts) in trees(state).items() if wishes else ():
         keys = keys_of(queues, cohorts)
         targets = [wishes[key] for key in keys if key in wishes]
         if targets:
             to = targets[0]
-            why = "; ".join(_whys(state, root, queues, cohorts, to)) or _NEXT_TURN
+            why = "; ".join(_blocking_reasons(state, root, queues, cohorts, to)) or _NEXT_TURN
             parts = tuple(sorted(queues)), tuple(sorted(cohorts))
             yield Move(root, state.partition, to, "Requested", why, *parts)
 
@@ -71,10 +71,10 @@ def _asked(state: State) -> Iterator[Move]:
 _NEXT_TURN = "it is released in the scheduler's next turn"
 
 
-def _released(state: State) -> Iterator[Move]:
+def _released_moves(state: State) -> Iterator[Move]:
     for seq, handover in state.moves.released.items():
         yield Move(
-            root_moved(handover),
+            released_root(handover),
             state.partition,
             handover.to,
             "Released",
@@ -85,7 +85,7 @@ def _released(state: State) -> Iterator[Move]:
         )
 
 
-def _listing(state: State) -> Iterator[Move]:
+def _listing_moves(state: State) -> Iterator[Move]:
     taking = state.moves.taking
     for root, (queues, cohorts) in trees(state).items() if taking else ():
         if not taking.keys().isdisjoint(queues):
@@ -93,7 +93,7 @@ def _listing(state: State) -> Iterator[Move]:
             yield Move(root, None, state.partition, "Listing", why, tuple(queues), tuple(cohorts))
 
 
-def root_moved(handover: Handover) -> str:
+def released_root(handover: Handover) -> str:
     """Return the root of a tree that is released."""
     names = {cohort.name for cohort in handover.cohorts}
     for cohort in handover.cohorts:
@@ -105,7 +105,7 @@ def root_moved(handover: Handover) -> str:
     return f"Cohort/{queue.spec.cohort}" if queue.spec.cohort else f"ClusterQueue/{queue.name}"
 
 
-def _whys(
+def _blocking_reasons(
     state: State, root: str, queues: Sequence[str], cohorts: Sequence[str], to: int
 ) -> Iterator[str]:
     """Yield what keeps a tree that some objects of ask for another partition."""

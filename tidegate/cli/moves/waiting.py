@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from tidegate.cli.moves.standing import Move, Stage, moves_of
-from tidegate.cli.output import say
+from tidegate.cli.output import print_message
 from tidegate.core.quota.moving import keys_of
 from tidegate.core.state.state import State
 from tidegate.errors import MoveHangsError
@@ -27,12 +27,12 @@ class Progress(NamedTuple):
     partition: int  # that has, had or takes the tree
 
 
-def home_of(states: Iterable[State], keys: set[str], to: int) -> int | None:
+def current_partition(states: Iterable[State], keys: set[str], to: int) -> int | None:
     """Return the partition that has a tree's objects; None: none has.
 
     Of several it is one that has yet to give some away to the partition ``to``.
     """
-    homes = [state.partition for state in states if _has(state, keys)]
+    homes = [state.partition for state in states if _has_objects(state, keys)]
     return next((home for home in homes if home != to), next(iter(homes), None))
 
 
@@ -51,7 +51,7 @@ def move_of(states: Iterable[State], keys: set[str]) -> Move | None:
 def progress_of(states: Mapping[int, State], keys: set[str], to: int) -> Progress:
     """Return the progress of a tree's move to a partition."""
     move = move_of(states.values(), keys)
-    home = home_of(states.values(), keys, to)
+    home = current_partition(states.values(), keys, to)
     if home == to and (move is None or move.stage != "Listing"):
         return Progress("Moved", _SAID["Moved"].format(partition=to), to)
     if move is None or move.to != to:
@@ -60,8 +60,10 @@ def progress_of(states: Mapping[int, State], keys: set[str], to: int) -> Progres
     return Progress(move.stage, move.why, move.source)
 
 
-def until_moved(
-    look: Callable[[], Progress], timeout_s: float, pause: Callable[[float], None] = time.sleep
+def wait_until_moved(
+    get_progress: Callable[[], Progress],
+    timeout_s: float,
+    pause: Callable[[float], None] = time.sleep,
 ) -> Progress:
     """Wait until a tree has moved, and say on standard error how far it is whenever that changes.
 
@@ -70,10 +72,10 @@ def until_moved(
     """
     last_why, end_s = "", time.monotonic() + timeout_s
     while True:
-        progress = look()
+        progress = get_progress()
         if progress.why != last_why:
             last_why = progress.why
-            say(f"{progress.stage.lower()}: {last_why}")
+            print_message(f"{progress.stage.lower()}: {last_why}")
         if progress.stage == "Moved":
             return progress
         if time.monotonic() >= end_s:
@@ -81,6 +83,6 @@ def until_moved(
         pause(POLL_S)
 
 
-def _has(state: State, keys: set[str]) -> bool:
+def _has_objects(state: State, keys: set[str]) -> bool:
     objects = state.objects
     return not keys.isdisjoint(keys_of(list(objects.cluster_queues), list(objects.cohorts)))

@@ -38,14 +38,14 @@ _NOT_FOUND = 404
 _PAGE = "500"
 
 
-class Asking:
+class ApiClient:
     """An open connection to an API server, without the waiting."""
 
     def __init__(self, api: KubernetesApi, runner: asyncio.Runner) -> None:
         self._api, self._runner = api, runner
-        self._served = dict[str, list[Object]]()
+        self._resources = dict[str, list[Object]]()
 
-    def send(
+    def request(
         self,
         method: str,
         path: str,
@@ -70,7 +70,7 @@ class Asking:
         obj: Object = msgspec.json.decode(checked_body(answer))
         return obj
 
-    def raw(self, path: str, query: Mapping[str, str]) -> bytes:
+    def request_raw(self, path: str, query: Mapping[str, str]) -> bytes:
         """Return an answer as it came.
 
         Raises:
@@ -82,42 +82,42 @@ class Asking:
     def find(self, path: str) -> Object | None:
         """Return the object at a path; None if there is none."""
         try:
-            return self.send("GET", path)
+            return self.request("GET", path)
         except ApiStatusError as error:
             if error.status == _NOT_FOUND:
                 return None
             raise
 
-    def every(self, path: str, labels: str = "") -> list[Object]:
+    def list_all(self, path: str, labels: str = "") -> list[Object]:
         """Return all objects of a collection that the label selector takes, page by page."""
         query = {"limit": _PAGE}
         query |= {"labelSelector": labels} if labels else {}
         results = list[Object]()
         while True:
-            page = self.send("GET", path, query=query)
+            page = self.request("GET", path, query=query)
             results += page.get("items") or []
             following = page["metadata"].get("continue", "")
             if not following:
                 return results
             query["continue"] = following
 
-    def place(self, api_version: str, kind: str, namespace: str, name: str) -> str:
+    def object_path(self, api_version: str, kind: str, namespace: str, name: str) -> str:
         """Return the path of an object of any kind that the server serves.
 
         Raises:
             ApiStatusError: it serves no such kind.
         """
         root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
-        if root not in self._served:
-            self._served[root] = self.send("GET", root)["resources"]
-        for row in self._served[root]:
+        if root not in self._resources:
+            self._resources[root] = self.request("GET", root)["resources"]
+        for row in self._resources[root]:
             if row["kind"] == kind and "/" not in row["name"]:
                 inside = f"/namespaces/{namespace}" if row["namespaced"] else ""
                 return f"{root}{inside}/{row['name']}/{name}"
         raise ApiStatusError(_NOT_FOUND, f"{kind} of {api_version} is not served")
 
 
-def kubeconfig_of(kubeconfig: str) -> str:
+def kubeconfig_path(kubeconfig: str) -> str:
     """Return which kubeconfig is meant; empty: whichever the client finds."""
     if kubeconfig or os.environ.get("KUBECONFIG"):
         return kubeconfig
@@ -126,7 +126,7 @@ def kubeconfig_of(kubeconfig: str) -> str:
 
 
 @contextmanager
-def open_api(kubeconfig: str = "", context: str = "") -> Generator[Asking]:
+def open_api(kubeconfig: str = "", context: str = "") -> Generator[ApiClient]:
     """Connect to the API server; nothing is asked before the first request.
 
     Raises:
@@ -139,11 +139,11 @@ def open_api(kubeconfig: str = "", context: str = "") -> Generator[Asking]:
         raise NotSupportedError(
             f"This installation has no Kubernetes client ({error}): pip install 'tidegate[all]'."
         ) from error
-    access = Access(kubeconfig=kubeconfig_of(kubeconfig), context=context)
+    access = Access(kubeconfig=kubeconfig_path(kubeconfig), context=context)
     with asyncio.Runner() as runner:
         opened = connect(access)
         api = runner.run(opened.__aenter__())
         try:
-            yield Asking(api, runner)
+            yield ApiClient(api, runner)
         finally:
             runner.run(opened.__aexit__(None, None, None))

@@ -17,7 +17,7 @@ ANSWER_S, ANSWER_BYTES_MAX = 60, 64 * 2**20
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
-def fetched(url: str) -> bytes:
+def fetch(url: str) -> bytes:
     """Return a server's answer.
 
     Raises:
@@ -38,7 +38,9 @@ def fetched(url: str) -> bytes:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - one of both schemes
     try:
-        with urllib.request.build_opener(_Straight).open(request, timeout=ANSWER_S) as answer:
+        with urllib.request.build_opener(_RefuseRedirects).open(
+            request, timeout=ANSWER_S
+        ) as answer:
             content: bytes = answer.read(ANSWER_BYTES_MAX)
             return content
     except urllib.error.HTTPError as error:
@@ -51,7 +53,7 @@ def fetched(url: str) -> bytes:
         ) from error
 
 
-class _Straight(urllib.request.HTTPRedirectHandler):
+class _RefuseRedirects(urllib.request.HTTPRedirectHandler):
     """Refuses redirects: the token is meant for one server."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:  # noqa: ANN401 - as urllib has it

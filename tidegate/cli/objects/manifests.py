@@ -22,7 +22,7 @@ from tidegate.replay.simulator.changes import Defined
 from tidegate.service.config.configuration import parse_configuration
 
 
-class Row(NamedTuple):
+class ManifestKind(NamedTuple):
     """One kind of object that can be given."""
 
     seen: type[Any]
@@ -32,20 +32,26 @@ class Row(NamedTuple):
 
 
 KINDS = {
-    "ClusterQueue": Row(ClusterQueue, observe.cluster_queue, facts.ClusterQueueDefined),
-    "Cohort": Row(Cohort, observe.cohort, facts.CohortDefined),
-    "LocalQueue": Row(LocalQueue, observe.local_queue, facts.LocalQueueDefined, namespaced=True),
-    "ResourceFlavor": Row(ResourceFlavor, observe.flavor, facts.FlavorDefined),
-    "WorkloadPriorityClass": Row(
+    "ClusterQueue": ManifestKind(ClusterQueue, observe.cluster_queue, facts.ClusterQueueDefined),
+    "Cohort": ManifestKind(Cohort, observe.cohort, facts.CohortDefined),
+    "LocalQueue": ManifestKind(
+        LocalQueue, observe.local_queue, facts.LocalQueueDefined, namespaced=True
+    ),
+    "ResourceFlavor": ManifestKind(ResourceFlavor, observe.flavor, facts.FlavorDefined),
+    "WorkloadPriorityClass": ManifestKind(
         WorkloadPriorityClass, observe.workload_priority_class, facts.WorkloadPriorityClassDefined
     ),
-    "AdmissionCheck": Row(AdmissionCheck, observe.admission_check, facts.CheckDefined),
-    "PriorityClass": Row(seen.PriorityClass, observe.priority_class, facts.PriorityClassDefined),
-    "Namespace": Row(seen.Namespace, observe.namespace, facts.NamespaceDefined),
-    "LimitRange": Row(
+    "AdmissionCheck": ManifestKind(AdmissionCheck, observe.admission_check, facts.CheckDefined),
+    "PriorityClass": ManifestKind(
+        seen.PriorityClass, observe.priority_class, facts.PriorityClassDefined
+    ),
+    "Namespace": ManifestKind(seen.Namespace, observe.namespace, facts.NamespaceDefined),
+    "LimitRange": ManifestKind(
         seen.LimitRange, observe.limit_range, facts.LimitRangeDefined, namespaced=True
     ),
-    "RuntimeClass": Row(seen.RuntimeClass, observe.runtime_class, facts.RuntimeClassDefined),
+    "RuntimeClass": ManifestKind(
+        seen.RuntimeClass, observe.runtime_class, facts.RuntimeClassDefined
+    ),
 }
 CONFIGURATION = "Configuration"
 
@@ -67,17 +73,17 @@ def read_manifests(paths: list[Path]) -> Manifests:
     """
     objects, policy = list[Defined](), None
     for path in paths:
-        for where, raw in documents(path):
+        for where, raw in read_documents(path):
             if raw.get("kind") == CONFIGURATION:
                 text = msgspec.yaml.encode(raw).decode()
                 configured = parse_configuration(text).policy
                 policy = facts.PolicyConfigured(at_us=0, name="configuration", policy=configured)
             else:
-                objects.append(_object(where, raw))
+                objects.append(_defined_object(where, raw))
     return Manifests(tuple(objects), policy)
 
 
-def documents(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def read_documents(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the objects of a YAML file, those of a List one by one, with where they stand.
 
     Raises:
@@ -100,7 +106,7 @@ def documents(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield where, obj
 
 
-def _object(where: str, raw: dict[str, Any]) -> Defined:
+def _defined_object(where: str, raw: dict[str, Any]) -> Defined:
     kind, meta = str(raw.get("kind", "")), raw.get("metadata") or {}
     row = KINDS.get(kind)
     if row is None:

@@ -10,7 +10,7 @@ import typer
 from tidegate.kinds.names import GROUP, VERSIONS
 
 
-class Named(NamedTuple):
+class CommandKind(NamedTuple):
     """A kind as the command line says it."""
 
     word: str  # the sub-command
@@ -30,18 +30,18 @@ class Named(NamedTuple):
         return f"/apis/{self.api_version}{inside}/{self.plural}" + (f"/{name}" if name else "")
 
 
-CLUSTER_QUEUE = Named("clusterqueue", "ClusterQueue", "clusterqueues", "cq", namespaced=False)
-LOCAL_QUEUE = Named("localqueue", "LocalQueue", "localqueues", "lq", namespaced=True)
-WORKLOAD = Named("workload", "Workload", "workloads", "wl", namespaced=True)
+CLUSTER_QUEUE = CommandKind("clusterqueue", "ClusterQueue", "clusterqueues", "cq", namespaced=False)
+LOCAL_QUEUE = CommandKind("localqueue", "LocalQueue", "localqueues", "lq", namespaced=True)
+WORKLOAD = CommandKind("workload", "Workload", "workloads", "wl", namespaced=True)
 
 
-def offer(
+def add_kind_command(
     app: typer.Typer,
-    named: Named,
+    kind: CommandKind,
     function: Callable[..., Any],
     **settings: Any,  # noqa: ANN401 - typer's
 ) -> None:
     """Add a sub-command under the kind's word, and unlisted under its short name and plural."""
-    app.command(named.word, **settings)(function)
-    for other in (named.short, named.plural):
+    app.command(kind.word, **settings)(function)
+    for other in (kind.short, kind.plural):
         app.command(other, hidden=True, **settings)(function)

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import typer
 
-from tidegate.cli.objects.api_client import Asking, Object
+from tidegate.cli.objects.api_client import ApiClient, Object
 from tidegate.cli.objects.naming import WORKLOAD
 from tidegate.jobs.registry import JOB_KINDS
 
 
-class Wanted(NamedTuple):
+class OwnerName(NamedTuple):
     """The object that TYPE[.GROUP]/NAME names."""
 
     type: str  # in lower case, singular or plural
@@ -20,7 +20,7 @@ class Wanted(NamedTuple):
     name: str
 
 
-def read_wanted(text: str) -> Wanted:
+def parse_owner_name(text: str) -> OwnerName:
     """Read ``job/train``, ``jobs.batch/train``.
 
     Raises:
@@ -32,21 +32,21 @@ def read_wanted(text: str) -> Wanted:
             f"{text!r} does not have the form TYPE[.GROUP]/NAME, such as job/train."
         )
     word, _, group = kind.lower().partition(".")
-    return Wanted(word, group, name)
+    return OwnerName(word, group, name)
 
 
-def owned_by(workload: Object, owner: Wanted) -> bool:
+def is_owned_by(workload: Object, owner: OwnerName) -> bool:
     """Return whether a Workload is of the object that is meant."""
     owners: Sequence[Object] = workload["metadata"].get("ownerReferences") or ()
     return any(
         reference["name"] == owner.name
-        and owner.type in _words(str(reference["kind"]))
+        and owner.type in _kind_names(str(reference["kind"]))
         and owner.group in {"", str(reference["apiVersion"]).rpartition("/")[0]}
         for reference in owners
     )
 
 
-def workload_named(api: Asking, text: str, namespace: str) -> str:
+def find_workload_name(api: ApiClient, text: str, namespace: str) -> str:
     """Return the name of the Workload that a person means: by its name, or as ``job/train``.
 
     Raises:
@@ -54,9 +54,9 @@ def workload_named(api: Asking, text: str, namespace: str) -> str:
     """
     if "/" not in text:
         return text
-    owner = read_wanted(text)
-    listed = api.every(WORKLOAD.path(namespace=namespace))
-    names = [str(obj["metadata"]["name"]) for obj in listed if owned_by(obj, owner)]
+    owner = parse_owner_name(text)
+    listed = api.list_all(WORKLOAD.path(namespace=namespace))
+    names = [str(obj["metadata"]["name"]) for obj in listed if is_owned_by(obj, owner)]
     if len(names) != 1:
         choices = ", ".join(names) or "none"
         raise typer.BadParameter(
@@ -65,7 +65,7 @@ def workload_named(api: Asking, text: str, namespace: str) -> str:
     return names[0]
 
 
-def _words(kind: str) -> set[str]:
+def _kind_names(kind: str) -> set[str]:
     word = kind.lower()
     plurals = {job_kind.plural for job_kind in JOB_KINDS.values() if job_kind.kind.lower() == word}
     return {word, f"{word}s", *plurals}

@@ -41,7 +41,7 @@ def full_name(obj: Object) -> str:
     """Return what ``-o name`` prints: ``clusterqueue.kueue.x-k8s.io/team-a``."""
     group = obj.get("apiVersion", "").rpartition("/")[0]
     kind = str(obj.get("kind", "")).lower()
-    return f"{kind}.{group}/{obj['metadata']['name']}" if group else f"{kind}/{_name(obj)}"
+    return f"{kind}.{group}/{obj['metadata']['name']}" if group else f"{kind}/{_object_name(obj)}"
 
 
 def print_done(obj: Object, done: str, output: Output, dry: DryRun = DryRun.NONE) -> None:
@@ -53,17 +53,18 @@ def print_done(obj: Object, done: str, output: Output, dry: DryRun = DryRun.NONE
         print_record({**obj, "": full_name(obj)} if output is Output.NAME else obj, output, name="")
 
 
-def typed(objects: Sequence[Object], api_version: str, kind: str) -> list[Object]:
+def with_kind(objects: Sequence[Object], api_version: str, kind: str) -> list[Object]:
     """Return objects of a list with the kind that an API server leaves out in there."""
     head = {"apiVersion": api_version, "kind": kind}
     return sorted(
-        ({**head, **fields} for fields in objects), key=lambda obj: (_space(obj), _name(obj))
+        ({**head, **fields} for fields in objects),
+        key=lambda obj: (_namespace(obj), _object_name(obj)),
     )
 
 
-def _name(obj: Object) -> str:
+def _object_name(obj: Object) -> str:
     return str(obj["metadata"]["name"])
 
 
-def _space(obj: Object) -> str:
+def _namespace(obj: Object) -> str:
     return str(obj["metadata"].get("namespace", ""))

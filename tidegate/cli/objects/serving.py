@@ -27,7 +27,7 @@ _AGGREGATED = "/apis/read.tidegate.dev/v1/namespaces/{namespace}/workloads/{name
 _DIRECT = "/v1/workloads/{namespace}/{name}/why"
 
 
-class Named(NamedTuple):
+class WorkloadName(NamedTuple):
     """A workload as a server is asked for it."""
 
     namespace: str
@@ -35,7 +35,7 @@ class Named(NamedTuple):
     name: str
 
 
-def named(text: str, namespace: str) -> Named:
+def parse_workload_name(text: str, namespace: str) -> WorkloadName:
     """Parse NAME, KIND/NAME, NAMESPACE/NAME or NAMESPACE/KIND/NAME.
 
     With a namespace the kind may be as kubectl writes it, too: ``job.batch``, ``jobs``.
@@ -58,10 +58,10 @@ def named(text: str, namespace: str) -> Named:
     space = namespace or (parts.pop() if parts else "")
     if parts or not space:
         raise typer.BadParameter(f"Add -n NAMESPACE for {text!r}: a server needs the namespace.")
-    return Named(space, kind, name)
+    return WorkloadName(space, kind, name)
 
 
-def why_of(server: str, subject: Named, query: Mapping[str, str]) -> bytes:
+def fetch_why(server: str, subject: WorkloadName, query: Mapping[str, str]) -> bytes:
     """Return a server's answer to why: of this URL; empty: of the cluster's.
 
     Raises:
@@ -70,17 +70,17 @@ def why_of(server: str, subject: Named, query: Mapping[str, str]) -> bytes:
         NotSupportedError: there is no way to one, or a token would go unencrypted.
     """
     from tidegate.cli.objects.api_client import open_api  # noqa: PLC0415 - loads asyncio
-    from tidegate.cli.objects.fetching import fetched  # noqa: PLC0415 - loads urllib
+    from tidegate.cli.objects.fetching import fetch  # noqa: PLC0415 - loads urllib
 
     requests = {name: value for name, value in {**query, "kind": subject.kind}.items() if value}
     places = {name: quote(value, safe="") for name, value in subject._asdict().items()}
     if server:
-        return fetched(server.rstrip("/") + _DIRECT.format(**places) + "?" + urlencode(requests))
+        return fetch(server.rstrip("/") + _DIRECT.format(**places) + "?" + urlencode(requests))
     with open_api() as api:
-        return api.raw(_AGGREGATED.format(**places), requests)
+        return api.request_raw(_AGGREGATED.format(**places), requests)
 
 
-def is_absent(error: Exception) -> bool:
+def is_server_absent(error: Exception) -> bool:
     """Return whether a cluster has no server, rather than one that refuses."""
     if isinstance(error, ApiStatusError):
         gone = {HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE}

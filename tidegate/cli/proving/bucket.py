@@ -20,7 +20,7 @@ CONNECT_S, TRIES = 10, 3
 _SLACK = timedelta(seconds=1)  # servers keep whole seconds
 
 
-def keep(data: bytes, url: str, name: str, retain_us: int) -> str:
+def store_checkpoint(data: bytes, url: str, name: str, retain_us: int) -> str:
     """Store a checkpoint as ``name`` below ``s3://BUCKET/PREFIX``; return its version and its end.
 
     Region, credentials and another endpoint are those of the AWS tools: their variables and files,
@@ -46,7 +46,7 @@ def keep(data: bytes, url: str, name: str, retain_us: int) -> str:
     )
     try:
         client = Session().create_client(SCHEME, config=settings)
-        version = _put(client, data, _place(url, name), until)
+        version = _put_object(client, data, _object_location(url, name), until)
     except (BotoCoreError, ClientError, ValueError) as error:
         raise CheckpointError(
             f"{url} does not keep the checkpoint, so it is not written either: {error}"
@@ -54,13 +54,13 @@ def keep(data: bytes, url: str, name: str, retain_us: int) -> str:
     return f"version {version}, until {until:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _place(url: str, name: str) -> dict[str, str]:
+def _object_location(url: str, name: str) -> dict[str, str]:
     parts = urlsplit(url)
     prefix = parts.path.strip("/")
     return {"Bucket": parts.netloc, "Key": f"{prefix}/{name}" if prefix else name}
 
 
-def _put(client: Any, data: bytes, place: dict[str, str], until: datetime) -> str:  # noqa: ANN401 - botocore makes its classes
+def _put_object(client: Any, data: bytes, place: dict[str, str], until: datetime) -> str:  # noqa: ANN401 - botocore makes its classes
     digest = b64encode(md5(data, usedforsecurity=False).digest()).decode()
     stored = client.put_object(
         **place,

@@ -55,7 +55,7 @@ class CheckpointError(TidegateError):
     """A checkpoint is not what the key's holder signed."""
 
 
-def make_key(file: Path) -> Path:
+def generate_key(file: Path) -> Path:
     """Write a new private key for its owner only, the public one beside it; return the latter.
 
     Raises:
@@ -82,34 +82,34 @@ def make_key(file: Path) -> Path:
     return beside
 
 
-def sign(claim: Claim, key_file: Path) -> bytes:
+def sign_claim(claim: Claim, key_file: Path) -> bytes:
     """Return a checkpoint's file.
 
     Raises:
         SettingsError: the file is no Ed25519 private key.
         NotSupportedError: this installation lacks cryptography.
     """
-    return _written(claim, _private(key_file))
+    return _checkpoint_file(claim, _load_private_key(key_file))
 
 
-def digest_of(claim: Claim) -> str:
+def claim_digest(claim: Claim) -> str:
     """Return the SHA-256 of what is signed of a claim, hexadecimal: the next one names it."""
-    return sha256(_signed(claim)).hexdigest()
+    return sha256(_signed_bytes(claim)).hexdigest()
 
 
-def read(file: Path) -> Checkpoint:
+def read_checkpoint(file: Path) -> Checkpoint:
     """Return a file's checkpoint; its signature is not checked.
 
     Raises:
         SettingsError: it is not there, or no checkpoint.
     """
     try:
-        return msgspec.json.decode(_bytes_of(file), type=Checkpoint)
+        return msgspec.json.decode(_read_bytes(file), type=Checkpoint)
     except msgspec.DecodeError as error:
         raise SettingsError(f"{file} is no checkpoint: {error}") from error
 
 
-def check_own(checkpoint: Checkpoint, key_file: Path, where: str) -> Claim:
+def verify_own(checkpoint: Checkpoint, key_file: Path, where: str) -> Claim:
     """Return what a checkpoint claims, once it is proven that this private key signed it.
 
     Raises:
@@ -117,9 +117,9 @@ def check_own(checkpoint: Checkpoint, key_file: Path, where: str) -> Claim:
         SettingsError: the file is no Ed25519 private key.
         NotSupportedError: this installation lacks cryptography.
     """
-    _check_with(
-        _private(key_file).public_key(),
-        _signed(checkpoint.claim),
+    _verify_with_key(
+        _load_private_key(key_file).public_key(),
+        _signed_bytes(checkpoint.claim),
         checkpoint.signature,
         where,
         "this key",
@@ -134,10 +134,10 @@ def sign_text(domain: bytes, text: str, key_file: Path) -> str:
         SettingsError: the file is no Ed25519 private key.
         NotSupportedError: this installation lacks cryptography.
     """
-    return _private(key_file).sign(domain + text.encode()).hex()
+    return _load_private_key(key_file).sign(domain + text.encode()).hex()
 
 
-def check(file: Path, public_key_file: Path) -> Claim:
+def verify_file(file: Path, public_key_file: Path) -> Claim:
     """Return what a checkpoint claims, once its signature is proven.
 
     Raises:
@@ -145,10 +145,10 @@ def check(file: Path, public_key_file: Path) -> Claim:
         SettingsError: a file is not there, is no checkpoint, or no Ed25519 public key.
         NotSupportedError: this installation lacks cryptography.
     """
-    return check_signed(read(file), public_key_file, str(file))
+    return verify_signature(read_checkpoint(file), public_key_file, str(file))
 
 
-def check_signed(checkpoint: Checkpoint, public_key_file: Path, where: str) -> Claim:
+def verify_signature(checkpoint: Checkpoint, public_key_file: Path, where: str) -> Claim:
     """Return what a checkpoint claims, once its signature is proven; ``where`` it was read.
 
     Raises:
@@ -156,11 +156,13 @@ def check_signed(checkpoint: Checkpoint, public_key_file: Path, where: str) -> C
         SettingsError: a signature is none, or the file is no Ed25519 public key.
         NotSupportedError: this installation lacks cryptography.
     """
-    _check(_signed(checkpoint.claim), checkpoint.signature, public_key_file, where)
+    _verify(_signed_bytes(checkpoint.claim), checkpoint.signature, public_key_file, where)
     return checkpoint.claim
 
 
-def check_text(domain: bytes, text: str, signature: str, public_key_file: Path, where: str) -> None:
+def verify_text(
+    domain: bytes, text: str, signature: str, public_key_file: Path, where: str
+) -> None:
     """Make sure that a text of a domain was signed.
 
     Raises:
@@ -168,18 +170,18 @@ def check_text(domain: bytes, text: str, signature: str, public_key_file: Path, 
         SettingsError: a signature is none, or the file is no Ed25519 public key.
         NotSupportedError: this installation lacks cryptography.
     """
-    _check(domain + text.encode(), signature, public_key_file, where)
+    _verify(domain + text.encode(), signature, public_key_file, where)
 
 
-def _check(signed: bytes, signature: str, public_key_file: Path, where: str) -> None:
+def _verify(signed: bytes, signature: str, public_key_file: Path, where: str) -> None:
     serialization, ed25519 = _cryptography()
-    key = _load(public_key_file, serialization.load_pem_public_key)
+    key = _load_key(public_key_file, serialization.load_pem_public_key)
     if not isinstance(key, ed25519.Ed25519PublicKey):
         raise SettingsError(f"{public_key_file} is not an Ed25519 public key.")
-    _check_with(key, signed, signature, where, f"the key in {public_key_file}")
+    _verify_with_key(key, signed, signature, where, f"the key in {public_key_file}")
 
 
-def _check_with(
+def _verify_with_key(
     key: Ed25519PublicKey, signed: bytes, signature: str, where: str, signer: str
 ) -> None:
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - an optional extra
@@ -194,37 +196,39 @@ def _check_with(
         ) from None
 
 
-def _private(key_file: Path) -> Ed25519PrivateKey:
+def _load_private_key(key_file: Path) -> Ed25519PrivateKey:
     serialization, ed25519 = _cryptography()
-    key = _load(key_file, lambda data: serialization.load_pem_private_key(data, password=None))
+    key = _load_key(key_file, lambda data: serialization.load_pem_private_key(data, password=None))
     if not isinstance(key, ed25519.Ed25519PrivateKey):
         raise SettingsError(f"{key_file} is not an Ed25519 private key.")
     private: Ed25519PrivateKey = key
     return private
 
 
-def _written(claim: Claim, key: Ed25519PrivateKey) -> bytes:
-    signature = key.sign(_signed(claim)).hex()
-    checkpoint = Checkpoint(claim=claim, key=_name_of(key.public_key()), signature=signature)
+def _checkpoint_file(claim: Claim, key: Ed25519PrivateKey) -> bytes:
+    signature = key.sign(_signed_bytes(claim)).hex()
+    checkpoint = Checkpoint(
+        claim=claim, key=_key_fingerprint(key.public_key()), signature=signature
+    )
     return msgspec.json.format(msgspec.json.encode(checkpoint)) + b"\n"
 
 
-def _signed(claim: Claim) -> bytes:
+def _signed_bytes(claim: Claim) -> bytes:
     return _DOMAIN + msgspec.json.encode(claim, order="deterministic")
 
 
-def _name_of(key: Ed25519PublicKey) -> str:
+def _key_fingerprint(key: Ed25519PublicKey) -> str:
     return sha256(key.public_bytes_raw()).hexdigest()
 
 
-def _load(file: Path, read: Callable[[bytes], Key]) -> Key:
+def _load_key(file: Path, read: Callable[[bytes], Key]) -> Key:
     try:
-        return read(_bytes_of(file))
+        return read(_read_bytes(file))
     except ValueError as error:
         raise SettingsError(f"{file} is no key in PEM: {error}") from error
 
 
-def _bytes_of(file: Path) -> bytes:
+def _read_bytes(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tidegate.cli.ledger.reading import Reader
-from tidegate.cli.proving.checkpoints import Claim, digest_of
+from tidegate.cli.proving.checkpoints import Claim, claim_digest
 from tidegate.cli.proving.merkle import Tree
 from tidegate.cli.proving.witnesses import ledger_id_in
 from tidegate.contracts import chain
@@ -14,7 +14,7 @@ from tidegate.contracts.entry import Entry
 from tidegate.errors import NotSupportedError, WitnessError
 
 
-def claim_of(reader: Reader, earlier: Claim | None = None) -> Claim:
+def make_claim(reader: Reader, earlier: Claim | None = None) -> Claim:
     """Return the head of a ledger that a reader sees, once its chain is checked.
 
     ``earlier``: the claim names it, and what is under it is not read again.
@@ -26,11 +26,11 @@ def claim_of(reader: Reader, earlier: Claim | None = None) -> Claim:
     """
     ledger_id, begun, tree = "", GENESIS, Tree()
     if earlier is not None and earlier.seq:
-        begun = entry_under(reader, earlier)
+        begun = entry_of_claim(reader, earlier)
         ledger_id = earlier.ledger_id
         tree = Tree(earlier.turns, [bytes.fromhex(peak) for peak in earlier.peaks])
     head = begun
-    for turn in turns(chain.verify(reader.entries("checking", begun.seq), begun)):
+    for turn in group_by_turn(chain.verify(reader.entries("checking", begun.seq), begun)):
         for head in turn:
             ledger_id = ledger_id_in(head) or ledger_id
         tree.add(head.hash)
@@ -45,11 +45,11 @@ def claim_of(reader: Reader, earlier: Claim | None = None) -> Claim:
         hash=head.hash.hex(),
         turns=tree.leaves,
         peaks=tuple(peak.hex() for peak in tree.peaks),
-        before="" if earlier is None else digest_of(earlier),
+        before="" if earlier is None else claim_digest(earlier),
     )
 
 
-def entry_under(reader: Reader, claim: Claim) -> Entry:
+def entry_of_claim(reader: Reader, claim: Claim) -> Entry:
     """Return the entry that a claim vouches for.
 
     Raises:
@@ -62,7 +62,7 @@ def entry_under(reader: Reader, claim: Claim) -> Entry:
     raise WitnessError(f"an entry with seq {claim.seq}", f"the end at {reader.end}")
 
 
-def turns(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+def group_by_turn(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
     """Yield the rows of each turn."""
     turn = list[Entry]()
     for entry in entries:

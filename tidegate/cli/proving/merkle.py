@@ -25,15 +25,15 @@ class Tree:
 
     def add(self, turn_hash: bytes) -> None:
         """Add the hash of the last row of the next turn."""
-        node, count = leaf(turn_hash), self.leaves
+        node, count = leaf_hash(turn_hash), self.leaves
         while count % 2:
-            node = _node(self._peaks.pop(), node)
+            node = _node_hash(self._peaks.pop(), node)
             count //= 2
         self._peaks.append(node)
         self.leaves += 1
 
 
-def root(peaks: Sequence[bytes]) -> bytes:
+def root_hash(peaks: Sequence[bytes]) -> bytes:
     """Return the root over peaks, the largest first.
 
     Raises:
@@ -41,41 +41,41 @@ def root(peaks: Sequence[bytes]) -> bytes:
     """
     if not peaks:
         raise ValueError("A tree without leaves has no root.")
-    root_hash = peaks[-1]
+    combined = peaks[-1]
     for peak in reversed(peaks[:-1]):
-        root_hash = _node(peak, root_hash)
-    return root_hash
+        combined = _node_hash(peak, combined)
+    return combined
 
 
-def path(turn_hashes: Sequence[bytes], index: int) -> list[bytes]:
+def audit_path(turn_hashes: Sequence[bytes], index: int) -> list[bytes]:
     """Return the audit path of a leaf, from below: with it the root follows from the leaf."""
-    return list(_path([leaf(turn_hashe) for turn_hashe in turn_hashes], index))
+    return list(_audit_path([leaf_hash(turn_hashe) for turn_hashe in turn_hashes], index))
 
 
-def leaf(turn_hash: bytes) -> bytes:
+def leaf_hash(turn_hash: bytes) -> bytes:
     """Return the leaf of a turn."""
     return sha256(_LEAF + turn_hash).digest()
 
 
-def _path(leaves: Sequence[bytes], index: int) -> Iterator[bytes]:
+def _audit_path(leaves: Sequence[bytes], index: int) -> Iterator[bytes]:
     if len(leaves) <= 1:
         return
     remaining = 1 << (len(leaves) - 1).bit_length() - 1
     if index < remaining:
-        yield from _path(leaves[:remaining], index)
-        yield _root(leaves[remaining:])
+        yield from _audit_path(leaves[:remaining], index)
+        yield _root_hash(leaves[remaining:])
     else:
-        yield from _path(leaves[remaining:], index - remaining)
-        yield _root(leaves[:remaining])
+        yield from _audit_path(leaves[remaining:], index - remaining)
+        yield _root_hash(leaves[:remaining])
 
 
-def _root(leaves: Sequence[bytes]) -> bytes:
+def _root_hash(leaves: Sequence[bytes]) -> bytes:
     level = list(leaves)
     while len(level) > 1:
-        paired = [_node(*level[at : at + 2]) for at in range(0, len(level) - 1, 2)]
+        paired = [_node_hash(*level[at : at + 2]) for at in range(0, len(level) - 1, 2)]
         level = paired + level[len(level) - len(level) % 2 :]
     return level[0]
 
 
-def _node(left_hash: bytes, right: bytes) -> bytes:
+def _node_hash(left_hash: bytes, right: bytes) -> bytes:
     return sha256(_NODE + left_hash + right).digest()

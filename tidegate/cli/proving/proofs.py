@@ -8,10 +8,10 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.cli.ledger.reading import Reader
-from tidegate.cli.progress import watched
+from tidegate.cli.progress import with_progress
 from tidegate.cli.proving import merkle
 from tidegate.cli.proving.checkpoints import Checkpoint, Claim
-from tidegate.cli.proving.claims import entry_under, turns
+from tidegate.cli.proving.claims import entry_of_claim, group_by_turn
 from tidegate.contracts.chain import GENESIS
 from tidegate.contracts.entry import Entry
 from tidegate.errors import NotSupportedError, WitnessError
@@ -42,7 +42,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     path: tuple[str, ...]  # from below, hexadecimal
 
 
-def proof_of(reader: Reader, seq: int, checkpoint: Checkpoint) -> Proof:
+def make_proof(reader: Reader, seq: int, checkpoint: Checkpoint) -> Proof:
     """Return the proof that the event of a seq is under a checkpoint; reads the ledger once.
 
     Raises:
@@ -52,10 +52,12 @@ def proof_of(reader: Reader, seq: int, checkpoint: Checkpoint) -> Proof:
     claim = checkpoint.claim
     if not 0 < seq <= claim.seq:
         raise NotSupportedError(f"Seq {seq} is not under this checkpoint: it ends at {claim.seq}.")
-    entry_under(reader, claim)
+    entry_of_claim(reader, claim)
     hashes, entries, before, leaf = list[bytes](), list[Entry](), GENESIS, 0
     head = GENESIS
-    for rows in turns(watched(reader.ledger.read(0, claim.seq), "proving", claim.seq)):
+    for rows in group_by_turn(
+        with_progress(reader.ledger.read(0, claim.seq), "proving", claim.seq)
+    ):
         if rows[0].seq <= seq <= rows[-1].seq:
             entries, before, leaf = rows, head, len(hashes)
         head = rows[-1]
@@ -65,9 +67,9 @@ def proof_of(reader: Reader, seq: int, checkpoint: Checkpoint) -> Proof:
         seq=seq,
         checkpoint=checkpoint,
         before=before.hash.hex(),
-        rows=tuple(map(_row, entries)),
+        rows=tuple(map(_entry_row, entries)),
         leaf=leaf,
-        path=tuple(sibling.hex() for sibling in merkle.path(hashes, leaf)),
+        path=tuple(sibling.hex() for sibling in merkle.audit_path(hashes, leaf)),
     )
 
 
@@ -79,5 +81,5 @@ def _refuse_other_tree(hashes: list[bytes], claim: Claim) -> None:
         raise WitnessError("the turns under the checkpoint", "others in this ledger")
 
 
-def _row(entry: Entry) -> Row:
+def _entry_row(entry: Entry) -> Row:
     return Row(**{name: getattr(entry, name) for name in Row.__struct_fields__})

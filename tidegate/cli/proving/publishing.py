@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.cli.nats_options import Joining
+from tidegate.cli.nats_options import NatsOptions
 from tidegate.contracts.subjects import token
 from tidegate.errors import BusUnreachableError
 from tidegate.urls import shown
@@ -10,12 +10,12 @@ from tidegate.urls import shown
 CONNECT_S = 10.0
 
 
-def subject_of(cluster: str) -> str:
+def checkpoint_subject(cluster: str) -> str:
     """Return the subject that a cluster's checkpoints are published on."""
     return f"tidegate.{token(cluster)}.checkpoint"
 
 
-def publish(data: bytes, digest: str, url: str, how: Joining) -> int:
+def publish_checkpoint(data: bytes, digest: str, url: str, nats: NatsOptions) -> int:
     """Publish a checkpoint to the stream of a cluster's checkpoints; return its sequence there.
 
     One that it has already, by its digest, is not stored twice as long as the stream remembers.
@@ -29,13 +29,13 @@ def publish(data: bytes, digest: str, url: str, how: Joining) -> int:
     from tidegate.bus.jetstream.connection import open_bus  # noqa: PLC0415
 
     async def store() -> int:
-        async with open_bus(url, name="checkpoint", patience_s=CONNECT_S, **how._asdict()) as bus:
-            return await bus.publish(subject_of(how.cluster), data, digest)
+        async with open_bus(url, name="checkpoint", patience_s=CONNECT_S, **nats._asdict()) as bus:
+            return await bus.publish(checkpoint_subject(nats.cluster), data, digest)
 
     try:
         return asyncio.run(store())
     except BusUnreachableError as error:
         raise BusUnreachableError(
-            f"No stream at {shown(url)} says that it keeps {subject_of(how.cluster)}, so the "
-            f"checkpoint is not written either: {error}"
+            f"No stream at {shown(url)} says that it keeps {checkpoint_subject(nats.cluster)}, so "
+            f"the checkpoint is not written either: {error}"
         ) from error

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import typer
 
-from tidegate.cli.nats_options import Joining
-from tidegate.cli.progress import announced
+from tidegate.cli.nats_options import NatsOptions
+from tidegate.cli.progress import announce_wait
 from tidegate.cli.proving import checkpoints
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 HASH_HEX = 64
 
-Outside: TypeAlias = "Witness | bytes | None"
+WitnessedHead: TypeAlias = "Witness | bytes | None"
 """A seq and its hash; or a hash that some entry must bear; None: no witness."""
 
 
@@ -44,12 +44,12 @@ def signed_claim(
         return None
     if witness:
         raise typer.BadParameter("Give --witness or --checkpoint, not both.")
-    return checkpoints.check(checkpoint, public_key)
+    return checkpoints.verify_file(checkpoint, public_key)
 
 
-def outside(
-    witness: str, signed: checkpoints.Claim | None, how: Joining, partition: int = 0
-) -> Outside:
+def read_witness(
+    witness: str, signed: checkpoints.Claim | None, nats: NatsOptions, partition: int = 0
+) -> WitnessedHead:
     """Return what was given: a URL of NATS, a hash, SEQ:HASH, or a signed claim; at most one.
 
     ``partition``: whose EVENTS are asked.
@@ -63,24 +63,26 @@ def outside(
 
     if signed is not None:
         return Witness(seq=signed.seq, hash=bytes.fromhex(signed.hash))
-    return _from_the_bus(witness, how, partition) if "://" in witness else _read(witness)
+    return _newest_on_bus(witness, nats, partition) if "://" in witness else _parse_witness(witness)
 
 
-def noting(entries: Iterable[Entry], anchor: Outside, met: list[int]) -> Iterator[Entry]:
-    """Yield the entries; note in ``met`` where one bears the hash that is wanted."""
+def note_matches(
+    entries: Iterable[Entry], anchor: WitnessedHead, matching_seqs: list[int]
+) -> Iterator[Entry]:
+    """Yield the entries; note in ``matching_seqs`` where one bears the hash that is wanted."""
     for entry in entries:
         if entry.hash == anchor:
-            met.append(entry.seq)
+            matching_seqs.append(entry.seq)
         yield entry
 
 
-def refuse_unmet(digest: bytes, met: list[int], end: int) -> None:
+def require_match(digest: bytes, matching_seqs: list[int], end: int) -> None:
     """Make sure that the hash was met.
 
     Raises:
         WitnessError: no entry bears it.
     """
-    if not met:
+    if not matching_seqs:
         raise WitnessError(f"an entry with hash {digest.hex()}", f"none up to {end}")
 
 
@@ -92,7 +94,7 @@ def ledger_id_in(entry: Entry) -> str:
     return event.ledger_id if isinstance(event, LedgerOpened) else ""
 
 
-def _read(text: str) -> Outside:
+def _parse_witness(text: str) -> WitnessedHead:
     from tidegate.replay.verify import Witness  # noqa: PLC0415 - only an audit needs the core
 
     if not text:
@@ -110,16 +112,16 @@ def _read(text: str) -> Outside:
     )
 
 
-def _from_the_bus(url: str, how: Joining, partition: int) -> Witness:
+def _newest_on_bus(url: str, nats: NatsOptions, partition: int) -> Witness:
     from tidegate.bus.client import connect  # noqa: PLC0415 - only an audit with a bus needs it
     from tidegate.replay.verify import Witness  # noqa: PLC0415 - only an audit needs the core
 
     async def ask() -> Witness:
-        async with connect(url, partition=partition, **how._asdict()) as events:
+        async with connect(url, partition=partition, **nats._asdict()) as events:
             witness = await events.witness()
         if witness is None:
             raise TidegateError(
-                f"EVENTS at {shown(url)} has no event of cluster {how.cluster!r} to compare with."
+                f"EVENTS at {shown(url)} has no event of cluster {nats.cluster!r} to compare with."
             )
         if witness.forged:
             raise ForgedEventsError(witness.forged)
@@ -128,7 +130,7 @@ def _from_the_bus(url: str, how: Joining, partition: int) -> Witness:
     try:
         import asyncio  # noqa: PLC0415 - a third of what `ledger info` would load
 
-        with announced(f"Waiting for NATS at {shown(url)} to answer."):
+        with announce_wait(f"Waiting for NATS at {shown(url)} to answer."):
             return asyncio.run(ask())
     except OSError as error:
         raise BusUnreachableError(f"NATS at {shown(url)} does not answer: {error}") from error

@@ -28,10 +28,10 @@ def print_csv(rows: Rows) -> None:
     if rows:
         writer = csv.writer(sys.stdout, lineterminator="\r\n")
         writer.writerow(rows[0])
-        writer.writerows(map(_cell, row.values()) for row in rows)
+        writer.writerows(map(_csv_cell, row.values()) for row in rows)
 
 
-def _cell(value: object) -> object:
+def _csv_cell(value: object) -> object:
     if isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value):
         return f"'{value}"
     return value

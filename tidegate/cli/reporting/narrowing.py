@@ -19,13 +19,13 @@ class Span(NamedTuple):
     end_us: int | None = None
 
 
-def within(span: Span) -> TimeRange | None:
+def time_filter(span: Span) -> TimeRange | None:
     """Return a time as reports write it; None: any."""
     end = _FOR_EVER if span.end_us is None else utc(span.end_us)
     return None if span == Span() else TimeRange(utc(span.begin_us), end)
 
 
-def grouped(rows: Sequence[Row], columns: Sequence[str], sums: Sequence[str]) -> list[Row]:
+def group_rows(rows: Sequence[Row], columns: Sequence[str], sums: Sequence[str]) -> list[Row]:
     """Return one row for each combination of values of the columns: how many, and the sums.
 
     The rows are sums themselves, by these columns and maybe more.

@@ -38,25 +38,25 @@ CLUSTER, LEDGER_ID, EPOCH = "local", "5a3e", 1
 SECOND_US = 1_000_000
 
 
-def turns(until_us: int = 0) -> Iterator[list[Entry]]:
+def sample_turns(until_us: int = 0) -> Iterator[list[Entry]]:
     """Yield the sample's turns, sealed, in order; turns without events are left out.
 
     ``until_us``: at that moment, unless it is 0, the job ``tune`` ends, and with that the ledger.
     """
-    morning = _Morning()
+    morning = _SampleCluster()
     yield morning.open()
-    yield morning.tell(START_US, _first_rounds())
+    yield morning.observe(START_US, _initial_lists())
     for minute, observations in STORY:
         at_us = START_US + minute * MINUTE_US
-        yield from filter(None, morning.until(at_us))
-        if entries := morning.tell(at_us, observations):
+        yield from filter(None, morning.run_until(at_us))
+        if entries := morning.observe(at_us, observations):
             yield entries
     if until_us:
-        yield from filter(None, morning.until(until_us))
-        yield morning.tell(until_us, LAST)
+        yield from filter(None, morning.run_until(until_us))
+        yield morning.observe(until_us, LAST)
 
 
-class _Morning:
+class _SampleCluster:
     """The scheduler, and a cluster in which everything that is ordered happens in a second."""
 
     def __init__(self) -> None:
@@ -74,34 +74,34 @@ class _Morning:
         facts: list[FactEvent] = [opened, configured]
         for fact in facts:
             apply(self._state, fact)
-        return self._write(facts)
+        return self._append_turn(facts)
 
-    def tell(self, at_us: int, observations: tuple[Observation, ...]) -> list[Entry]:
+    def observe(self, at_us: int, observations: tuple[Observation, ...]) -> list[Entry]:
         """Run a turn on a heartbeat and what was observed."""
         seconds = (at_us - START_US) // SECOND_US
         beat = Heartbeat(session=SESSION, beat=seconds + 1, resources=tuple(LISTED))
         messages = [self._message(at_us, observation) for observation in (beat, *observations)]
         facts, self._position = accept(self._state, self._position, messages)
-        return self._write(facts)
+        return self._append_turn(facts)
 
-    def until(self, at_us: int) -> Iterator[list[Entry]]:
+    def run_until(self, at_us: int) -> Iterator[list[Entry]]:
         """Play all steps that are due before a time."""
         while self._due and self._due[0][0] < at_us:
             now_us = self._due[0][0]
             observations = tuple(job for due_us, job in self._due if due_us == now_us)
             self._due = [due for due in self._due if due[0] != now_us]
-            yield self.tell(now_us, observations)
+            yield self.observe(now_us, observations)
 
-    def _write(self, facts: list[FactEvent]) -> list[Entry]:
+    def _append_turn(self, facts: list[FactEvent]) -> list[Entry]:
         decided = decide(self._state)
         entries = seal(self._head, EPOCH, CLUSTER, [*facts, *decided])
         for entry, event in zip(entries[len(facts) :], decided, strict=True):
             if isinstance(event, StartOrdered | StopOrdered):
-                self._obey(entry, event)
+                self._execute_order(entry, event)
         self._head = entries[-1] if entries else self._head
         return entries
 
-    def _obey(self, entry: Entry, order: StartOrdered | StopOrdered) -> None:
+    def _execute_order(self, entry: Entry, order: StartOrdered | StopOrdered) -> None:
         """Let the actuator patch the job and its pods start or end, a second later."""
         job, starts = self._jobs[order.workload], isinstance(order, StartOrdered)
         pods = job.podsets[0].count if starts else 0
@@ -120,11 +120,11 @@ class _Morning:
         if isinstance(observation, Observed):
             observation = replace(observation, version=self._messages)
         if isinstance(observation, JobObserved):
-            observation = self._jobs[observation.workload] = self._as_it_stands(observation)
+            observation = self._jobs[observation.workload] = self._current_job(observation)
         place = Position(START_US, self._messages)
         return Message(place, at_us, _subject(observation), encode(observation))
 
-    def _as_it_stands(self, job: JobObserved) -> JobObserved:
+    def _current_job(self, job: JobObserved) -> JobObserved:
         observation = self._jobs.get(job.workload)
         if observation is None or not job.finished:
             return job
@@ -134,7 +134,7 @@ class _Morning:
         return replace(job, state=state)
 
 
-def _first_rounds() -> tuple[Observation, ...]:
+def _initial_lists() -> tuple[Observation, ...]:
     rows = list[Observation]()
     for resource, objects in LISTED.items():
         rows.append(SyncStarted(resource=resource, session=SESSION, round=1))

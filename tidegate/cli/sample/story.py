@@ -93,7 +93,7 @@ def _job(
     )
 
 
-def _done(job: observations.JobObserved) -> observations.JobObserved:
+def _finished(job: observations.JobObserved) -> observations.JobObserved:
     return replace(job, finished="Succeeded")
 
 
@@ -137,13 +137,13 @@ STORY: tuple[tuple[int, Observations], ...] = (
     (10, (_SWEEP,)),
     (40, (_URGENT,)),
     (55, (_job(55, "a/huge", 40, "ann"),)),
-    (75, (_done(_TRAIN),)),
+    (75, (_finished(_TRAIN),)),
     (90, (_queue("team-b", 6, "lee"),)),
-    (110, (_done(_URGENT),)),
+    (110, (_finished(_URGENT),)),
     (115, (_job(115, "b/report", 1, "cy"),)),
     (120, (_TUNE,)),
     (130, ()),
 )
 """What is observed beside what follows from decisions: minutes after the beginning."""
-LAST: Observations = (_done(_TUNE),)
+LAST: Observations = (_finished(_TUNE),)
 """What is observed on the day until which a longer sample goes on."""

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import typer
 
 from store.reading.entries import PAGE_ROWS, EntryFilter
-from tidegate.cli.ledger.partitions import event_name, in_time
-from tidegate.cli.ledger.reading import Reader, as_it_was, reports_of
+from tidegate.cli.ledger.partitions import event_name, merge_by_time
+from tidegate.cli.ledger.reading import Reader, reader_as_of, reports_as_of
 from tidegate.cli.proving.checkpoints import Claim
-from tidegate.cli.reporting.narrowing import Span, within
+from tidegate.cli.reporting.narrowing import Span, time_filter
 from tidegate.cli.statements import focus
 from tidegate.cli.statements.document import Statement, StatementError
 from tidegate.cli.times import parse_utc, utc
@@ -40,7 +40,7 @@ class Closing(NamedTuple):
     digest: str
 
 
-def span_of(month: str) -> Span:
+def month_span(month: str) -> Span:
     """Return the time of a month such as ``2026-03``, in UTC.
 
     Raises:
@@ -55,22 +55,22 @@ def span_of(month: str) -> Span:
     return Span(parse_utc(begin.isoformat()), parse_utc((begin + days).isoformat()))
 
 
-def statement_of(reader: Reader, claim: Claim, month: str, queue: str) -> Statement:
+def make_statement(reader: Reader, claim: Claim, month: str, queue: str) -> Statement:
     """Return a ClusterQueue's usage and costs of a month, as of a ledger's head.
 
     Raises:
         NotSupportedError: the month is not over in this ledger, or was before it began.
         UnknownNameError: the ledger tells of no such ClusterQueue.
     """
-    span = span_of(month)
+    span = month_span(month)
     assert span.end_us is not None, "a month ends"
     if claim.at_us < span.end_us:
         raise NotSupportedError(
             f"{month} is not over in this ledger: its newest event is of {utc(claim.at_us)}."
         )
-    if begun_us(reader) >= span.end_us:
+    if first_event_us(reader) >= span.end_us:
         raise NotSupportedError(
-            f"{month} was over before this ledger began, at {utc(begun_us(reader))}."
+            f"{month} was over before this ledger began, at {utc(first_event_us(reader))}."
         )
     if not any(True for _ in _definitions(reader, queue)):
         raise UnknownNameError(f"There is no ClusterQueue {queue!r}: tidegate show queues.")
@@ -92,7 +92,7 @@ def statement_of(reader: Reader, claim: Claim, month: str, queue: str) -> Statem
     )
 
 
-def reader_with(reader: Reader, queue: str) -> Reader:
+def reader_of_queue(reader: Reader, queue: str) -> Reader:
     """Return the reader of the partition that defined a ClusterQueue last; of none, the first.
 
     Beside it are those that the ClusterQueue was in before. Its reports are narrowed down by the
@@ -101,39 +101,39 @@ def reader_with(reader: Reader, queue: str) -> Reader:
     if not reader.others:
         return reader
     numbers = [entry.partition for entry, _ in _definitions(reader, queue)]
-    readers = {each.partition: each for each in reader.each()}
+    readers = {each.partition: each for each in reader.partition_readers()}
     last, *earlier = dict.fromkeys(reversed(numbers)) or readers
     others = tuple(readers[number] for number in earlier) if numbers else ()
     return readers[last]._replace(others=others, alone=False)
 
 
 @contextmanager
-def as_stated(reader: Reader, statement: Statement) -> Generator[Reader]:
+def reader_as_of_statement(reader: Reader, statement: Statement) -> Generator[Reader]:
     """Lend the ledger as it was for a statement: up to its seq, and other partitions up to then.
 
     Raises:
         StatementError: the ledger has no such partition.
         BadParameter: it does not reach the seq.
     """
-    readers = {each.partition: each for each in reader.each()}
+    readers = {each.partition: each for each in reader.partition_readers()}
     own = readers.pop(statement.partition, None)
     if own is None:
         raise StatementError(f"This ledger has no partition {statement.partition}.")
-    then = as_it_was(own, str(statement.seq), "--as-of")
+    then = reader_as_of(own, str(statement.seq), "--as-of")
     at_us = next((entry.at_us for entry in then.ledger.back(then.end, 1)), 0)
     others = (each._replace(end=each.ledger.seq_at(at_us), past=True) for each in readers.values())
     then = then._replace(others=tuple(others), alone=False)
-    with reports_of(then) as reports:
+    with reports_as_of(then) as reports:
         yield then._replace(reports=reports)
 
 
-def begun_us(reader: Reader) -> int:
+def first_event_us(reader: Reader) -> int:
     """Return the time of a ledger's first event, in UTC microseconds."""
-    firsts = (entry for each in reader.each() for entry in each.ledger.read(0, 1))
+    firsts = (entry for each in reader.partition_readers() for entry in each.ledger.read(0, 1))
     return min((entry.at_us for entry in firsts), default=0)
 
 
-def refuse_other(reader: Reader, statement: Statement, *, several: bool = False) -> None:
+def require_matching_ledger(reader: Reader, statement: Statement, *, several: bool = False) -> None:
     """Make sure that a ledger, read as of a statement's seq, gives what the statement says.
 
     ``several``: the ledger has several partitions, of which each has seqs of its own.
@@ -145,8 +145,8 @@ def refuse_other(reader: Reader, statement: Statement, *, several: bool = False)
         if entry.hash.hex() != statement.hash:
             name = event_name(statement.partition, statement.seq, several=several)
             raise StatementError(f"seq {name} of this ledger has another hash.")
-    then = list(_rows(reader, span_of(statement.month), statement.cluster_queue))
-    now, stated = focus.used(then), focus.used(statement.rows)
+    then = list(_rows(reader, month_span(statement.month), statement.cluster_queue))
+    now, stated = focus.usage_and_cost(then), focus.usage_and_cost(statement.rows)
     for key in sorted({*now, *stated}):
         recorded, is_so = stated.get(key, _NOTHING), now.get(key, _NOTHING)
         for name, right, other in zip(("", "the price "), is_so, recorded, strict=True):
@@ -158,7 +158,7 @@ def refuse_other(reader: Reader, statement: Statement, *, several: bool = False)
     _refuse_wrong_sums(statement)
 
 
-def closings(reader: Reader, month: str, queue: str) -> list[Closing]:
+def closing_events(reader: Reader, month: str, queue: str) -> list[Closing]:
     """Return the events that closed a ClusterQueue's month, the oldest first: the first counts.
 
     A definition that repeats the one before closes nothing anew.
@@ -176,8 +176,10 @@ def closings(reader: Reader, month: str, queue: str) -> list[Closing]:
 def _definitions(reader: Reader, queue: str) -> Iterator[tuple[Entry, ClusterQueueDefined]]:
     """Yield what defined a ClusterQueue, in the order of time."""
     narrow = EntryFilter(types=frozenset((ClusterQueueDefined.__name__,)))
-    newest_first = (list(each.ledger.back(each.end, PAGE_ROWS, narrow)) for each in reader.each())
-    for entry in in_time(*map(reversed, newest_first)):
+    newest_first = (
+        list(each.ledger.back(each.end, PAGE_ROWS, narrow)) for each in reader.partition_readers()
+    )
+    for entry in merge_by_time(*map(reversed, newest_first)):
         if entry.type == ClusterQueueDefined.__name__:
             event = decode(entry.payload)
             if isinstance(event, ClusterQueueDefined) and event.name == queue:
@@ -187,16 +189,18 @@ def _definitions(reader: Reader, queue: str) -> Iterator[tuple[Entry, ClusterQue
 def _rows(reader: Reader, span: Span, queue: str) -> Iterator[focus.Row]:
     assert span.end_us is not None, "a month ends"
     begin, end = utc(span.begin_us), utc(span.end_us)
-    for row in reader.report(CHARGEBACK, {"cluster_queue": queue}, within(span)):
+    for row in reader.report(CHARGEBACK, {"cluster_queue": queue}, time_filter(span)):
         day = date.fromisoformat(row["day"]) + timedelta(days=1)
-        yield focus.focus(row, begin, end, f"{day.isoformat()}T00:00:00Z")
+        yield focus.focus_row(row, begin, end, f"{day.isoformat()}T00:00:00Z")
 
 
 def _refuse_wrong_sums(statement: Statement) -> None:
     for row in statement.rows:
         if row["BilledCost"] is not None:
-            cost = focus.number(row, "ConsumedQuantity") * focus.number(row, "ListUnitPrice")
-            if not math.isclose(cost, focus.number(row, "BilledCost"), rel_tol=_CLOSE):
+            cost = focus.amount_in_column(row, "ConsumedQuantity") * focus.amount_in_column(
+                row, "ListUnitPrice"
+            )
+            if not math.isclose(cost, focus.amount_in_column(row, "BilledCost"), rel_tol=_CLOSE):
                 raise StatementError(f"{row['BilledCost']} is not what {row['SkuId']} costs.")
     if (
         focus.totals(statement.rows) != statement.totals

@@ -40,7 +40,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...] = ()  # FOCUS columns: see tidegate.cli.statements.focus
 
 
-class Closed(msgspec.Struct, frozen=True, kw_only=True):
+class StatementFile(msgspec.Struct, frozen=True, kw_only=True):
     """A statement's file."""
 
     statement: Statement
@@ -53,29 +53,29 @@ class StatementError(TidegateError):
     """A statement is not what was closed, or not what the ledger gives."""
 
 
-def digest_of(statement: Statement) -> str:
+def statement_digest(statement: Statement) -> str:
     """Return a statement's digest, hexadecimal."""
     return sha256(msgspec.json.encode(statement)).hexdigest()
 
 
-def written(statement: Statement, claim: Claim, key_file: Path) -> bytes:
+def signed_statement_file(statement: Statement, claim: Claim, key_file: Path) -> bytes:
     """Return a statement's file, signed.
 
     Raises:
         SettingsError: the file is no Ed25519 private key.
         NotSupportedError: this installation lacks cryptography.
     """
-    digest = digest_of(statement)
-    closed = Closed(
+    digest = statement_digest(statement)
+    closed = StatementFile(
         statement=statement,
         digest=digest,
-        checkpoint=msgspec.json.decode(checkpoints.sign(claim, key_file), type=Checkpoint),
+        checkpoint=msgspec.json.decode(checkpoints.sign_claim(claim, key_file), type=Checkpoint),
         signature=checkpoints.sign_text(_DOMAIN, digest, key_file),
     )
     return msgspec.json.format(msgspec.json.encode(closed)) + b"\n"
 
 
-def read(file: Path) -> Closed:
+def read_statement(file: Path) -> StatementFile:
     """Return what a file says, once its digest is proven.
 
     Raises:
@@ -83,7 +83,7 @@ def read(file: Path) -> Closed:
         StatementError: it was altered.
     """
     try:
-        closed = msgspec.json.decode(file.read_bytes(), type=Closed)
+        closed = msgspec.json.decode(file.read_bytes(), type=StatementFile)
     except OSError as error:
         raise SettingsError(f"{file} cannot be read: {error.strerror}.") from error
     except msgspec.DecodeError as error:
@@ -92,12 +92,12 @@ def read(file: Path) -> Closed:
         raise SettingsError(f"{file} is a statement of another form: {closed.statement.form!r}.")
     if any(set(row) != set(COLUMNS) for row in closed.statement.rows):
         raise SettingsError(f"{file} is no statement: a row has other columns.")
-    if digest_of(closed.statement) != closed.digest:
+    if statement_digest(closed.statement) != closed.digest:
         raise StatementError(f"{file} was altered: its digest is another.")
     return closed
 
 
-def check_signed(file: Path, public_key_file: Path) -> Closed:
+def verify_statement(file: Path, public_key_file: Path) -> StatementFile:
     """Return what a file says, once its signature and its checkpoint's are proven.
 
     Raises:
@@ -105,9 +105,9 @@ def check_signed(file: Path, public_key_file: Path) -> Closed:
         SettingsError: a file is not there, or not what it should be.
         StatementError: its checkpoint is of another event.
     """
-    closed = read(file)
-    claim = checkpoints.check_signed(closed.checkpoint, public_key_file, str(file))
-    checkpoints.check_text(_DOMAIN, closed.digest, closed.signature, public_key_file, str(file))
+    closed = read_statement(file)
+    claim = checkpoints.verify_signature(closed.checkpoint, public_key_file, str(file))
+    checkpoints.verify_text(_DOMAIN, closed.digest, closed.signature, public_key_file, str(file))
     statement = closed.statement
     claimed = (claim.ledger_id, claim.partition, claim.seq, claim.hash)
     if claimed != (statement.ledger_id, statement.partition, statement.seq, statement.hash):

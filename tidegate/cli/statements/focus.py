@@ -59,7 +59,7 @@ class Total(msgspec.Struct, frozen=True, kw_only=True):
     cost: float
 
 
-def focus(row: Mapping[str, Any], begin: str, end: str, next_day: str) -> Row:
+def focus_row(row: Mapping[str, Any], begin: str, end: str, next_day: str) -> Row:
     """Return a row of ``chargeback``; what has no price has no cost.
 
     ``begin`` and ``end`` are the month's, ``next_day`` the moment in which the row's day ends.
@@ -90,7 +90,7 @@ def totals(rows: Iterable[Row]) -> tuple[Total, ...]:
     for row in rows:
         if row["BilledCost"] is not None:
             currency = str(row["BillingCurrency"])
-            added[currency] = added.get(currency, 0.0) + number(row, "BilledCost")
+            added[currency] = added.get(currency, 0.0) + amount_in_column(row, "BilledCost")
     return tuple(Total(currency=name, cost=_rounded(added[name])) for name in sorted(added))
 
 
@@ -99,7 +99,7 @@ def unpriced(rows: Iterable[Row]) -> tuple[str, ...]:
     return tuple(sorted({str(row["SkuId"]) for row in rows if row["BilledCost"] is None}))
 
 
-def used(rows: Sequence[Row]) -> dict[tuple[str, ...], tuple[float, float]]:
+def usage_and_cost(rows: Sequence[Row]) -> dict[tuple[str, ...], tuple[float, float]]:
     """Return what was used and the price of it, by the columns that tell rows apart.
 
     A day on which the ClusterQueue moved to another partition has a row of each.
@@ -108,11 +108,14 @@ def used(rows: Sequence[Row]) -> dict[tuple[str, ...], tuple[float, float]]:
     for row in rows:
         key = tuple(str(row[name]) for name in USAGE)
         before, _ = sums.get(key, (0.0, 0.0))
-        sums[key] = before + number(row, "ConsumedQuantity"), number(row, "ListUnitPrice")
+        sums[key] = (
+            before + amount_in_column(row, "ConsumedQuantity"),
+            amount_in_column(row, "ListUnitPrice"),
+        )
     return sums
 
 
-def number(row: Row, column: str) -> float:
+def amount_in_column(row: Row, column: str) -> float:
     """Return an amount; 0 where a file has a text or nothing in its place."""
     text = row[column]
     return text if isinstance(text, int | float) else 0.0

@@ -11,17 +11,21 @@ from typing import Any
 
 from store.reading.entries import EVERY, PAGE_ROWS, EntryFilter
 from store.views.texts import TEXTS
-from tidegate.cli.commands.decisions.why import Surroundings, left_out_text, story_lines
-from tidegate.cli.commands.decisions.why_records import record
-from tidegate.cli.commands.events import event_types
-from tidegate.cli.commands.events import record as event_record
-from tidegate.cli.commands.show.positions import SECOND_US, placed_rows, startable, with_start
-from tidegate.cli.commands.show.queue import counted_queues
-from tidegate.cli.commands.show.usage import place_of, usage_record
-from tidegate.cli.ledger.cohorts import nodes_of, share_rows, tree_rows
+from tidegate.cli.commands.decisions.why import StoryContext, left_out_text, story_lines
+from tidegate.cli.commands.decisions.why_records import story_record
+from tidegate.cli.commands.events import event_record, event_types
+from tidegate.cli.commands.show.positions import (
+    SECOND_US,
+    ranked_rows,
+    startable_queues,
+    with_start,
+)
+from tidegate.cli.commands.show.queue import queue_summary_rows
+from tidegate.cli.commands.show.usage import quota_key, usage_record
+from tidegate.cli.ledger.cohorts import nodes_of_partitions, share_rows, tree_rows
 from tidegate.cli.ledger.lag import lag_us
-from tidegate.cli.ledger.name_lookup import naming, readers_of
-from tidegate.cli.ledger.partitions import in_time, place_in_time
+from tidegate.cli.ledger.name_lookup import entries_naming, readers_of_workload
+from tidegate.cli.ledger.partitions import merge_by_time, time_order_key
 from tidegate.cli.ledger.reading import Reader
 from tidegate.contracts.entry import Entry
 from tidegate.core.state.state import State
@@ -67,7 +71,9 @@ def key_of(question: Question) -> str:
     text = f"{namespace}/{kind}/{name}" if kind else f"{namespace}/{name}"
     # A namespace may be called as a kind of job is: job/train is a Job of any namespace, too.
     own = f"{namespace}/"
-    submitted = in_time(*(each.submissions(name) for each in question.reader.each()))
+    submitted = merge_by_time(
+        *(each.submissions(name) for each in question.reader.partition_readers())
+    )
     keys = [key for key in resolve_workloads(submitted, text) if key.startswith(own)]
     if not keys:
         message = f"The ledger knows no workload {kind or 'of the name'} {name!r} in {namespace!r}."
@@ -83,7 +89,7 @@ def answer_why(question: Question) -> dict[str, Any] | str:
     key = key_of(question)
     stories = [
         _story_of(question.for_partition(each.partition), key)
-        for each in readers_of(question.reader, key)
+        for each in readers_of_workload(question.reader, key)
     ]
     if question.values["format"] == "json":
         return _merge_records(stories, several=question.has_several_partitions)
@@ -96,18 +102,18 @@ def answer_why(question: Question) -> dict[str, Any] | str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _story_of(question: Question, key: str) -> tuple[Story, Surroundings]:
+def _story_of(question: Question, key: str) -> tuple[Story, StoryContext]:
     """Return a workload's story in one partition, and what stood around it."""
-    story = story_of(naming(question.reader, key), key)
+    story = story_of(entries_naming(question.reader, key), key)
     if question.values["detail"] == "brief":
-        return story, Surroundings({})
+        return story, StoryContext({})
     return story, question.surroundings_of(story, whole=question.values["detail"] == "whole")
 
 
-def _merge_records(stories: list[tuple[Story, Surroundings]], *, several: bool) -> dict[str, Any]:
+def _merge_records(stories: list[tuple[Story, StoryContext]], *, several: bool) -> dict[str, Any]:
     *earlier, newest = (
         {
-            **record(story, around.notes),
+            **story_record(story, around.notes),
             "leftOut": around.left_out,
             **({"partition": story.partition} if several else {}),
         }
@@ -124,7 +130,7 @@ def answer_queues(question: Question) -> list[dict[str, Any]]:
     rows = list[dict[str, Any]]()
     for later_s, (queues, waiting, holding) in zip(lags_s, parts, strict=True):
         later = [{**row, "waited_s": row["waited_s"] + later_s} for row in waiting]
-        rows += counted_queues(queues, later, holding)
+        rows += queue_summary_rows(queues, later, holding)
     return _merge_rows(question, rows, itemgetter("name"))
 
 
@@ -158,22 +164,24 @@ def _positions(question: Question, state: State, behind_us: int) -> tuple[Any, A
     """Return the pending workloads of a partition, and a function that estimates their starts."""
     namespace, queue = question.values["namespace"], question.values["queue"]
     queues = {queue} if queue else queues_waited_for(state, namespace) if namespace else None
-    rows = placed_rows(question.pending_rows(state, queues), behind_us, AHEAD_MAX)
+    rows = ranked_rows(question.pending_rows(state, queues), behind_us, AHEAD_MAX)
     rows = [row for row in rows if namespace in {"", row["namespace"]}]
     starts = question.partitions[0].starts
-    return rows, starts.prepare(question.reader, state, startable(rows))
+    return rows, starts.prepare(question.reader, state, startable_queues(rows))
 
 
 def answer_tree(question: Question) -> list[dict[str, Any]]:
     """List the cohort trees' nodes: see ``tidegate show tree``."""
     with question.states() as states:
-        return tree_rows(nodes_of([state for _, state in states], question.values["of"]))
+        return tree_rows(nodes_of_partitions([state for _, state in states], question.values["of"]))
 
 
 def answer_shares(question: Question) -> list[dict[str, Any]]:
     """List the fair shares: see ``tidegate show shares``."""
     with question.states() as states:
-        return share_rows(nodes_of([state for _, state in states], question.values["of"]))
+        return share_rows(
+            nodes_of_partitions([state for _, state in states], question.values["of"])
+        )
 
 
 def answer_usage(question: Question) -> list[dict[str, Any]]:
@@ -184,7 +192,9 @@ def answer_usage(question: Question) -> list[dict[str, Any]]:
     with question.states() as states:
         for set_by, (_, state) in zip(all_set_by, states, strict=True):
             records += [
-                usage_record(row, row["users"] if everything else [], set_by.get(place_of(row), ""))
+                usage_record(
+                    row, row["users"] if everything else [], set_by.get(quota_key(row), "")
+                )
                 for row in usage_rows(state)
                 if queue in {"", row["cluster_queue"]}
             ]
@@ -234,11 +244,13 @@ def answer_events(question: Question) -> list[dict[str, Any]]:
     wish, reader, after = event_filter(question.values), question.reader, question.values["after"]
     if not after:
         narrow = EntryFilter(frozenset(wish.types)) if {*wish.types} <= RARE else EVERY
-        histories = (each.ledger.back(each.end, narrow=narrow) for each in reader.each())
-        looked = islice(merge(*histories, key=place_in_time, reverse=True), EVENTS_LOOKED_MAX)
+        histories = (
+            each.ledger.back(each.end, narrow=narrow) for each in reader.partition_readers()
+        )
+        looked = islice(merge(*histories, key=time_order_key, reverse=True), EVENTS_LOOKED_MAX)
         newest = list(islice(filter(wish.takes, looked), limit))
         return [event_record(entry) for entry in reversed(newest)]
-    ends = {each.partition: each.end for each in reader.each()}
+    ends = {each.partition: each.end for each in reader.partition_readers()}
     begun = parse_position(after, ends)
     if begun is None:
         raise RefusalError(HTTPStatus.BAD_REQUEST, f"after {after[:32]!r} is no number.")
@@ -254,9 +266,9 @@ def events_since(reader: Reader, begun: dict[int, int], ends: Ends) -> Iterator[
     """
     histories = (
         each.ledger.read(begun.get(each.partition, 0), ends.get(each.partition, 0))
-        for each in reader.each()
+        for each in reader.partition_readers()
     )
-    for entry in in_time(*histories):
+    for entry in merge_by_time(*histories):
         yield entry, advance(begun, entry)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from tidegate.cli.commands.decisions.why import Surroundings, surroundings
+from tidegate.cli.commands.decisions.why import StoryContext, story_context
 from tidegate.cli.ledger.reading import Reader
 from tidegate.core.folding.snapshot import decode, write
 from tidegate.core.state.state import State, Workload
@@ -83,7 +83,7 @@ class Question(NamedTuple):
         """Return the question for each partition alone, in order."""
         if not self.has_several_partitions:
             return (self,)
-        readers = {each.partition: each for each in self.reader.each()}
+        readers = {each.partition: each for each in self.reader.partition_readers()}
         return tuple(
             self._replace(reader=readers[followed.partition], partitions=(followed,))
             for followed in self.partitions
@@ -125,14 +125,14 @@ class Question(NamedTuple):
             encoded = write(trees_of(state, queues(state)))
         return decode(encoded)
 
-    def surroundings_of(self, story: Story, *, whole: bool) -> Surroundings:
+    def surroundings_of(self, story: Story, *, whole: bool) -> StoryContext:
         """Return the context of a story's events: noted, or folded while notes are not ready."""
         live = self.partitions[0].live
         if live.index.seq < story.lines[-1].seq:
-            return surroundings(self.reader, story, whole=whole)
+            return story_context(self.reader, story, whole=whole)
         own = (line.seq for line in story.lines if line.of == story.workload)
         noted = ((seq, live.notes.get(seq)) for seq in own)
-        return Surroundings({seq: note for seq, note in noted if note is not None})
+        return StoryContext({seq: note for seq, note in noted if note is not None})
 
     def pending_rows(
         self, state: State, queues: Collection[str] | None = None

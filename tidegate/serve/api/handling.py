@@ -27,8 +27,8 @@ from tidegate.serve.ledger.partitions.following import LedgerFollower
 from tidegate.serve.ledger.partitions.positions import (
     Ends,
     event_count,
+    partitions_as_of,
     position_text,
-    reader_as_of,
 )
 from tidegate.serve.ledger.readers import ReaderPool
 from tidegate.serve.ledger.replies import Reply, ReplyCache
@@ -234,9 +234,9 @@ def _basis_of(parts: Services, query: AuthorizedQuery) -> AnswerBasis:
     moves = query.endpoint.moves
     if text or moves == "clock":
         with parts.readers.lend() as reader:
-            then = reader_as_of(reader, text, "asOf") if text else reader
-            behind_us = sum(map(lag_us, then.each())) if moves == "clock" else 0
-            at = {each.partition: each.end for each in then.each()}
+            then = partitions_as_of(reader, text, "asOf") if text else reader
+            behind_us = sum(map(lag_us, then.partition_readers())) if moves == "clock" else 0
+            at = {each.partition: each.end for each in then.partition_readers()}
             return AnswerBasis(at, then.past, then.past_us, behind_us // SECOND_US)
     return AnswerBasis(
         ends, past=False, moved=parts.followed_ledger.verified_count if moves == "index" else 0
@@ -253,7 +253,7 @@ def _compute_reply(parts: Services, query: AuthorizedQuery, moment: AnswerBasis)
     assert row.run is not None, "it is answered from the ledger"
     then = moment.ends if moment.past else None
     with parts.readers.lend(then, moment.past_us, reports=row.reports) as reader:
-        partitions = {each.partition for each in reader.each()}
+        partitions = {each.partition for each in reader.partition_readers()}
         question = Question(
             reader,
             tuple(

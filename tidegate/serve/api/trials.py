@@ -14,12 +14,12 @@ from typing import Any
 
 import msgspec
 
-from tidegate.cli.commands.decisions.why_not import record as why_not_record
-from tidegate.cli.commands.what_if.config import compared, recorded_until
-from tidegate.cli.commands.what_if.submit import job_of
-from tidegate.cli.commands.what_if.submit import record as dry_run_record
-from tidegate.cli.figures.comparison import record as comparison_record
-from tidegate.cli.ledger.name_lookup import reader_of
+from tidegate.cli.commands.decisions.why_not import answer_record as why_not_record
+from tidegate.cli.commands.what_if.config import compare_replays, reader_until
+from tidegate.cli.commands.what_if.submit import answer_record as dry_run_record
+from tidegate.cli.commands.what_if.submit import observed_job
+from tidegate.cli.figures.comparison import comparison_record
+from tidegate.cli.ledger.name_lookup import reader_of_workload
 from tidegate.core.state.state import State
 from tidegate.errors import NotSupportedError
 from tidegate.kinds.decode import FAILURES
@@ -53,7 +53,9 @@ def answer_why_not(question: Question) -> dict[str, Any]:
         workload = state.workloads.get(key)
         return set() if workload is None else {cluster_queue_of(state, workload)}
 
-    state = question.for_partition(reader_of(question.reader, key).partition).subtree_copy(queue)
+    state = question.for_partition(reader_of_workload(question.reader, key).partition).subtree_copy(
+        queue
+    )
     with refuse_invalid():  # the workload does not wait
         return why_not_record(why_not(state, key, TRIALS_MAX, trial_deadline("why-not")))
 
@@ -83,7 +85,7 @@ def answer_dry_run(question: Question) -> dict[str, Any]:
     """
     namespace = question.values["namespace"]
     with refuse_invalid():
-        kind, job = job_of(_decode_object(question.body), "The body", namespace)
+        kind, job = observed_job(_decode_object(question.body), "The body", namespace)
         if job.namespace == namespace:
             decider = question.for_deciding_partition(
                 lambda state: is_local_queue_served(state, f"{namespace}/{job.queue}")
@@ -107,7 +109,7 @@ def answer_what_if(question: Question) -> dict[str, Any]:
     decider = question.for_deciding_partition(lambda state: _has_object(state, settings))
     if question.has_several_partitions:
         _refuse_seqs(question)
-    until = recorded_until(decider.reader, question.values["to"])
+    until = reader_until(decider.reader, question.values["to"])
     if until.end > PAST_MAX:
         raise NotSupportedError(
             f"The server replays only the first {PAST_MAX} events of a ledger: "
@@ -118,7 +120,9 @@ def answer_what_if(question: Question) -> dict[str, Any]:
         raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=5)
     try:
         with refuse_invalid():
-            comparison = compared(until, question.values["from"], settings, [], _bounded_progress)
+            comparison = compare_replays(
+                until, question.values["from"], settings, [], _bounded_progress
+            )
     finally:
         PLAYING.release()
     return {**comparison_record(comparison), "title": "What if"}  # without the ledger's URL

@@ -8,9 +8,9 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from tidegate.cli.commands.show.budgets import budget_record, meters
+from tidegate.cli.commands.show.budgets import budget_meters, budget_record
 from tidegate.cli.ledger.lag import lag_us
-from tidegate.cli.ledger.racks import Domain, Drawn, drawn, stated
+from tidegate.cli.ledger.racks import Domain, TopologyView, node_state_texts, topology_views
 from tidegate.cli.times import utc
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.quota.forest import forest
@@ -63,7 +63,9 @@ def answer_budgets(question: Question) -> list[dict[str, Any]]:
     with question.states() as states:
         for behind_us, (_, state) in zip(lags_us, states, strict=True):
             now_us = state.now_us + behind_us
-            rows += (budget_record(owner, meter, now_us) for owner, meter in meters(state, now_us))
+            rows += (
+                budget_record(owner, meter, now_us) for owner, meter in budget_meters(state, now_us)
+            )
     return sorted(rows, key=itemgetter("owner")) if question.has_several_partitions else rows
 
 
@@ -75,7 +77,7 @@ def answer_topology(question: Question) -> list[dict[str, Any]]:
     with question.by_partition()[0].state() as state:
         return [
             row
-            for topology in drawn(state, question.values["of"])
+            for topology in topology_views(state, question.values["of"])
             for row in _topology_rows(topology)
         ]
 
@@ -120,7 +122,10 @@ def _running_row(workload: Workload) -> dict[str, Any]:
 
 
 def _span_of(question: Question) -> Span:
-    newest = (next(iter(each.ledger.back(each.end, 1)), None) for each in question.reader.each())
+    newest = (
+        next(iter(each.ledger.back(each.end, 1)), None)
+        for each in question.reader.partition_readers()
+    )
     newest_us = max((entry.at_us for entry in newest if entry is not None), default=0)
     try:
         return span_of(question.values["month"], newest_us)
@@ -140,14 +145,14 @@ def _name_parts(name: str) -> Iterator[str]:
     yield from (word.title() for word in more)
 
 
-def _topology_rows(topology: Drawn) -> Iterator[dict[str, Any]]:
+def _topology_rows(topology: TopologyView) -> Iterator[dict[str, Any]]:
     resource = topology.resource  # it is derived from all of them
     for domain in topology.domains:
         yield from _domain_rows(topology, resource, domain, 0)
 
 
 def _domain_rows(
-    topology: Drawn, resource: str, domain: Domain, depth: int
+    topology: TopologyView, resource: str, domain: Domain, depth: int
 ) -> Iterator[dict[str, Any]]:
     total, used = domain.allocatable.get(resource, 0), domain.used(resource)
     yield {
@@ -162,7 +167,7 @@ def _domain_rows(
         "allocatable": render(resource, total),
         "share": min(1.0, used / total) if total else 0.0,
         "others": min(1.0, domain.others.get(resource, 0) / total) if total else 0.0,
-        "state": ", ".join(stated(domain)),
+        "state": ", ".join(node_state_texts(domain)),
         "workloads": domain.workloads,
     }
     for child in domain.children:

@@ -141,7 +141,7 @@ class LiveState:
         )
         self._partition = reader.partition
         if not self._state.seq:
-            state, _ = reader.start()
+            state, _ = reader.start_state()
             with self._lock:
                 self._state = state
         info = with_small_cache(reader).info()

@@ -55,7 +55,7 @@ class PastState:
         if last is not None:
             free_state(last)  # two states at once are more memory than one
         snapshot = self._moments.state(in_memory) if in_memory >= in_ledger else None
-        return reader.start()[0] if snapshot is None else snapshot
+        return reader.start_state()[0] if snapshot is None else snapshot
 
 
 def _checkpoint_seq(reader: Reader) -> int:

@@ -8,7 +8,7 @@ from queue import Empty, LifoQueue
 from typing import NamedTuple
 
 from store.reading.about import partitions
-from tidegate.cli.ledger.reading import Reader, open_reader, reports_of
+from tidegate.cli.ledger.reading import Reader, open_reader, reports_as_of
 from tidegate.errors import NotSupportedError
 from tidegate.serve.ledger.noted.index import IndexedLedger, IndexedReader
 from tidegate.serve.ledger.partitions.following import FollowedPartition, LedgerFollower
@@ -86,7 +86,9 @@ class ReaderPool:
                 opened.closing.close()
         with ExitStack() as closing:
             reader = closing.enter_context(open_reader(self._url, partition=self._only))
-            readers = {each.partition: each for each in with_small_cache(reader).each()}
+            readers = {
+                each.partition: each for each in with_small_cache(reader).partition_readers()
+            }
             return _PooledReaders(closing.pop_all(), readers)
 
     def _is_one_of_several(self, reader: Reader) -> bool:
@@ -104,7 +106,7 @@ class ReaderPool:
             )
         with open_reader(self._url, partition=self._only, reports=False) as now:
             reader = reader_at(now, then, past_us)
-            with reports_of(reader) as reports:
+            with reports_as_of(reader) as reports:
                 yield reader._replace(rows_max=ROWS_MAX, reports=reports, alone=False)
 
 

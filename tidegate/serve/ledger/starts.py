@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from tidegate.cli.commands.show.positions import known_runs
+from tidegate.cli.commands.show.positions import observed_run_times
 from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.reading import Reader
 from tidegate.core.state.state import State
@@ -50,6 +50,6 @@ class StartEstimates:
     def _recorded_runtimes(self, reader: Reader) -> RuntimeHistory:
         ran = self._ran.get(reader.end)
         if ran is None:
-            ran = known_runs(reader)
+            ran = observed_run_times(reader)
             self._ran.put(reader.end, ran)
         return ran

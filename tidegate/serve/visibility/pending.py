@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
-from tidegate.cli.commands.show.positions import placed_rows
+from tidegate.cli.commands.show.positions import ranked_rows
 from tidegate.cli.times import utc
 from tidegate.core.state.state import State, Workload
 from tidegate.jobs.registry import JOB_KINDS
@@ -57,7 +57,7 @@ def _summary(question: Question, queue: str, door: str) -> dict[str, Any]:
     offset = _query_number(question, "offset", 0)
     limit = _query_number(question, "limit", LIMIT) or LIMIT  # Kueue's default of 0, too
     with question.state() as state:
-        rows = placed_rows(question.pending_rows(state, {queue}), 0, AHEAD_MAX)
+        rows = ranked_rows(question.pending_rows(state, {queue}), 0, AHEAD_MAX)
         waiting = [
             row
             for row in rows

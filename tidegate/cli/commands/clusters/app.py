@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tidegate.cli.lazy import Command, app_of
+from tidegate.cli.lazy import Command, command_group
 
-app = app_of(
+app = command_group(
     "clusters",
     "Show worker and member clusters, and hold or drain one.",
     Command("list", "clusters.showing", "list_clusters"),

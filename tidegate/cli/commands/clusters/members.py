@@ -10,7 +10,7 @@ from tidegate.core.state.state import State, Workload
 from tidegate.model.quota import StopPolicy
 
 
-def members(state: State) -> list[Worker]:
+def member_clusters(state: State) -> list[Worker]:
     """Return all member clusters by name, those that are not listed but have workloads among them.
 
     In ``asked`` are the workloads that wait there. A placed job runs where its copy does.
@@ -20,10 +20,10 @@ def members(state: State) -> list[Worker]:
         if cluster := place_of(workload):
             workloads.setdefault(cluster, []).append(workload)
     names = sorted({*state.policy.member_clusters, *workloads})
-    return [_member(state, name, workloads.get(name, [])) for name in names]
+    return [_member_cluster(state, name, workloads.get(name, [])) for name in names]
 
 
-def _member(state: State, name: str, workloads: list[Workload]) -> Worker:
+def _member_cluster(state: State, name: str, workloads: list[Workload]) -> Worker:
     remote = state.remote_clusters.get(key_of(name))
     standing: Standing = "Unknown"
     if remote is not None:
@@ -47,12 +47,12 @@ def _member(state: State, name: str, workloads: list[Workload]) -> Worker:
             for key, flavor in sorted(state.objects.flavors.items())
             if name in flavor.spec.clusters
         ),
-        running=_keys(workloads, ("reserved", "admitted", "evicting")),
-        asked=_keys(workloads, ("pending",)),
+        running=_workload_keys(workloads, ("reserved", "admitted", "evicting")),
+        asked=_workload_keys(workloads, ("pending",)),
     )
 
 
-def _keys(workloads: list[Workload], phases: tuple[str, ...]) -> tuple[str, ...]:
+def _workload_keys(workloads: list[Workload], phases: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(each.key for each in workloads if each.phase in phases))
 
 

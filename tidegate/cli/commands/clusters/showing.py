@@ -11,9 +11,14 @@ import typer
 
 from store.reading.about import last_received_us
 from store.reading.entries import EntryFilter
-from tidegate.cli.commands.clusters.members import member_sentences, members
-from tidegate.cli.commands.clusters.workers import Worker, change_text, sentences, workers
-from tidegate.cli.ledger.name_lookup import draft_of
+from tidegate.cli.commands.clusters.members import member_clusters, member_sentences
+from tidegate.cli.commands.clusters.workers import (
+    Worker,
+    change_text,
+    worker_clusters,
+    worker_sentences,
+)
+from tidegate.cli.ledger.name_lookup import folded_state
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_record, print_records
 from tidegate.cli.times import utc
@@ -66,8 +71,8 @@ def list_clusters(
       tidegate clusters list --as-of 2026-03-02T09:00:00Z -o wide
     """
     with open_reader(ledger, as_of, reports=False) as reader:
-        heard_us = _heard_us(reader)
-        records = [_record(each, heard_us) for each in _clusters(draft_of(reader))]
+        heard_us = _last_report_us(reader)
+        records = [_cluster_record(each, heard_us) for each in _clusters(folded_state(reader))]
     print_records(records, _COLUMNS, output, nothing=_NONE)
 
 
@@ -84,22 +89,26 @@ def why(
       tidegate clusters why worker-1
     """
     with open_reader(ledger, as_of, reports=False) as reader:
-        standing = _cluster(draft_of(reader), name)
-        changes, heard_us = _changes(reader, standing), _heard_us(reader)
+        standing = _cluster(folded_state(reader), name)
+        changes, heard_us = _newest_changes(reader, standing), _last_report_us(reader)
     lines = list(_sentences(standing))
     if output in {Output.TABLE, Output.WIDE}:
-        for line in (*lines, *_lines(standing), *(f"{at}  {text}" for at, text in changes)):
+        for line in (
+            *lines,
+            *_workload_lines(standing),
+            *(f"{at}  {text}" for at, text in changes),
+        ):
             typer.echo(line)
         return
     record = {
-        **_record(standing, heard_us),
+        **_cluster_record(standing, heard_us),
         "why": lines,
         "changes": [{"at": at, "text": text} for at, text in changes],
     }
     print_record(record, output, name="name")
 
 
-def _heard_us(reader: Reader) -> dict[str, int]:
+def _last_report_us(reader: Reader) -> dict[str, int]:
     """Return when each member cluster last reported, UTC microseconds; empty: not known."""
     if reader.database is None or reader.past:
         return {}
@@ -107,7 +116,7 @@ def _heard_us(reader: Reader) -> dict[str, int]:
 
 
 def _clusters(state: State) -> list[Worker]:
-    return [*workers(state), *members(state)]
+    return [*worker_clusters(state), *member_clusters(state)]
 
 
 def _cluster(state: State, name: str) -> Worker:
@@ -123,55 +132,55 @@ def _cluster(state: State, name: str) -> Worker:
     return by_name[name]
 
 
-def _sentences(standing: Worker) -> Iterator[str]:
-    if standing.kind == "member":
-        return member_sentences(standing)
-    return sentences(standing, _time(standing.given_up_us))
+def _sentences(worker: Worker) -> Iterator[str]:
+    if worker.kind == "member":
+        return member_sentences(worker)
+    return worker_sentences(worker, _time_text(worker.given_up_us))
 
 
-def _lines(standing: Worker) -> list[str]:
-    waits = "waits" if standing.kind == "member" else "asked"
-    rows = (("runs", standing.running), (waits, standing.asked), ("leaving", standing.leaving))
+def _workload_lines(worker: Worker) -> list[str]:
+    waits = "waits" if worker.kind == "member" else "asked"
+    rows = (("runs", worker.running), (waits, worker.asked), ("leaving", worker.leaving))
     return [f"{title}: {', '.join(keys)}" for title, keys in rows if keys]
 
 
-def _record(standing: Worker, heard_us: Mapping[str, int]) -> dict[str, Any]:
-    last_us = heard_us.get(standing.name, 0) if standing.kind == "member" else 0
+def _cluster_record(worker: Worker, heard_us: Mapping[str, int]) -> dict[str, Any]:
+    last_us = heard_us.get(worker.name, 0) if worker.kind == "member" else 0
     return {
         **msgspec.to_builtins(
             {
-                "name": standing.name,
-                "kind": standing.kind,
-                "standing": standing.standing,
-                "stopPolicy": standing.stop_policy,
-                "reason": standing.reason,
-                "message": standing.message,
-                "running": standing.running,
-                "asked": standing.asked,
-                "leaving": standing.leaving,
-                "configs": standing.configs,
-                "checks": standing.checks,
-                "flavors": standing.flavors,
-                "uid": standing.uid,
+                "name": worker.name,
+                "kind": worker.kind,
+                "standing": worker.standing,
+                "stopPolicy": worker.stop_policy,
+                "reason": worker.reason,
+                "message": worker.message,
+                "running": worker.running,
+                "asked": worker.asked,
+                "leaving": worker.leaving,
+                "configs": worker.configs,
+                "checks": worker.checks,
+                "flavors": worker.flavors,
+                "uid": worker.uid,
             }
         ),
-        "lostSince": _time(standing.lost_us),
-        "lastHeard": _time(last_us),
-        "runs": len(standing.running),
-        "asks": len(standing.asked),
-        "leaves": len(standing.leaving),
-        "usedBy": ",".join(standing.checks),
-        "existing": ",".join(standing.flavors),
+        "lostSince": _time_text(worker.lost_us),
+        "lastHeard": _time_text(last_us),
+        "runs": len(worker.running),
+        "asks": len(worker.asked),
+        "leaves": len(worker.leaving),
+        "usedBy": ",".join(worker.checks),
+        "existing": ",".join(worker.flavors),
     }
 
 
-def _time(at_us: int) -> str:
+def _time_text(at_us: int) -> str:
     return utc(at_us) if at_us else ""
 
 
-def _changes(reader: Reader, standing: Worker) -> list[tuple[str, str]]:
+def _newest_changes(reader: Reader, worker: Worker) -> list[tuple[str, str]]:
     """Return the newest facts about a cluster, the oldest of them first."""
-    name = key_of(standing.name) if standing.kind == "member" else standing.name
+    name = key_of(worker.name) if worker.kind == "member" else worker.name
     entries = reader.ledger.back(reader.end, narrow=EntryFilter(frozenset(_TYPES)))
     changes = (
         (utc(entry.at_us), _sentence(entry, name)) for entry in entries if entry.type in _TYPES

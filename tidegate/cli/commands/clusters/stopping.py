@@ -10,13 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from tidegate.cli.objects.api_client import (
-    Asking,
+    ApiClient,
     ContextOption,
     KubeconfigOption,
     Object,
     open_api,
 )
-from tidegate.cli.objects.patching import patched
+from tidegate.cli.objects.patching import patch_object
 from tidegate.cli.objects.printing import DryRun, DryRunOption, print_done
 from tidegate.cli.output import Output, OutputOption
 from tidegate.errors import UnknownNameError
@@ -41,7 +41,7 @@ def cordon(
     Example:
       tidegate clusters cordon worker-1
     """
-    _set(name, "Hold", "cordoned", dry, output, kubeconfig, context)
+    _set_stop_policy(name, "Hold", "cordoned", dry, output, kubeconfig, context)
 
 
 def drain(
@@ -59,7 +59,7 @@ def drain(
     Example:
       tidegate clusters drain worker-1
     """
-    _set(name, "HoldAndDrain", "drained", dry, output, kubeconfig, context)
+    _set_stop_policy(name, "HoldAndDrain", "drained", dry, output, kubeconfig, context)
 
 
 def uncordon(
@@ -75,10 +75,10 @@ def uncordon(
     Example:
       tidegate clusters uncordon worker-1
     """
-    _set(name, None, "uncordoned", dry, output, kubeconfig, context)
+    _set_stop_policy(name, None, "uncordoned", dry, output, kubeconfig, context)
 
 
-def _set(  # noqa: PLR0913, PLR0917 - what every change needs
+def _set_stop_policy(  # noqa: PLR0913, PLR0917 - what every change needs
     name: str,
     policy: StopPolicy | None,
     done: str,
@@ -88,12 +88,14 @@ def _set(  # noqa: PLR0913, PLR0917 - what every change needs
     context: str,
 ) -> None:
     with open_api(kubeconfig, context) as api:
-        for path, note in _places(api, name, policy):
-            obj = patched(api, path, {"metadata": {"annotations": note}}, dry)
+        for path, note in _annotation_patches(api, name, policy):
+            obj = patch_object(api, path, {"metadata": {"annotations": note}}, dry)
             print_done(obj, done, output, dry)
 
 
-def _places(api: Asking, name: str, policy: StopPolicy | None) -> list[tuple[str, dict[str, Any]]]:
+def _annotation_patches(
+    api: ApiClient, name: str, policy: StopPolicy | None
+) -> list[tuple[str, dict[str, Any]]]:
     """Return the paths of objects that say how a cluster stands, and the annotation of each.
 
     Raises:
@@ -105,8 +107,8 @@ def _places(api: Asking, name: str, policy: StopPolicy | None) -> list[tuple[str
     flavors = f"/apis/{API_VERSION}/resourceflavors"
     places = [
         (f"{flavors}/{flavor['metadata']['name']}", {CLUSTERS: text})
-        for flavor in api.every(flavors)
-        if (text := _stopped(flavor, name, policy or "None"))
+        for flavor in api.list_all(flavors)
+        if (text := _stopped_clusters(flavor, name, policy or "None"))
     ]
     if not places:
         raise UnknownNameError(
@@ -116,7 +118,7 @@ def _places(api: Asking, name: str, policy: StopPolicy | None) -> list[tuple[str
     return places
 
 
-def _stopped(flavor: Object, cluster: str, policy: StopPolicy) -> str:
+def _stopped_clusters(flavor: Object, cluster: str, policy: StopPolicy) -> str:
     """Return where a flavor exists once a cluster has that policy; empty: not in that cluster.
 
     Raises:

@@ -47,7 +47,7 @@ class Worker(msgspec.Struct, frozen=True, kw_only=True):
         return self.lost_us + self.patience_us if self.lost_us and self.running else 0
 
 
-def workers(state: State) -> list[Worker]:
+def worker_clusters(state: State) -> list[Worker]:
     """Return all worker clusters by name, deleted ones that still have workloads included."""
     busy = {
         cluster
@@ -55,10 +55,12 @@ def workers(state: State) -> list[Worker]:
         if (dispatch := workload.dispatch) is not None
         for cluster in (*dispatch.nominated, *filter(None, [dispatch.chosen]), *dispatch.leaving)
     }
-    return [_worker(state, name) for name in sorted({*state.objects.multikueue_clusters, *busy})]
+    return [
+        _worker_cluster(state, name) for name in sorted({*state.objects.multikueue_clusters, *busy})
+    ]
 
 
-def _worker(state: State, name: str) -> Worker:
+def _worker_cluster(state: State, name: str) -> Worker:
     objects, reached = state.objects, state.remote_clusters.get(name)
     defined = objects.multikueue_clusters.get(name)
     configs = tuple(
@@ -69,7 +71,7 @@ def _worker(state: State, name: str) -> Worker:
         for key, check in sorted(objects.checks.items())
         if check.parameters is not None and check.parameters.name in configs
     )
-    workloads = _workloads(state, name)
+    workloads = _workloads_by_state(state, name)
     standing: Standing = "Unknown"
     if reached is not None:
         standing = "Connected" if reached.connected else "Lost"
@@ -89,7 +91,7 @@ def _worker(state: State, name: str) -> Worker:
     )
 
 
-def _workloads(state: State, name: str) -> dict[str, tuple[str, ...]]:
+def _workloads_by_state(state: State, name: str) -> dict[str, tuple[str, ...]]:
     by_state: dict[str, list[str]] = {"running": [], "asked": [], "leaving": []}
     for key, workload in state.workloads.items():
         dispatch = workload.dispatch
@@ -104,7 +106,7 @@ def _workloads(state: State, name: str) -> dict[str, tuple[str, ...]]:
     return {field: tuple(sorted(keys)) for field, keys in by_state.items()}
 
 
-def sentences(worker: Worker, utc: str) -> Iterator[str]:
+def worker_sentences(worker: Worker, utc: str) -> Iterator[str]:
     """Yield why a cluster gets workloads or none; ``utc`` is when its own are given up, as text."""
     why = f": {worker.reason}: {worker.message}" if worker.message else ""
     yield _STANDINGS[worker.standing].format(why=why)

@@ -12,10 +12,17 @@ import typer
 from msgspec import structs
 
 from tidegate.cli.commands.decisions.why import COLOURS
-from tidegate.cli.ledger.partitions import OnePartitionOption, one
+from tidegate.cli.ledger.partitions import OnePartitionOption, single_partition
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
-from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_record, say
-from tidegate.cli.progress import watched
+from tidegate.cli.output import (
+    Output,
+    OutputOption,
+    coloured,
+    json_line,
+    print_message,
+    print_record,
+)
+from tidegate.cli.progress import with_progress
 from tidegate.cli.times import utc
 from tidegate.contracts.chain import GENESIS
 from tidegate.contracts.entry import Entry
@@ -37,13 +44,13 @@ class Range(msgspec.Struct, frozen=True, kw_only=True):
     last: int
     until: str = ""  # the first of this type, from ``first`` on, ends it
 
-    def ends(self, turn: Turn) -> bool:
+    def is_last_turn(self, turn: Turn) -> bool:
         """Return whether a turn is the last: turns are taken whole."""
         return turn.entries[-1].seq >= self.last or any(
             entry.type == self.until and entry.seq >= self.first for entry in turn.entries
         )
 
-    def shown(self, turn: Turn) -> Iterator[tuple[Entry, Event]]:
+    def entries_to_show(self, turn: Turn) -> Iterator[tuple[Entry, Event]]:
         """Yield the entries of a turn that are asked for."""
         for entry, event in zip(turn.entries, turn.events, strict=True):
             if self.first <= entry.seq <= self.last:
@@ -96,9 +103,9 @@ def replay(  # noqa: PLR0913 - each is an option
       tidegate replay --verify --until-event WorkloadPreempted --ledger history.jsonl.gz
     """
     with open_reader(ledger, partition=partition, reports=False) as every:
-        reader = one(every, "replay")
-        span = _range(reader, since, to, until_event)
-        record, divergence = _Replay(reader, span, verify=verify).run(_shower(speed, output))
+        reader = single_partition(every, "replay")
+        span = _parse_range(reader, since, to, until_event)
+        record, divergence = _Replay(reader, span, verify=verify).run(_event_printer(speed, output))
     if speed and output is Output.JSON:
         typer.echo(json_line(record))
     else:
@@ -121,10 +128,12 @@ class _Replay:
     def run(self, show: Callable[[Entry, Event], None]) -> tuple[dict[str, Any], Divergence | None]:
         """Play the range; return what to print, and where the core decides otherwise."""
         title = "deciding again" if self._verify else "replaying"
-        entries = watched(self._reader.ledger.read(until=self._reader.end), title, self._asked.last)
+        entries = with_progress(
+            self._reader.ledger.read(until=self._reader.end), title, self._asked.last
+        )
         met = not self._asked.until
         for turn in play(entries, self._state, redecide=self._verify):
-            for entry, event in self._asked.shown(turn):
+            for entry, event in self._asked.entries_to_show(turn):
                 self._events += 1
                 met = met or entry.type == self._asked.until
                 show(entry, event)
@@ -132,9 +141,9 @@ class _Replay:
             self._decisions += turn.decisions
             self._head = turn.entries[-1]
             if turn.divergence is not None:
-                _tell(turn.divergence)
+                _print_divergence(turn.divergence)
                 return self._record(turn.divergence), turn.divergence
-            if self._asked.ends(turn):
+            if self._asked.is_last_turn(turn):
                 break
         if not met:
             raise TidegateError(
@@ -157,11 +166,11 @@ class _Replay:
             "headHash": self._head.hash.hex(),
             "headAt": utc(self._head.at_us),
             "workloads": ", ".join(f"{n} {phase}" for phase, n in sorted(phases.items())),
-            "divergence": None if divergence is None else _divergence(divergence),
+            "divergence": None if divergence is None else _divergence_record(divergence),
         }
 
 
-def _range(reader: Reader, since: str, to: str, until_event: str) -> Range:
+def _parse_range(reader: Reader, since: str, to: str, until_event: str) -> Range:
     if reader.end == 0:
         raise TidegateError(f"The ledger {reader.url} is empty: there is nothing to replay.")
     first = reader.seq_of(since, "--from", onwards=True) if since else 1
@@ -173,7 +182,7 @@ def _range(reader: Reader, since: str, to: str, until_event: str) -> Range:
     return Range(first=first, last=last, until=until_event)
 
 
-def _shower(speed: float, output: Output) -> Callable[[Entry, Event], None]:
+def _event_printer(speed: float, output: Output) -> Callable[[Entry, Event], None]:
     """Return what prints each event when it is its time."""
     if not speed:
         return lambda _entry, _event: None
@@ -186,36 +195,42 @@ def _shower(speed: float, output: Output) -> Callable[[Entry, Event], None]:
         due_s = begun + (entry.at_us - first_us[0]) / _SECOND_US / speed
         time.sleep(max(0.0, due_s - time.monotonic()))
         typer.echo(
-            json_line(_event(entry, event)) if output is Output.JSON else _line(entry, event)
+            json_line(_event_record(entry, event))
+            if output is Output.JSON
+            else _event_line(entry, event)
         )
 
     return show
 
 
-def _event(entry: Entry, event: Event) -> dict[str, Any]:
+def _event_record(entry: Entry, event: Event) -> dict[str, Any]:
     return {"seq": entry.seq, "at": utc(entry.at_us), "type": entry.type, "event": event}
 
 
-def _line(entry: Entry, event: Event) -> str:
+def _event_line(entry: Entry, event: Event) -> str:
     label = coloured(entry.type.ljust(_TYPE_WIDTH), COLOURS.get(entry.type))
     name = getattr(event, "workload", "") or getattr(event, "name", "")
     text = sentence(event, name) if isinstance(event, StoryEvent) and name else ""
     return f"{entry.seq:>7}  {utc(entry.at_us)}  {label}  {name}  {text}".rstrip()
 
 
-def _tell(divergence: Divergence) -> None:
+def _print_divergence(divergence: Divergence) -> None:
     """Say on standard error where history and core part."""
-    say(f"The decision at seq {divergence.seq} (turn {divergence.turn}) differs from the record:")
+    print_message(
+        f"The decision at seq {divergence.seq} (turn {divergence.turn}) differs from the record:"
+    )
     for label, event in (("recorded", divergence.recorded), ("decided now", divergence.decided)):
         name = getattr(event, "workload", "")
         text = f"{name} {sentence(event, name)}" if isinstance(event, StoryEvent) else "nothing"
         kind = "" if event is None else f"{type(event).__name__} "
-        say(f"  {label + ':':<13}{kind}{text}")
+        print_message(f"  {label + ':':<13}{kind}{text}")
     for difference in divergence.differences:
-        say(f"  {difference.field}: recorded {difference.recorded}, decided {difference.decided}")
+        print_message(
+            f"  {difference.field}: recorded {difference.recorded}, decided {difference.decided}"
+        )
 
 
-def _divergence(divergence: Divergence) -> dict[str, Any]:
+def _divergence_record(divergence: Divergence) -> dict[str, Any]:
     return {
         "seq": divergence.seq,
         "turn": divergence.turn,

@@ -6,9 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from tidegate.cli.ledger.partitions import OnePartitionOption, one
+from tidegate.cli.ledger.partitions import OnePartitionOption, single_partition
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
-from tidegate.cli.output import Column, Output, OutputOption, print_record, print_records, say
+from tidegate.cli.output import (
+    Column,
+    Output,
+    OutputOption,
+    print_message,
+    print_record,
+    print_records,
+)
 from tidegate.cli.times import utc
 from tidegate.replay.shadow import Comparison, compare
 
@@ -49,21 +56,21 @@ def shadow(
       tidegate shadow -o json | jq '.differences[] | select(.difference == "starts only there")'
     """
     with open_reader(ledger, partition=partition, reports=False) as every:
-        reader = one(every, "shadow")
+        reader = single_partition(every, "shadow")
         comparison = compare(reader.entries("comparing"), round(within * _SECOND_US))
-    records = _records(comparison)
+    records = _difference_records(comparison)
     if output in {Output.JSON, Output.YAML}:
-        print_record(_whole(comparison, records), output, name="workloads")
+        print_record(_comparison_record(comparison, records), output, name="workloads")
         return
     print_records(records, _COLUMNS, output, name="workload", nothing="No differences.")
-    say(
+    print_message(
         f"{comparison.workloads} workloads: {comparison.alike} alike, {len(records)} differences, "
         f"{comparison.adopted} ran before, {comparison.carried_out} started by "
         "this ledger's own order"
     )
 
 
-def _whole(comparison: Comparison, records: list[dict[str, Any]]) -> dict[str, Any]:
+def _comparison_record(comparison: Comparison, records: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "workloads": comparison.workloads,
         "alike": comparison.alike,
@@ -73,7 +80,7 @@ def _whole(comparison: Comparison, records: list[dict[str, Any]]) -> dict[str, A
     }
 
 
-def _records(comparison: Comparison) -> list[dict[str, Any]]:
+def _difference_records(comparison: Comparison) -> list[dict[str, Any]]:
     return [
         {
             "workload": difference.workload,

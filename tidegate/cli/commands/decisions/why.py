@@ -8,8 +8,14 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 import typer
 
-from tidegate.cli.commands.decisions.why_records import Notes, record
-from tidegate.cli.ledger.name_lookup import WithinOption, WorkloadArgument, find, naming, readers_of
+from tidegate.cli.commands.decisions.why_records import Notes, story_record
+from tidegate.cli.ledger.name_lookup import (
+    WithinOption,
+    WorkloadArgument,
+    entries_naming,
+    find_workload_key,
+    readers_of_workload,
+)
 from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import (
     AsOfOption,
@@ -18,9 +24,14 @@ from tidegate.cli.ledger.reading import (
     ledger_url,
     open_reader,
 )
-from tidegate.cli.objects.serving import ServerOption, is_absent, named, why_of
-from tidegate.cli.output import Output, OutputOption, coloured, print_record, say
-from tidegate.cli.times import span, utc
+from tidegate.cli.objects.serving import (
+    ServerOption,
+    fetch_why,
+    is_server_absent,
+    parse_workload_name,
+)
+from tidegate.cli.output import Output, OutputOption, coloured, print_message, print_record
+from tidegate.cli.times import duration_text, utc
 from tidegate.errors import (
     ApiStatusError,
     ApiUnreachableError,
@@ -91,16 +102,16 @@ def why(  # noqa: PLR0913 - each is an option
     """
     detail = "brief" if brief else "whole" if whole else "usual"
     if server or (not ledger and partition is None):
-        answered = _served(name, namespace, server, detail, as_of, output)
+        answered = _print_served_story(name, namespace, server, detail, as_of, output)
         if answered:
             return
     with open_reader(ledger, as_of, partition, reports=False) as reader:
-        key = find(reader, f"{namespace}/{name}" if namespace else name)
-        stories = [_story_of(each, key, detail) for each in readers_of(reader, key)]
+        key = find_workload_key(reader, f"{namespace}/{name}" if namespace else name)
+        stories = [_read_story(each, key, detail) for each in readers_of_workload(reader, key)]
         several = bool(reader.others)
     for _, context in stories:
         if context.left_out:
-            say(left_out_text(context))
+            print_message(left_out_text(context))
     if output in {Output.TABLE, Output.WIDE}:
         for story, context in stories:
             for line in story_lines(
@@ -111,19 +122,19 @@ def why(  # noqa: PLR0913 - each is an option
         print_record(_record_of_all(stories, several=several), output, name="workload")
 
 
-def _story_of(reader: Reader, key: str, detail: str) -> tuple[Story, Surroundings]:
+def _read_story(reader: Reader, key: str, detail: str) -> tuple[Story, StoryContext]:
     """Return the story of a workload in one partition, and what stood around it."""
-    story = story_of(naming(reader, key), key)
+    story = story_of(entries_naming(reader, key), key)
     if detail == "brief":
-        return story, Surroundings({})
-    return story, surroundings(reader, story, whole=detail == "whole")
+        return story, StoryContext({})
+    return story, story_context(reader, story, whole=detail == "whole")
 
 
 def _record_of_all(
-    stories: Sequence[tuple[Story, Surroundings]], *, several: bool
+    stories: Sequence[tuple[Story, StoryContext]], *, several: bool
 ) -> dict[str, Any]:
     """Return the newest story for programs, and the earlier ones of other partitions in it."""
-    *earlier, newest = [record(story, context.notes) for story, context in stories]
+    *earlier, newest = [story_record(story, context.notes) for story, context in stories]
     if several:
         for each, (story, _) in zip((*earlier, newest), stories, strict=True):
             each["partition"] = story.partition
@@ -131,7 +142,7 @@ def _record_of_all(
     return newest
 
 
-def _served(  # noqa: PLR0913, PLR0917 - all that a server is asked
+def _print_served_story(  # noqa: PLR0913, PLR0917 - all that a server is asked
     text: str, namespace: str, server: str, detail: str, as_of: str, output: Output
 ) -> bool:
     """Print a server's answer; tell whether one was asked: not where a ledger is to be read.
@@ -151,9 +162,9 @@ def _served(  # noqa: PLR0913, PLR0917 - all that a server is asked
     texts = output in {Output.TABLE, Output.WIDE}
     query = {"detail": detail, "asOf": as_of, "format": str(output) if texts else "json"}
     try:
-        body = why_of(server, named(text, namespace), query)
+        body = fetch_why(server, parse_workload_name(text, namespace), query)
     except (ApiStatusError, ApiUnreachableError, NotSupportedError) as error:
-        if missing is not None and is_absent(error):
+        if missing is not None and is_server_absent(error):
             raise missing from error
         raise
     if texts:
@@ -161,27 +172,27 @@ def _served(  # noqa: PLR0913, PLR0917 - all that a server is asked
         return True
     document = msgspec.json.decode(body)
     if left_out := document.pop("leftOut", 0):
-        say(left_out_text(Surroundings({}, left_out)))
+        print_message(left_out_text(StoryContext({}, left_out)))
     print_record(document, output, name="workload")
     return True
 
 
-class Surroundings(NamedTuple):
+class StoryContext(NamedTuple):
     """The context of a story's events, by their seq."""
 
     notes: Notes
     left_out: int = 0  # what stood around before this seq was not looked at; 0: all was
 
 
-def surroundings(reader: Reader, story: Story, *, whole: bool) -> Surroundings:
+def story_context(reader: Reader, story: Story, *, whole: bool) -> StoryContext:
     """Return the context of a story's events: of a long one only the newest, unless ``whole``."""
     first, last = story.lines[0].seq - 1, story.lines[-1].seq
-    state, head = reader.start(first if whole else max(first, last - FOLDED))
+    state, head = reader.start_state(first if whole else max(first, last - FOLDED))
     notes = event_contexts(reader.entries("folding", head.seq), story.workload, last, state)
-    return Surroundings(notes, head.seq if head.seq > first else 0)
+    return StoryContext(notes, head.seq if head.seq > first else 0)
 
 
-def left_out_text(context: Surroundings) -> str:
+def left_out_text(context: StoryContext) -> str:
     """Say what was not looked at."""
     return (
         f"Reasons from other workloads' events before seq {context.left_out} are left "
@@ -203,17 +214,17 @@ def story_lines(story: Story, notes: Notes, *, wide: bool, several: bool = False
         label = coloured(line.what.ljust(width), COLOURS.get(line.what))
         text = f"{line.text} {more}".rstrip()
         yield f"{line.seq:>7}  {utc(line.at_us)}  {label}  {text}".rstrip()
-        for numbers in _numbers(line) if wide else ():
+        for numbers in _quota_numbers(line) if wide else ():
             yield f"{'':>7}  {numbers}"
         for placement in line.placements:
             yield from (f"{'':>7}  {row}" for row in placement_lines(placement))
-    yield from map(_wait, waits(story, notes))
+    yield from map(_wait_text, waits(story, notes))
 
 
-def _wait(wait: Wait) -> str:
+def _wait_text(wait: Wait) -> str:
     """Say one wait: how long, from which seq to which, for what, and what ended it."""
     if wait.outcome:
-        lasted = span((wait.to_us - wait.from_us) / _SECOND_US)
+        lasted = duration_text((wait.to_us - wait.from_us) / _SECOND_US)
         text = f"Waited {lasted}, seq {wait.from_seq} to {wait.to_seq}, then {wait.outcome}"
     else:
         text = f"Waits since {utc(wait.from_us)}, seq {wait.from_seq}"
@@ -225,7 +236,7 @@ def _wait(wait: Wait) -> str:
     return text + "."
 
 
-def _numbers(line: Line) -> list[str]:
+def _quota_numbers(line: Line) -> list[str]:
     return [
         f"podset {tried.podset}, flavor {tried.flavor}, {tried.resource}: "
         f"requested {tried.requested}, unused {tried.unused}, at most {tried.maximum}"

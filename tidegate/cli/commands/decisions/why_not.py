@@ -6,11 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from tidegate.cli.ledger.name_lookup import WithinOption, WorkloadArgument, find, reader_of
+from tidegate.cli.ledger.name_lookup import (
+    WithinOption,
+    WorkloadArgument,
+    find_workload_key,
+    reader_of_workload,
+)
 from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
-from tidegate.cli.output import Output, OutputOption, print_record, say
-from tidegate.cli.progress import counted
+from tidegate.cli.output import Output, OutputOption, print_message, print_record
+from tidegate.cli.progress import progress_counter
 from tidegate.cli.times import utc
 from tidegate.model.quantity import render
 from tidegate.replay.whynot_search.ending_search import TRIALS_MAX
@@ -47,19 +52,19 @@ def why_not(  # noqa: PLR0913 - each is an option
       tidegate why-not a/job-huge-d526e -o json | jq .quota
     """
     with open_reader(ledger, as_of, partition, reports=False) as every:
-        key = find(every, f"{namespace}/{name}" if namespace else name)
-        reader = reader_of(every, key)
+        key = find_workload_key(every, f"{namespace}/{name}" if namespace else name)
+        reader = reader_of_workload(every, key)
         state = reader.state()
-    say(f"Testing changes that would let it start, as of seq {reader.end}.")
-    with counted("trials") as tick:
+    print_message(f"Testing changes that would let it start, as of seq {reader.end}.")
+    with progress_counter("trials") as tick:
         answer = answered(state, key, trials, tick)
     if output in {Output.TABLE, Output.WIDE}:
-        tell(answer)
+        print_answer(answer)
     else:
-        print_record(record(answer), output, name="workload")
+        print_record(answer_record(answer), output, name="workload")
 
 
-def tell(answer: WhyNot) -> None:
+def print_answer(answer: WhyNot) -> None:
     """Print an answer for people."""
     pending = f", reason {answer.reason}" if answer.reason else ""
     typer.echo(f"{answer.workload} waits in {answer.cluster_queue or 'no ClusterQueue'}{pending}.")
@@ -67,21 +72,21 @@ def tell(answer: WhyNot) -> None:
         leaving = ", ".join(answer.now.preempts)
         typer.echo("It starts in the next turn" + (f", preempting {leaving}." if leaving else "."))
     else:
-        tell_needs(answer)
+        print_needs(answer)
 
 
-def tell_needs(answer: WhyNot) -> None:
+def print_needs(answer: WhyNot) -> None:
     """Print what would let a workload start that does not."""
     for obstacle in answer.obstacles:
         since = f" Since {utc(obstacle.since_us)}." if obstacle.since_us else ""
         until = f" Until {utc(obstacle.until_us)}." if obstacle.until_us else ""
         typer.echo(f"Obstacle: {obstacle.text}{since}{until}")
     if answer.trials:
-        _tell_quota(answer)
-        _tell_endings(answer)
+        _print_quota(answer)
+        _print_endings(answer)
 
 
-def record(answer: WhyNot) -> dict[str, Any]:
+def answer_record(answer: WhyNot) -> dict[str, Any]:
     """Return an answer for programs."""
     return {
         "workload": answer.workload,
@@ -98,7 +103,7 @@ def record(answer: WhyNot) -> dict[str, Any]:
         ],
         "startsNow": answer.now.starts,
         "preempts": answer.now.preempts,
-        "quota": [_quota(change) for change in answer.quota],
+        "quota": [_quota_record(change) for change in answer.quota],
         "endings": None
         if answer.endings is None
         else {
@@ -110,7 +115,7 @@ def record(answer: WhyNot) -> dict[str, Any]:
     }
 
 
-def _quota(change: QuotaChange) -> dict[str, Any]:
+def _quota_record(change: QuotaChange) -> dict[str, Any]:
     return {
         "clusterQueue": change.cluster_queue,
         "raises": [
@@ -127,7 +132,7 @@ def _quota(change: QuotaChange) -> dict[str, Any]:
     }
 
 
-def _tell_quota(answer: WhyNot) -> None:
+def _print_quota(answer: WhyNot) -> None:
     if not answer.quota:
         typer.echo("It would not start with any nominal quota of its ClusterQueue, however large.")
     for change in answer.quota:
@@ -142,7 +147,7 @@ def _tell_quota(answer: WhyNot) -> None:
         typer.echo(f"It would start if {change.cluster_queue} had {raises}{leaving}.")
 
 
-def _tell_endings(answer: WhyNot) -> None:
+def _print_endings(answer: WhyNot) -> None:
     endings = answer.endings
     if endings is None:
         typer.echo("It would not start even if all workloads with quota in its cohort ended.")

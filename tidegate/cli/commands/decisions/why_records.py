@@ -15,7 +15,7 @@ Notes: TypeAlias = Mapping[int, EventContext]
 _SECOND_US = 1_000_000
 
 
-def record(story: Story, notes: Notes) -> dict[str, Any]:
+def story_record(story: Story, notes: Notes) -> dict[str, Any]:
     """Return a story for programs."""
     return {
         "workload": story.workload,
@@ -23,12 +23,12 @@ def record(story: Story, notes: Notes) -> dict[str, Any]:
         "job": story.job,
         "phase": story.phase,
         "clusterQueue": story.cluster_queue,
-        "lines": [_line(line, notes) for line in story.lines],
-        "waits": [_waited(wait) for wait in waits(story, notes)],
+        "lines": [_line_record(line, notes) for line in story.lines],
+        "waits": [_wait_record(wait) for wait in waits(story, notes)],
     }
 
 
-def _line(line: Line, notes: Notes) -> dict[str, Any]:
+def _line_record(line: Line, notes: Notes) -> dict[str, Any]:
     note = notes.get(line.seq)
     return {
         "seq": line.seq,
@@ -38,26 +38,26 @@ def _line(line: Line, notes: Notes) -> dict[str, Any]:
         "reason": line.reason,
         "tried": line.tried,
         **({"placements": line.placements} if line.placements else {}),
-        **({} if note is None else _note(note)),
+        **({} if note is None else _context_record(note)),
     }
 
 
-def _note(note: EventContext) -> dict[str, Any]:
+def _context_record(note: EventContext) -> dict[str, Any]:
     mine, preemptor = note.priorities or (None, None)
     fields: dict[str, Any] = {
         "ahead": note.ahead,
         "aheadFirst": note.ahead_first,
-        "freedBy": [_freed(freed) for freed in note.freed],
+        "freedBy": [_freed_record(freed) for freed in note.freed],
         "priority": mine,
         "preemptorPriority": preemptor,
         "intentSeq": note.intent_seq,
         "borrowed": note.borrowed,
-        "stopped": [_stopped(stopped) for stopped in note.stopped],
+        "stopped": [_stopped_record(stopped) for stopped in note.stopped],
     }
     return {name: value for name, value in fields.items() if value}
 
 
-def _stopped(stopped: StoppedQueue) -> dict[str, Any]:
+def _stopped_record(stopped: StoppedQueue) -> dict[str, Any]:
     return {
         "kind": stopped.kind,
         "name": stopped.name,
@@ -67,7 +67,7 @@ def _stopped(stopped: StoppedQueue) -> dict[str, Any]:
     }
 
 
-def _freed(freed: FreedQuota) -> dict[str, Any]:
+def _freed_record(freed: FreedQuota) -> dict[str, Any]:
     return {
         "seq": freed.seq,
         "at": utc(freed.at_us),
@@ -77,7 +77,7 @@ def _freed(freed: FreedQuota) -> dict[str, Any]:
     }
 
 
-def _waited(wait: Wait) -> dict[str, Any]:
+def _wait_record(wait: Wait) -> dict[str, Any]:
     ended = bool(wait.outcome)
     return {
         "fromSeq": wait.from_seq,
@@ -92,6 +92,6 @@ def _waited(wait: Wait) -> dict[str, Any]:
         "checks": wait.checks,
         "ahead": wait.ahead,
         "aheadFirst": wait.ahead_first,
-        "freedBy": [_freed(freed) for freed in wait.freed],
-        "stopped": [_stopped(stopped) for stopped in wait.stopped],
+        "freedBy": [_freed_record(freed) for freed in wait.freed],
+        "stopped": [_stopped_record(stopped) for stopped in wait.stopped],
     }

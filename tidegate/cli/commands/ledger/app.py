@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tidegate.cli.lazy import Command, app_of
+from tidegate.cli.lazy import Command, command_group
 
-app = app_of(
+app = command_group(
     "ledger",
     "The ledger itself: audit it, look at it, try one, bring its schema on.",
     Command("verify", "ledger.auditing", "verify"),

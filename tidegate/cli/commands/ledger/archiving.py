@@ -9,12 +9,12 @@ import typer
 
 from store.archive import parquet
 from store.archive.archive_format import SUFFIXES, archive_name, fsync_file, write
-from tidegate.cli.archiving.archived_parts import anchor_of, read_back
+from tidegate.cli.archiving.archived_parts import archive_anchor, read_verified_part
 from tidegate.cli.commands.ledger.copying import Format, refuse_existing
-from tidegate.cli.ledger.moments import seq_in, time_of
-from tidegate.cli.ledger.partitions import PartitionOption, chosen, one_in
-from tidegate.cli.output import say
-from tidegate.cli.progress import watched
+from tidegate.cli.ledger.moments import parse_seq, parse_time_option
+from tidegate.cli.ledger.partitions import PartitionOption, selected_partitions, single_partition_in
+from tidegate.cli.output import print_message
+from tidegate.cli.progress import with_progress
 from tidegate.contracts.chain import verify
 from tidegate.errors import NotSupportedError
 
@@ -65,19 +65,19 @@ def archive(
     engine = open_engine(ledger)
     try:
         by_partition = engine.dialect.name == "postgresql"
-        _demand_place(file, is_folder=by_partition)
+        _require_new_place(file, is_folder=by_partition)
         check(engine, writes=True)
         if by_partition:
-            limits = _limits(engine, until, partition)
+            limits = _archive_limits(engine, until, partition)
             _archive_partitions(engine, file.absolute(), _ENDS[form], limits)
         else:
-            number = one_in(engine, partition, "ledger archive")
-            _archive(engine, file.absolute(), until, _ENDS[form], number)
+            number = single_partition_in(engine, partition, "ledger archive")
+            _archive_to_file(engine, file.absolute(), until, _ENDS[form], number)
     finally:
         engine.dispose()
 
 
-def _demand_place(file: Path, *, is_folder: bool) -> None:
+def _require_new_place(file: Path, *, is_folder: bool) -> None:
     if is_folder:
         if not file.is_dir():
             raise typer.BadParameter(
@@ -92,7 +92,7 @@ def _demand_place(file: Path, *, is_folder: bool) -> None:
     refuse_existing(file)
 
 
-def _limits(engine: Any, until: str, partition: int | None) -> dict[int, int]:  # noqa: ANN401 - SQL's
+def _archive_limits(engine: Any, until: str, partition: int | None) -> dict[int, int]:  # noqa: ANN401 - SQL's
     """Return up to which seq each partition of a ledger is archived: of one, or of all.
 
     Raises:
@@ -102,13 +102,13 @@ def _limits(engine: Any, until: str, partition: int | None) -> dict[int, int]:  
     from store.reading.about import partitions  # noqa: PLC0415
 
     with selecting(engine) as select:
-        numbers = chosen(partitions(select), partition)
+        numbers = selected_partitions(partitions(select), partition)
     if len(numbers) > 1 and until.isdecimal():
         raise typer.BadParameter(
             f"--until {until}: this ledger has {len(numbers)} partitions, and each counts its own "
             "seqs: give a time, or --partition as well."
         )
-    return {number: _seq(engine, until, number) for number in numbers}
+    return {number: _seq_until(engine, until, number) for number in numbers}
 
 
 def _archive_partitions(
@@ -122,10 +122,10 @@ def _archive_partitions(
     count = 0
     for part in archive_partitions(engine, folder, suffix, limits):
         of = f" of partition {part.partition}" if len(limits) > 1 else ""
-        say(f"Events {part.first_seq} to {part.seq}{of} were moved to {part.file}.")
+        print_message(f"Events {part.first_seq} to {part.seq}{of} were moved to {part.file}.")
         count += 1
     if not count:
-        say(f"No table ends at {_ends_text(limits)} or earlier: nothing was archived.")
+        print_message(f"No table ends at {_ends_text(limits)} or earlier: nothing was archived.")
 
 
 def _ends_text(limits: dict[int, int]) -> str:
@@ -134,28 +134,28 @@ def _ends_text(limits: dict[int, int]) -> str:
     return ", ".join(f"{partition}/{seq}" for partition, seq in limits.items())
 
 
-def _seq(engine: Any, until: str, partition: int = 0) -> int:  # noqa: ANN401 - SQL's
+def _seq_until(engine: Any, until: str, partition: int = 0) -> int:  # noqa: ANN401 - SQL's
     from store.ledger import SqlLedger  # noqa: PLC0415
 
     if until.isdecimal():
-        return seq_in(until, "--until")
-    return SqlLedger(engine, partition).seq_at(time_of(until, "--until"))
+        return parse_seq(until, "--until")
+    return SqlLedger(engine, partition).seq_at(parse_time_option(until, "--until"))
 
 
-def _archive(engine: Any, file: Path, until: str, suffix: str, partition: int) -> None:  # noqa: ANN401 - SQL's
+def _archive_to_file(engine: Any, file: Path, until: str, suffix: str, partition: int) -> None:  # noqa: ANN401 - SQL's
     from store.archive import archiving  # noqa: PLC0415
     from store.ledger import SqlLedger  # noqa: PLC0415
 
     ledger = SqlLedger(engine, partition)
-    anchor = anchor_of(engine, partition)
-    last = archiving.last_turn_end(engine, partition, _seq(engine, until, partition))
+    anchor = archive_anchor(engine, partition)
+    last = archiving.last_turn_end(engine, partition, _seq_until(engine, until, partition))
     if last <= anchor.seq:
         raise NotSupportedError(f"There is no whole turn to archive behind seq {anchor.seq}.")
     if file.is_dir():
         file /= archive_name(anchor.seq + 1, last, suffix, partition)
         refuse_existing(file)
-    entries = watched(ledger.read(anchor.seq, last), "archiving", last - anchor.seq)
+    entries = with_progress(ledger.read(anchor.seq, last), "archiving", last - anchor.seq)
     count = write(verify(entries, anchor), file)
     fsync_file(file)
-    archiving.archive_range(engine, read_back(file, anchor, file))
-    say(f"{count} events up to seq {last} were moved to {file}.")
+    archiving.archive_range(engine, read_verified_part(file, anchor, file))
+    print_message(f"{count} events up to seq {last} were moved to {file}.")

@@ -7,20 +7,33 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tidegate.cli.ledger.losses import naming_archives, refuse_cut
-from tidegate.cli.ledger.partitions import PartitionOption, one
+from tidegate.cli.ledger.losses import name_damaged_archives, refuse_truncated_ledger
+from tidegate.cli.ledger.partitions import PartitionOption, single_partition
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.nats_options import (
     BusCaOption,
     BusCredentialsOption,
     ClusterOption,
-    joining,
+    nats_options,
 )
-from tidegate.cli.output import Column, Output, OutputOption, print_record, print_records, say
+from tidegate.cli.output import (
+    Column,
+    Output,
+    OutputOption,
+    print_message,
+    print_record,
+    print_records,
+)
 from tidegate.cli.proving import checkpoints
 from tidegate.cli.proving.checkpoints import Claim
-from tidegate.cli.proving.claims import entry_under
-from tidegate.cli.proving.witnesses import Outside, noting, outside, refuse_unmet, signed_claim
+from tidegate.cli.proving.claims import entry_of_claim
+from tidegate.cli.proving.witnesses import (
+    WitnessedHead,
+    note_matches,
+    read_witness,
+    require_match,
+    signed_claim,
+)
 from tidegate.cli.times import utc
 from tidegate.errors import TidegateError
 
@@ -100,29 +113,31 @@ def verify(  # noqa: PLR0913 - each is an option
             raise typer.BadParameter(
                 "--after needs --public-key and cannot be combined with --checkpoint."
             )
-        claim, signed = checkpoints.check(after, public_key), None
+        claim, signed = checkpoints.verify_file(after, public_key), None
     else:
         claim, signed = None, signed_claim(witness, checkpoint, public_key)
-    how = joining(cluster, bus_credentials, bus_ca)
-    number = _of_checkpoint(claim or signed, partition)
+    how = nats_options(cluster, bus_credentials, bus_ca)
+    number = _claimed_partition(claim or signed, partition)
     with open_reader(ledger, partition=number, reports=False) as opened:
         is_hash = bool(witness) and "://" not in witness
-        every = one(opened, "ledger verify --witness") if is_hash else opened
-        numbers = [reader.partition for reader in every.each()]
+        every = single_partition(opened, "ledger verify --witness") if is_hash else opened
+        numbers = [reader.partition for reader in every.partition_readers()]
     records = list[dict[str, Any]]()
     for each in numbers:
         # Before the ledger is opened: what a scheduler writes meanwhile is no lost tail.
-        anchor = outside(witness, signed, how, each)
+        anchor = read_witness(witness, signed, how, each)
         with open_reader(ledger, partition=each, reports=False) as reader:
             several = len(numbers) > 1
-            records.append(_verified(reader, anchor, claim, redecide=redecide, several=several))
-    _print(records, output)
-    _tell_uncovered(claim, redecide=redecide, has_end=bool(witness) or checkpoint is not None)
+            records.append(
+                _verify_partition(reader, anchor, claim, redecide=redecide, several=several)
+            )
+    _print_audits(records, output)
+    _print_uncovered(claim, redecide=redecide, has_end=bool(witness) or checkpoint is not None)
     if not all(record["holds"] for record in records):
         raise typer.Exit(1)
 
 
-def _of_checkpoint(claim: Claim | None, partition: int | None) -> int | None:
+def _claimed_partition(claim: Claim | None, partition: int | None) -> int | None:
     """Return the partition that is asked about: that of a checkpoint, if one is given."""
     if claim is None:
         return partition
@@ -133,58 +148,62 @@ def _of_checkpoint(claim: Claim | None, partition: int | None) -> int | None:
     return claim.partition
 
 
-def _print(records: list[dict[str, Any]], output: Output) -> None:
+def _print_audits(records: list[dict[str, Any]], output: Output) -> None:
     if len(records) == 1:
         print_record(records[0], output, name="headHash")
     else:
         print_records(records, _PARTITIONS, output, name="headHash")
 
 
-def _tell_uncovered(claim: Claim | None, *, redecide: bool, has_end: bool) -> None:
-    say("Not covered: reports, views, snapshots and archives' digests (tidegate reports verify).")
+def _print_uncovered(claim: Claim | None, *, redecide: bool, has_end: bool) -> None:
+    print_message(
+        "Not covered: reports, views, snapshots and archives' digests (tidegate reports verify)."
+    )
     if claim is not None:
         message = ", nor the state kept there" if redecide else ""
-        say(f"Not covered: events up to seq {claim.seq}, which the checkpoint covers{message}.")
+        print_message(
+            f"Not covered: events up to seq {claim.seq}, which the checkpoint covers{message}."
+        )
     elif not has_end:
-        say(
+        print_message(
             "Not covered: deletion of the newest rows with all traces of them "
             "(--witness or --checkpoint)."
         )
 
 
-def _verified(
-    reader: Reader, anchor: Outside, claim: Claim | None, *, redecide: bool, several: bool
+def _verify_partition(
+    reader: Reader, anchor: WitnessedHead, claim: Claim | None, *, redecide: bool, several: bool
 ) -> dict[str, Any]:
     """Return what a partition's audit found; where there are several, also that it failed."""
     witness = "none given" if anchor is None and claim is None else "holds"
     place = {"partition": reader.partition} if several else {}
     try:
-        with naming_archives(reader):
-            begun = None if claim is None else _begun(reader, claim, redecide=redecide)
-            audit = _audit(reader, anchor, begun, redecide=redecide)
-            refuse_cut(reader, audit.head_seq)
+        with name_damaged_archives(reader):
+            begun = None if claim is None else _audit_start(reader, claim, redecide=redecide)
+            audit = _run_audit(reader, anchor, begun, redecide=redecide)
+            refuse_truncated_ledger(reader, audit.head_seq)
     except TidegateError as error:
         if not several:
             raise
         return {**dict.fromkeys(_FIELDS), "holds": False, **place, "error": str(error)}
-    fields = {**_record(audit, redecide=redecide), "witness": witness}
+    fields = {**_audit_record(audit, redecide=redecide), "witness": witness}
     failed = {"error": ""} if several else {}
     return {"holds": True, "ledger": reader.url, **place, **fields, **failed}
 
 
-def _begun(reader: Reader, claim: Claim, *, redecide: bool) -> tuple[State, Entry]:
+def _audit_start(reader: Reader, claim: Claim, *, redecide: bool) -> tuple[State, Entry]:
     """Return from where on a ledger is audited behind a checkpoint.
 
     Decisions are taken again from the newest state that is kept up to there, if there is one.
     """
     from tidegate.core.state.state import State  # noqa: PLC0415 - only an audit needs the core
 
-    entry = entry_under(reader, claim)
-    return reader.start(claim.seq) if redecide else (State(), entry)
+    entry = entry_of_claim(reader, claim)
+    return reader.start_state(claim.seq) if redecide else (State(), entry)
 
 
-def _audit(
-    reader: Reader, anchor: Outside, begun: tuple[State, Entry] | None, *, redecide: bool
+def _run_audit(
+    reader: Reader, anchor: WitnessedHead, begun: tuple[State, Entry] | None, *, redecide: bool
 ) -> Audit:
     from tidegate.replay.verify import audit_ledger as audit  # noqa: PLC0415 - only an audit needs the core
 
@@ -192,12 +211,12 @@ def _audit(
     if not isinstance(anchor, bytes):
         return audit(entries, witness=anchor, redecide=redecide, begun=begun)
     met = list[int]()
-    result = audit(noting(entries, anchor, met), redecide=redecide, begun=begun)
-    refuse_unmet(anchor, met, result.head_seq)
+    result = audit(note_matches(entries, anchor, met), redecide=redecide, begun=begun)
+    require_match(anchor, met, result.head_seq)
     return result
 
 
-def _record(audit: Audit, *, redecide: bool) -> dict[str, Any]:
+def _audit_record(audit: Audit, *, redecide: bool) -> dict[str, Any]:
     return {
         "events": audit.events,
         "turns": audit.turns,

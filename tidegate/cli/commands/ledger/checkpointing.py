@@ -12,21 +12,21 @@ import typer
 
 from tidegate.cli.commands.ledger.copying import refuse_existing
 from tidegate.cli.interrupts import until_interrupted
-from tidegate.cli.ledger.partitions import OnePartitionOption, one
+from tidegate.cli.ledger.partitions import OnePartitionOption, single_partition
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.nats_options import (
     BusCaOption,
     BusCredentialsOption,
     ClusterOption,
-    Joining,
-    joining,
+    NatsOptions,
+    nats_options,
 )
-from tidegate.cli.output import say
+from tidegate.cli.output import print_message
 from tidegate.cli.proving import bucket, checkpoints
 from tidegate.cli.proving.checkpoints import Claim
-from tidegate.cli.proving.claims import claim_of
-from tidegate.cli.proving.publishing import publish as published
-from tidegate.cli.times import parse_ago
+from tidegate.cli.proving.claims import make_claim
+from tidegate.cli.proving.publishing import publish_checkpoint as published
+from tidegate.cli.times import parse_age
 from tidegate.urls import shown
 
 _NAME = "checkpoint-{:020}.json"
@@ -34,14 +34,14 @@ _SECOND_US = 1_000_000
 _READ_ONLY = 0o444
 
 
-class Signing(NamedTuple):
+class CheckpointOptions(NamedTuple):
     """The signing key, and the destinations of a checkpoint beside its file."""
 
     key: Path
     ledger: str
     publish: str  # a URL of NATS or a bucket; empty: nowhere
     retain_us: int  # in a bucket
-    how: Joining
+    nats: NatsOptions
     partition: int | None  # of the first checkpoint; a later one is of the earlier one's
 
 
@@ -114,21 +114,21 @@ def checkpoint(  # noqa: PLR0913 - each is an option
         raise typer.BadParameter(
             "Give --out (and optionally --after), or --into (and optionally --every)."
         )
-    how = joining(cluster, bus_credentials, bus_ca)
-    signed = Signing(key, ledger, publish, _retained_us(publish, retain), how, partition)
+    how = nats_options(cluster, bus_credentials, bus_ca)
+    signed = CheckpointOptions(key, ledger, publish, _retention_us(publish, retain), how, partition)
     if out is not None:
         refuse_existing(out)
-        _write(out, signed, _claimed(after, key))
+        _write_checkpoint(out, signed, _read_claim(after, key))
         return
     assert into is not None, "one of both"
-    pause_us = parse_ago(every) if every else 0
+    pause_us = parse_age(every) if every else 0
     if pause_us is None or (every and pause_us < _SECOND_US):
         raise typer.BadParameter(f"--every {every!r} is not a duration such as 1h or 15m.")
     with until_interrupted():
-        _next(into, signed)
+        _write_next(into, signed)
         while pause_us:
             time.sleep(pause_us / _SECOND_US)
-            _next(into, signed)
+            _write_next(into, signed)
 
 
 def keygen(
@@ -141,7 +141,7 @@ def keygen(
     """
     refuse_existing(out)
     refuse_existing(out.with_name(f"{out.name}.pub"))
-    say(f"Keep {out} secret, and give {checkpoints.make_key(out)} to auditors.")
+    print_message(f"Keep {out} secret, and give {checkpoints.generate_key(out)} to auditors.")
 
 
 def prove(
@@ -161,23 +161,25 @@ def prove(
     Examples:
       tidegate ledger prove 43 --checkpoint march.json --out preempted.json
     """
-    from tidegate.cli.proving.proofs import proof_of  # noqa: PLC0415 - only this command proves
+    from tidegate.cli.proving.proofs import make_proof  # noqa: PLC0415 - only this command proves
 
     refuse_existing(out)
-    checkpoint = checkpoints.read(checkpoint_file)
+    checkpoint = checkpoints.read_checkpoint(checkpoint_file)
     with open_reader(ledger, partition=checkpoint.claim.partition, reports=False) as reader:
-        proof = proof_of(reader, seq, checkpoint)
+        proof = make_proof(reader, seq, checkpoint)
     out.write_bytes(msgspec.json.format(msgspec.json.encode(proof)) + b"\n")
-    say(f"{out} proves seq {seq}, of {len(proof.rows)} in its turn, by {len(proof.path)} hashes.")
+    print_message(
+        f"{out} proves seq {seq}, of {len(proof.rows)} in its turn, by {len(proof.path)} hashes."
+    )
 
 
-def _retained_us(publish: str, retain: str) -> int:
+def _retention_us(publish: str, retain: str) -> int:
     """Return for how long a bucket locks what it keeps; 0: it goes to no bucket."""
     if not publish.startswith(f"{bucket.SCHEME}://"):
         if retain:
             raise typer.BadParameter("--retain needs --publish s3://BUCKET/PREFIX.")
         return 0
-    retain_us = parse_ago(retain) if retain else None
+    retain_us = parse_age(retain) if retain else None
     if not retain_us:
         raise typer.BadParameter(
             f"A bucket needs --retain DURATION, such as 3650d, not {retain!r}."
@@ -185,18 +187,22 @@ def _retained_us(publish: str, retain: str) -> int:
     return retain_us
 
 
-def _next(folder: Path, signed: Signing) -> None:
+def _write_next(folder: Path, signed: CheckpointOptions) -> None:
     """Write a folder's next checkpoint; nothing if the ledger is no longer than its last one."""
     folder.mkdir(parents=True, exist_ok=True)
     before = max(folder.glob(_NAME.format(0).replace("0" * 20, "[0-9]" * 20)), default=None)
-    _write(folder / _NAME, signed, _claimed(before, signed.key))
+    _write_checkpoint(folder / _NAME, signed, _read_claim(before, signed.key))
 
 
-def _claimed(file: Path | None, key: Path) -> Claim | None:
-    return None if file is None else checkpoints.check_own(checkpoints.read(file), key, str(file))
+def _read_claim(file: Path | None, key: Path) -> Claim | None:
+    return (
+        None
+        if file is None
+        else checkpoints.verify_own(checkpoints.read_checkpoint(file), key, str(file))
+    )
 
 
-def _write(out: Path, signed: Signing, earlier: Claim | None) -> None:
+def _write_checkpoint(out: Path, signed: CheckpointOptions, earlier: Claim | None) -> None:
     if earlier is not None and signed.partition not in {None, earlier.partition}:
         raise typer.BadParameter(
             f"The previous checkpoint is of partition {earlier.partition}, not of "
@@ -204,19 +210,21 @@ def _write(out: Path, signed: Signing, earlier: Claim | None) -> None:
         )
     partition = signed.partition if earlier is None else earlier.partition
     with open_reader(signed.ledger, partition=partition, reports=False) as reader:
-        claim = claim_of(one(reader, "ledger checkpoint"), earlier)
+        claim = make_claim(single_partition(reader, "ledger checkpoint"), earlier)
     if earlier is not None and claim.seq == earlier.seq:
-        say(f"No new events since seq {claim.seq}: no checkpoint is written.")
+        print_message(f"No new events since seq {claim.seq}: no checkpoint is written.")
         return
     file = out.with_name(out.name.format(claim.seq)) if out.name == _NAME else out
-    data = checkpoints.sign(claim, signed.key)
+    data = checkpoints.sign_claim(claim, signed.key)
     if signed.retain_us:
-        place = bucket.keep(data, signed.publish, _NAME.format(claim.seq), signed.retain_us)
-        say(f"Stored at {shown(signed.publish)} as {place}.")
+        place = bucket.store_checkpoint(
+            data, signed.publish, _NAME.format(claim.seq), signed.retain_us
+        )
+        print_message(f"Stored at {shown(signed.publish)} as {place}.")
     elif signed.publish:
-        message = published(data, sha256(data).hexdigest(), signed.publish, signed.how)
-        say(f"Stored at {shown(signed.publish)} as message {message}.")
+        message = published(data, sha256(data).hexdigest(), signed.publish, signed.nats)
+        print_message(f"Stored at {shown(signed.publish)} as message {message}.")
     with file.open("xb") as stream:
         stream.write(data)
     file.chmod(_READ_ONLY)
-    say(f"{file} signs {claim.seq} events: {claim.hash}")
+    print_message(f"{file} signs {claim.seq} events: {claim.hash}")

@@ -12,10 +12,10 @@ import typer
 
 from store.archive import parquet
 from store.archive.archive_format import LINES, SUFFIXES, write
-from tidegate.cli.ledger.from_file import restore
-from tidegate.cli.ledger.partitions import OnePartitionOption, one
+from tidegate.cli.ledger.from_file import restore_from_file
+from tidegate.cli.ledger.partitions import OnePartitionOption, single_partition
 from tidegate.cli.ledger.reading import LedgerOption, ledger_url, open_reader
-from tidegate.cli.output import say
+from tidegate.cli.output import print_message
 
 PARQUET = (parquet.SUFFIX,)
 
@@ -57,9 +57,9 @@ def export(
         raise typer.BadParameter(f"{file} must end in {' or '.join(suffixes)}.")
     refuse_existing(file)
     with open_reader(ledger, partition=partition, reports=False) as reader:
-        entries = one(reader, "ledger export").entries("exporting")
+        entries = single_partition(reader, "ledger export").entries("exporting")
         count = write(entries, file)
-    say(f"{count} events in {file}.")
+    print_message(f"{count} events in {file}.")
 
 
 def backup(
@@ -90,12 +90,12 @@ def backup(
         refuse_existing(Path(copy))
     with open_reader(ledger, reports=False) as reader:
         if reader.database is None:
-            restore(reader.ledger, copy)
+            restore_from_file(reader.ledger, copy)
         elif "://" not in copy and reader.url.startswith("sqlite:///"):
             _copy_file(reader.url.removeprefix("sqlite:///"), Path(copy))
         else:
             _copy_rows(ledger_url(ledger), copy)
-    say(f"{copy} is a copy: tidegate ledger verify --ledger {copy}")
+    print_message(f"{copy} is a copy: tidegate ledger verify --ledger {copy}")
 
 
 def refuse_existing(file: Path) -> None:

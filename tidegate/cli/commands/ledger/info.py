@@ -34,7 +34,7 @@ def info(
       tidegate ledger info -o json
     """
     with open_reader(ledger, partition=partition) as reader:
-        records = [each.info() for each in reader.each()]
+        records = [each.info() for each in reader.partition_readers()]
     if len(records) == 1:
         print_record(records[0], output, name="headHash")
     else:

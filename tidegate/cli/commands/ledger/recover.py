@@ -9,15 +9,15 @@ import typer
 from msgspec.structs import replace
 
 from tidegate.bus.ports import Ledger
-from tidegate.cli.ledger.partitions import OnePartitionOption, one_in
+from tidegate.cli.ledger.partitions import OnePartitionOption, single_partition_in
 from tidegate.cli.nats_options import (
     BusCaOption,
     BusCredentialsOption,
     ClusterOption,
-    Joining,
-    joining,
+    NatsOptions,
+    nats_options,
 )
-from tidegate.cli.output import say
+from tidegate.cli.output import print_message
 from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.contracts.facts import LedgerOpened
@@ -83,38 +83,38 @@ def recover(  # noqa: PLR0913 - each is an option
     from store.ledger import SqlLedger  # noqa: PLC0415
     from store.schema.migrate import check, upgrade  # noqa: PLC0415
 
-    engine, how = open_engine(ledger), joining(cluster, bus_credentials, bus_ca)
+    engine, how = open_engine(ledger), nats_options(cluster, bus_credentials, bus_ca)
     try:
         if from_events:
             upgrade(engine)
-            number = one_in(engine, partition, "ledger recover")
-            text = asyncio.run(_bring_back(engine, bus, how, number))
+            number = single_partition_in(engine, partition, "ledger recover")
+            text = asyncio.run(_restore_events(engine, bus, how, number))
         else:
             check(engine, writes=True)
             operator = author or _login()
-            number = one_in(engine, partition, "ledger recover")
+            number = single_partition_in(engine, partition, "ledger recover")
             ledger_ = SqlLedger(engine, number)
-            text = asyncio.run(_recover(ledger_, bus, how, operator, number)).ledger_id
+            text = asyncio.run(_recover_with_bus(ledger_, bus, how, operator, number)).ledger_id
             text = f"The ledger goes on as {text}: start the scheduler."
     finally:
         engine.dispose()
-    say(text)
+    print_message(text)
 
 
-async def _bring_back(engine: Any, url: str, how: Joining, partition: int) -> str:  # noqa: ANN401 - SQL's
+async def _restore_events(engine: Any, url: str, nats: NatsOptions, partition: int) -> str:  # noqa: ANN401 - SQL's
     from store.ledger import SqlLedger  # noqa: PLC0415 - SQL may be absent
     from store.recovery import end_term  # noqa: PLC0415
     from tidegate.bus.jetstream.connection import open_bus  # noqa: PLC0415 - only here a command writes to a bus
-    from tidegate.cli.ledger.restoring import restore  # noqa: PLC0415
+    from tidegate.cli.ledger.restoring import restore_from_events  # noqa: PLC0415
 
     ledger, genesis = SqlLedger(engine, partition), replace(GENESIS, partition=partition)
     async with open_bus(
-        url, name="client", on_refused=_say_refusal, partition=partition, **how._asdict()
+        url, name="client", on_refused=_print_refusal, partition=partition, **nats._asdict()
     ) as bus:
-        term = await _lead(ledger)
+        term = await _acquire_term(ledger)
         begun = ledger.newest() or genesis
         try:
-            head = await restore(ledger, bus, term, begun)
+            head = await restore_from_events(ledger, bus, term, begun)
             await bus.observation_reader().request_resync(
                 "the ledger's newest events were brought back"
             )
@@ -124,8 +124,10 @@ async def _bring_back(engine: Any, url: str, how: Joining, partition: int) -> st
     return f"{head.seq - begun.seq} events are back, up to seq {head.seq}: start the scheduler."
 
 
-def _say_refusal(text: str) -> None:
-    say(f"NATS refuses: {shown(text)}; use the user operator of deploy/nats/accounts.conf")
+def _print_refusal(text: str) -> None:
+    print_message(
+        f"NATS refuses: {shown(text)}; use the user operator of deploy/nats/accounts.conf"
+    )
 
 
 def _login() -> str:
@@ -137,19 +139,19 @@ def _login() -> str:
         return ""
 
 
-async def _recover(
-    ledger: Ledger, url: str, how: Joining, author: str, partition: int
+async def _recover_with_bus(
+    ledger: Ledger, url: str, nats: NatsOptions, author: str, partition: int
 ) -> LedgerOpened:
     from tidegate.bus.jetstream.connection import open_bus  # noqa: PLC0415 - only here a command writes to a bus
 
     async with open_bus(
-        url, name="client", on_refused=_say_refusal, partition=partition, **how._asdict()
+        url, name="client", on_refused=_print_refusal, partition=partition, **nats._asdict()
     ) as bus:
         ledger_id = secrets.token_hex(ID_BYTES)
-        return await recovered(ledger, bus, how.cluster, ledger_id, author, partition)
+        return await rename_ledger(ledger, bus, nats.cluster, ledger_id, author, partition)
 
 
-async def recovered(  # noqa: PLR0913, PLR0917 - what the event tells
+async def rename_ledger(  # noqa: PLR0913, PLR0917 - what the event tells
     ledger: Ledger,
     bus: NatsBus,
     cluster: str,
@@ -165,7 +167,7 @@ async def recovered(  # noqa: PLR0913, PLR0917 - what the event tells
     """
     from tidegate.bus.jetstream.keys import ledger_key  # noqa: PLC0415 - NATS may be absent
 
-    term = await _lead(ledger)
+    term = await _acquire_term(ledger)
     try:
         last, counts = await bus.event_publisher().last_published(term.events)
         end = Position(counts.incarnation, last + counts.seq)
@@ -179,15 +181,17 @@ async def recovered(  # noqa: PLR0913, PLR0917 - what the event tells
         ends = Positions(observations=own, events=end, members=members)
         # Before the ledger bears it: readers take another name than the register's for forged.
         await bus.register().put(ledger_key(partition), ledger_id)
-        opened, head = _rename(ledger, term, cluster, ends, ledger_id, author)
+        opened, head = _append_new_name(ledger, term, cluster, ends, ledger_id, author)
         await reader.request_resync(WHY)
     finally:
         ledger.renew_term(term.epoch, 0)
-    say(f"seq {head.seq}: {head.type}; EVENTS goes on behind stream sequence {last + counts.seq}")
+    print_message(
+        f"seq {head.seq}: {head.type}; EVENTS goes on behind stream sequence {last + counts.seq}"
+    )
     return opened
 
 
-async def _lead(ledger: Ledger) -> Term:
+async def _acquire_term(ledger: Ledger) -> Term:
     """Take a term, once the lease has expired that the leader held when the backup was made."""
     from asyncio import sleep  # noqa: PLC0415 - see above
 
@@ -198,7 +202,7 @@ async def _lead(ledger: Ledger) -> Term:
     raise NotSupportedError("A scheduler leads on this ledger: stop it first.")
 
 
-def _rename(  # noqa: PLR0913, PLR0917 - what the event tells
+def _append_new_name(  # noqa: PLR0913, PLR0917 - what the event tells
     ledger: Ledger, term: Term, cluster: str, ends: Positions, ledger_id: str, author: str
 ) -> tuple[LedgerOpened, Entry]:
     """Append the new name behind the ledger's end; EVENTS counts on from its own.

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from tidegate.cli.commands.ledger.copying import refuse_existing
-from tidegate.cli.ledger.moments import time_of
-from tidegate.cli.output import say
+from tidegate.cli.ledger.moments import parse_time_option
+from tidegate.cli.output import print_message
 from tidegate.contracts.entry import Entry
 
 
@@ -31,17 +31,17 @@ def sample(
 
       tidegate why job/train -n a --ledger /tmp/sample.db
     """
-    from tidegate.cli.sample.ledger import turns  # noqa: PLC0415 - only this command needs the core
+    from tidegate.cli.sample.ledger import sample_turns  # noqa: PLC0415 - only this command needs the core
 
     refuse_existing(file)
-    written = _write(file, turns(_after_the_story(until) if until else 0))
-    say(f"{written} events. Try: tidegate show queues --ledger {file}")
+    written = _write_ledger(file, sample_turns(_parse_until(until) if until else 0))
+    print_message(f"{written} events. Try: tidegate show queues --ledger {file}")
 
 
-def _after_the_story(until: str) -> int:
+def _parse_until(until: str) -> int:
     from tidegate.cli.sample.story import DAY_US, START_US  # noqa: PLC0415
 
-    until_us = time_of(until, "--until")
+    until_us = parse_time_option(until, "--until")
     if until_us < START_US + DAY_US:
         raise typer.BadParameter(
             "--until is of 3 March 2026 or later: the story has ended by then."
@@ -49,7 +49,7 @@ def _after_the_story(until: str) -> int:
     return until_us
 
 
-def _write(file: Path, turns: Iterator[list[Entry]]) -> int:
+def _write_ledger(file: Path, turns: Iterator[list[Entry]]) -> int:
     from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
     from store.ledger import SqlLedger  # noqa: PLC0415
     from store.schema.migrate import upgrade  # noqa: PLC0415

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tidegate.cli.ledger.reading import LedgerOption
-from tidegate.cli.output import say
+from tidegate.cli.output import print_message
 from tidegate.errors import NotSupportedError
 
 HOLDER, LEASE_US = "ledger downgrade", 60_000_000
@@ -26,7 +26,7 @@ def migrate(ledger: LedgerOption = "") -> None:
     if not ledger:
         raise typer.BadParameter("Name the ledger to migrate with --ledger.")
     upgrade(ledger)
-    say("The schema is up to date.")
+    print_message("The schema is up to date.")
 
 
 def downgrade(
@@ -57,14 +57,14 @@ def downgrade(
     try:
         steps = downgrade_steps(engine, to)
         if not dry_run:
-            _undo(engine, to)
+            _undo_migrations(engine, to)
     finally:
         engine.dispose()
     for revision, purpose in steps:
-        say(f"{'would undo' if dry_run else 'undone'}: {revision} {purpose}")
+        print_message(f"{'would undo' if dry_run else 'undone'}: {revision} {purpose}")
 
 
-def _undo(engine: Any, to: str) -> None:  # noqa: ANN401 - SQL's
+def _undo_migrations(engine: Any, to: str) -> None:  # noqa: ANN401 - SQL's
     """Undo the migrations while no scheduler leads."""
     from store.ledger import SqlLedger  # noqa: PLC0415
     from store.schema.migrate import downgrade as undo  # noqa: PLC0415

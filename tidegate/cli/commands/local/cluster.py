@@ -35,7 +35,7 @@ State = Annotated[
 Install = Annotated[
     bool, typer.Option("--install/--no-install", help="Apply CRDs, policies and roles.")
 ]
-_NO = 1
+_EXIT_NO = 1
 
 
 @app.command()
@@ -46,12 +46,12 @@ def up(on: On = "auto", state: State = None, *, with_install: Install = True) ->
     """
     lines, folder = ProgressLines(sys.stdout), _folder(state)
     form = choose_form(on, folder)
-    lines.write_line(_named(Cluster(form=form, kubeconfig="")))
+    lines.write_line(_cluster_line(Cluster(form=form, kubeconfig="")))
     cluster = bring_up(form, folder, lines.write_line, lines.progress)
     if with_install:
         asyncio.run(_install(cluster, lines))
     lines.write_line(f"export KUBECONFIG={cluster.kubeconfig}")
-    lines.write_line(f"{_named(cluster)} is up")
+    lines.write_line(f"{_cluster_line(cluster)} is up")
 
 
 @app.command()
@@ -65,9 +65,9 @@ def down(state: State = None) -> None:
     if cluster is None:
         lines.write_line("no cluster is up")
         return
-    lines.write_line(_named(cluster))
+    lines.write_line(_cluster_line(cluster))
     bring_down(folder)
-    lines.write_line(f"{_named(cluster)} {_ENDINGS[cluster.form]}")
+    lines.write_line(f"{_cluster_line(cluster)} {_ENDINGS[cluster.form]}")
 
 
 @app.command()
@@ -80,15 +80,15 @@ def status(state: State = None) -> None:
     cluster = current_cluster(folder)
     if cluster is None:
         lines.write_line("no cluster is up: tidegate cluster up")
-        raise typer.Exit(_NO)
-    lines.write_line(_named(cluster))
+        raise typer.Exit(_EXIT_NO)
+    lines.write_line(_cluster_line(cluster))
     lines.write_line(f"kubeconfig: {cluster.kubeconfig}")
     for limit in LIMITS if cluster.form == "embedded" else ():
         lines.write_line(f"limit: {limit}")
-    answered = is_up(cluster, folder) and asyncio.run(_answers(cluster))
-    lines.write_line(f"{_named(cluster)} is {'up' if answered else 'down'}")
+    answered = is_up(cluster, folder) and asyncio.run(_is_reachable(cluster))
+    lines.write_line(f"{_cluster_line(cluster)} is {'up' if answered else 'down'}")
     if not answered:
-        raise typer.Exit(_NO)
+        raise typer.Exit(_EXIT_NO)
 
 
 _ENDINGS = {
@@ -105,7 +105,7 @@ async def _install(cluster: Cluster, lines: ProgressLines) -> None:
     lines.write_line(f"{count} objects of Tidegate are in the cluster")
 
 
-async def _answers(cluster: Cluster) -> bool:
+async def _is_reachable(cluster: Cluster) -> bool:
     async with connect(Access(kubeconfig=cluster.kubeconfig)) as api:
         try:
             return (await api.request("GET", "/readyz")).body == b"ok"
@@ -117,5 +117,5 @@ def _folder(state: Path | None) -> Path:
     return (state or state_folder()) / "cluster"
 
 
-def _named(cluster: Cluster) -> str:
+def _cluster_line(cluster: Cluster) -> str:
     return f"cluster: {cluster.description}"

@@ -13,9 +13,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tidegate.cli.commands.local.up import end
+from tidegate.cli.commands.local.up import end_instance
 from tidegate.cli.demo.manifests import JOBS
-from tidegate.cli.demo.play import play, start, tell
+from tidegate.cli.demo.play import run_command, run_jobs, start_instance
 from tidegate.cli.instance import Instance, state_folder
 from tidegate.cluster.telling import ProgressLines
 from tidegate.errors import TidegateError
@@ -46,10 +46,10 @@ def demo(
         console = Console(width=_PIPE_WIDTH)  # a log's lines are not cut
     passed, instance = False, None
     try:
-        instance = start(on, folder, console)
-        done = asyncio.run(play(instance, console))
+        instance = start_instance(on, folder, console)
+        done = asyncio.run(run_jobs(instance, console))
         console.print(f"\n{done} of {JOBS} Jobs completed")
-        passed = _report(instance, console) and done == JOBS
+        passed = _print_reports(instance, console) and done == JOBS
     except TidegateError as error:
         sys.stderr.write(f"{error}\n")
     if keep and passed and instance is not None:
@@ -57,11 +57,11 @@ def demo(
         for line in commands_to_try(folder, instance, in_path=shutil.which("tidegate") is not None):
             console.print(f"  {line}", highlight=False, soft_wrap=True)
     else:
-        end(ProgressLines(sys.stdout))
+        end_instance(ProgressLines(sys.stdout))
     raise typer.Exit(0 if passed else _NO)
 
 
-def shown_at_the_end(instance: Instance) -> tuple[tuple[str, ...], ...]:
+def closing_commands(instance: Instance) -> tuple[tuple[str, ...], ...]:
     """Return the commands of tidegate that the demo ends with, each as its arguments."""
     return (
         ("show", "usage"),
@@ -70,8 +70,8 @@ def shown_at_the_end(instance: Instance) -> tuple[tuple[str, ...], ...]:
     )
 
 
-def _report(instance: Instance, console: Console) -> bool:
-    passed = [tell(console, *command) for command in shown_at_the_end(instance)]
+def _print_reports(instance: Instance, console: Console) -> bool:
+    passed = [run_command(console, *command) for command in closing_commands(instance)]
     return all(passed)
 
 
@@ -79,7 +79,7 @@ def _fresh_folder() -> Path:
     folder = state_folder() / "demo"
     os.environ["TIDEGATE_STATE"] = str(folder)
     if folder.exists():  # an earlier demo was kept, or was killed
-        end(ProgressLines(sys.stdout))
+        end_instance(ProgressLines(sys.stdout))
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     return folder

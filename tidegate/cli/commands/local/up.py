@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from tidegate.cli.commands.manifests import wanted as wanted_manifests
+from tidegate.cli.commands.manifests import manifests_of_file as wanted_manifests
 from tidegate.cli.instance import (
     Instance,
     forget_instance,
@@ -24,8 +24,8 @@ from tidegate.cli.instance import (
     state_folder,
     write_instance,
 )
-from tidegate.cli.live.board import lines
-from tidegate.cli.live.follow import follow
+from tidegate.cli.live.board import event_lines
+from tidegate.cli.live.follow import open_follower
 from tidegate.cluster.install import apply, install, manifests_folder
 from tidegate.cluster.local import Cluster, choose_form
 from tidegate.cluster.local import start_cluster as bring_up
@@ -82,7 +82,7 @@ def up(
     config = str(Path(config).absolute()) if config else ""
     cluster = prepare_cluster(on, output, touch=not shadow, config=config)
     services = SERVICES[:2] if shadow else services_of(config)
-    asyncio.run(_run(cluster, ledger, config, services, output))
+    asyncio.run(_run_services(cluster, ledger, config, services, output))
 
 
 def down() -> None:
@@ -91,11 +91,11 @@ def down() -> None:
     Example: tidegate down
     """
     output = ProgressLines(sys.stdout)
-    if not end(output):
+    if not end_instance(output):
         output.write_line("nothing was up")
 
 
-def end(output: ProgressLines) -> bool:
+def end_instance(output: ProgressLines) -> bool:
     """End this user's instance and its local Kubernetes; return whether any of it was up.
 
     Raises:
@@ -136,18 +136,20 @@ def prepare_cluster(
     output.write_line(f"local Kubernetes: {form}")
     cluster = bring_up(form, folder, output.write_line, output.progress)
     if touch:
-        asyncio.run(_install(cluster, output, wanted_manifests(config) if config else []))
+        asyncio.run(_install_objects(cluster, output, wanted_manifests(config) if config else []))
     return cluster
 
 
-async def _install(cluster: Cluster, output: ProgressLines, more: list[dict[str, Any]]) -> None:
+async def _install_objects(
+    cluster: Cluster, output: ProgressLines, more: list[dict[str, Any]]
+) -> None:
     async with connect(Access(kubeconfig=cluster.kubeconfig)) as api:
         await install(api, manifests_folder(), output.write_line)
         for obj in more:
             await apply(api, obj)
 
 
-async def _run(
+async def _run_services(
     cluster: Cluster, ledger: str, config: str, services: tuple[str, ...], output: ProgressLines
 ) -> None:
     settings = RunOptions(
@@ -178,17 +180,17 @@ async def _run(
             )
         )
         output.write_line(f"up: KUBECONFIG={cluster.kubeconfig} ledger {shown(running.ledger)}")
-        await _show(running, stopping)
+        await _show_live_table(running, stopping)
         output.write_line("draining")
     output.write_line(f"local Kubernetes: {cluster.form} (stays up; `tidegate down` ends it)")
 
 
-async def _show(running: RunningServices, stopping: asyncio.Event) -> None:
+async def _show_live_table(running: RunningServices, stopping: asyncio.Event) -> None:
     console = Console()
-    with follow(running.ledger) as follower:
+    with open_follower(running.ledger) as follower:
         await asyncio.to_thread(follower.poll)  # what was before is not news
         while not stopping.is_set():
-            for line in lines(await asyncio.to_thread(follower.poll)):
+            for line in event_lines(await asyncio.to_thread(follower.poll)):
                 console.print(line, soft_wrap=True)
             try:
                 async with asyncio.timeout(_POLL_S):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tidegate.cli.lazy import Command, app_of
+from tidegate.cli.lazy import Command, command_group
 
-app = app_of(
+app = command_group(
     "partitions",
     "Show which partition schedules which cohort trees, and move a tree.",
     Command("list", "partitions.listing", "list_partitions"),

@@ -17,8 +17,8 @@ from tidegate.cli.nats_options import (
     BusCaOption,
     BusCredentialsOption,
     ClusterOption,
-    Joining,
-    joining,
+    NatsOptions,
+    nats_options,
 )
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.times import utc
@@ -74,25 +74,25 @@ def list_partitions(  # noqa: PLR0913 - each is an option
 
       tidegate partitions list -o wide --bus nats://127.0.0.1:4222
     """
-    how = joining(cluster, bus_credentials, bus_ca)
+    how = nats_options(cluster, bus_credentials, bus_ca)
     instance = None if bus or ledger else read_instance()
     url = bus or (instance.nats_url if instance is not None and is_running(instance) else "")
     with open_reader(ledger, partition=partition, reports=False) as reader:
-        states = [(each, each.state()) for each in reader.each()]
-        records = [_record(each, state, url, how) for each, state in states]
+        states = [(each, each.state()) for each in reader.partition_readers()]
+        records = [_partition_record(each, state, url, how) for each, state in states]
         if partition is None:
-            records += _never_led([state for _, state in states], records)
+            records += _partitions_without_ledger([state for _, state in states], records)
     furthest = max(record["observationsSeq"] for record in records)
     for record in records:
         record["behind"] = furthest - record["observationsSeq"]
     print_records(records, _COLUMNS, output, name="partition")
 
 
-def _record(reader: Reader, state: State, url: str, how: Joining) -> dict[str, Any]:
+def _partition_record(reader: Reader, state: State, url: str, nats: NatsOptions) -> dict[str, Any]:
     info, moves = reader.info(), moves_of(state)
-    parts = list(_trees(state))
+    parts = list(_tree_records(state))
     head = info.get("headSeq", reader.end)
-    published = _published(url, how, reader.partition, state.ledger_id) if url else None
+    published = _newest_published(url, nats, reader.partition, state.ledger_id) if url else None
     return {
         "partition": reader.partition,
         "leader": info.get("writer", ""),
@@ -113,7 +113,7 @@ def _record(reader: Reader, state: State, url: str, how: Joining) -> dict[str, A
     }
 
 
-def _trees(state: State) -> Iterator[dict[str, Any]]:
+def _tree_records(state: State) -> Iterator[dict[str, Any]]:
     """Yield the trees of a partition with their workloads, by name."""
     for root, (queues, cohorts) in sorted(trees(state).items()):
         kind, _, name = root.partition("/")
@@ -140,7 +140,7 @@ def _move_record(reader: Reader, move: Move) -> dict[str, Any]:
     }
 
 
-def _published(url: str, how: Joining, partition: int, ledger_id: str) -> int | None:
+def _newest_published(url: str, nats: NatsOptions, partition: int, ledger_id: str) -> int | None:
     """Return the newest seq of a ledger that EVENTS holds; 0: of none; None: of another one.
 
     Raises:
@@ -150,7 +150,7 @@ def _published(url: str, how: Joining, partition: int, ledger_id: str) -> int | 
     from tidegate.bus.client import connect  # noqa: PLC0415 - loads the client of NATS
 
     async def ask() -> Witness | None:
-        async with connect(url, partition=partition, **how._asdict()) as events:
+        async with connect(url, partition=partition, **nats._asdict()) as events:
             return await events.witness()
 
     try:
@@ -162,7 +162,9 @@ def _published(url: str, how: Joining, partition: int, ledger_id: str) -> int | 
     return None if witness.forged or witness.ledger_id != ledger_id else witness.seq
 
 
-def _never_led(states: Sequence[State], records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _partitions_without_ledger(
+    states: Sequence[State], records: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
     """Return the partitions that ClusterQueues name and that have no ledger."""
     numbers_listed = {record["partition"] for record in records}
     named_queues = [queue for state in states for queue in state.objects.elsewhere.values()]

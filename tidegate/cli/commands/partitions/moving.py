@@ -9,19 +9,25 @@ import typer
 
 from store.reading.about import is_led
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
-from tidegate.cli.live.follow import Follower
-from tidegate.cli.moves.advice import to_do
-from tidegate.cli.moves.objects import Tree, ask, find_tree, settle
-from tidegate.cli.moves.waiting import Progress, home_of, move_of, progress_of, until_moved
+from tidegate.cli.live.follow import LedgerFollower
+from tidegate.cli.moves.advice import move_remedy
+from tidegate.cli.moves.objects import Tree, find_tree, record_partition, request_partition
+from tidegate.cli.moves.waiting import (
+    Progress,
+    current_partition,
+    move_of,
+    progress_of,
+    wait_until_moved,
+)
 from tidegate.cli.objects.api_client import (
-    Asking,
+    ApiClient,
     ContextOption,
     KubeconfigOption,
     Object,
     open_api,
 )
 from tidegate.cli.objects.printing import DryRun, DryRunOption, print_done
-from tidegate.cli.output import Output, OutputOption, print_record, say
+from tidegate.cli.output import Output, OutputOption, print_message, print_record
 from tidegate.core.quota.moving import needs_partition_0
 from tidegate.core.state.state import State
 from tidegate.errors import MoveHangsError, UnknownNameError
@@ -70,40 +76,40 @@ def move(  # noqa: PLR0913 - each is an option
       tidegate partitions move clusterqueue/lone --to 1 --timeout 600
     """
     with open_api(kubeconfig, context) as api, open_reader(ledger, reports=False) as reader:
-        moving = _Moving(api, reader.each(), find_tree(api, tree), to)
-        source, stage, objects = moving.asked(dry)
+        moving = _TreeMove(api, reader.partition_readers(), find_tree(api, tree), to)
+        source, stage, objects = moving.request(dry)
         if stage == "Requested" and wait and dry is DryRun.NONE:
             if output in {Output.TABLE, Output.WIDE}:
-                _print(objects, f"asked to move to partition {to}", output, dry)
-            objects, stage = moving.finished(timeout), "Moved"
+                _print_objects(objects, f"asked to move to partition {to}", output, dry)
+            objects, stage = moving.wait_and_record(timeout), "Moved"
     if output in {Output.TABLE, Output.WIDE, Output.NAME}:
         done = {
             "Requested": f"asked to move to partition {to}",
             "Moved": f"moved to partition {to}",
         }
-        _print(objects, done.get(stage, f"stays in partition {to}"), output, dry)
+        _print_objects(objects, done.get(stage, f"stays in partition {to}"), output, dry)
         return
     record = {"tree": tree, "from": source, "to": to, "stage": stage, "objects": objects}
     print_record(record, output, name="tree")
 
 
-def _print(objects: Sequence[Object], done: str, output: Output, dry: DryRun) -> None:
+def _print_objects(objects: Sequence[Object], done: str, output: Output, dry: DryRun) -> None:
     for obj in objects:
         print_done(obj, done, output, dry)
 
 
-class _Moving:
+class _TreeMove:
     """A tree that is to be a partition's."""
 
-    def __init__(self, api: Asking, readers: Sequence[Reader], tree: Tree, to: int) -> None:
+    def __init__(self, api: ApiClient, readers: Sequence[Reader], tree: Tree, to: int) -> None:
         self._api, self._tree, self._to = api, tree, to
         self._readers = {reader.partition: reader for reader in readers}
         self._followers = {
-            number: Follower(reader.ledger, reader.state("reading"))
+            number: LedgerFollower(reader.ledger, reader.state("reading"))
             for number, reader in self._readers.items()
         }
 
-    def asked(self, dry: DryRun) -> tuple[int, str, list[Object]]:
+    def request(self, dry: DryRun) -> tuple[int, str, list[Object]]:
         """Ask for the partition; return where the tree is, how far it is, and what was changed.
 
         Raises:
@@ -112,11 +118,11 @@ class _Moving:
         """
         keys, states = self._tree.keys(), self._states()
         under_way = move_of(states.values(), keys)
-        home = home_of(states.values(), keys, self._to)
+        home = current_partition(states.values(), keys, self._to)
         if home == self._to and (under_way is None or under_way.stage == "Requested"):
-            objects = settle(self._api, self._tree, self._to, dry)
+            objects = record_partition(self._api, self._tree, self._to, dry)
             if not objects:
-                say(f"{self._tree.name} is in partition {self._to}: nothing to do.")
+                print_message(f"{self._tree.name} is in partition {self._to}: nothing to do.")
             return self._to, "Stays", objects
         if under_way is not None and under_way.stage != "Requested" and under_way.to != self._to:
             raise MoveHangsError(
@@ -127,24 +133,24 @@ class _Moving:
             raise UnknownNameError(
                 f"No partition has observed {self._tree.name} yet: see `tidegate partitions list`."
             )
-        self._check(states, home)
+        self._refuse_hanging_move(states, home)
         source = under_way.giver if home is None and under_way is not None else home
-        return source or 0, "Requested", ask(self._api, self._tree, self._to, dry)
+        return source or 0, "Requested", request_partition(self._api, self._tree, self._to, dry)
 
-    def finished(self, timeout_s: float) -> list[Object]:
+    def wait_and_record(self, timeout_s: float) -> list[Object]:
         """Wait until the tree has moved, and write that down; return what was changed.
 
         Raises:
             MoveHangsError: it has not moved in time; says what to do.
         """
         try:
-            until_moved(self._look, timeout_s)
+            wait_until_moved(self._progress, timeout_s)
         except MoveHangsError as error:
             raise MoveHangsError(f"{self._tree.name}: {error} To do: {self._advice()}.") from error
         tree = find_tree(self._api, self._tree.root)
-        return settle(self._api, tree, self._to, DryRun.NONE)
+        return record_partition(self._api, tree, self._to, DryRun.NONE)
 
-    def _look(self) -> Progress:
+    def _progress(self) -> Progress:
         for follower in self._followers.values():
             follower.poll()
         return progress_of(self._states(), self._tree.keys(), self._to)
@@ -157,7 +163,7 @@ class _Moving:
         database = None if reader is None else reader.database
         return database is not None and is_led(database.select, database.dialect, partition)
 
-    def _check(self, states: dict[int, State], home: int | None) -> None:
+    def _refuse_hanging_move(self, states: dict[int, State], home: int | None) -> None:
         if not self._is_led(self._to):
             raise MoveHangsError(
                 f"No scheduler leads partition {self._to}, so no workload would start in "
@@ -167,15 +173,17 @@ class _Moving:
         if home is None or not self._to:
             return
         state = states[home]
-        queues = (state.objects.cluster_queues.get(name) for name in self._names("ClusterQueue"))
+        queues = (
+            state.objects.cluster_queues.get(name) for name in self._object_names("ClusterQueue")
+        )
         needs = (need for queue in queues if queue for need in needs_partition_0(state, queue.spec))
         if need := next(needs, ""):
             raise MoveHangsError(f"{self._tree.name} cannot leave partition 0: {need}")
 
-    def _names(self, kind: str) -> list[str]:
+    def _object_names(self, kind: str) -> list[str]:
         return [obj["metadata"]["name"] for obj in self._tree.objects if obj["kind"] == kind]
 
     def _advice(self) -> str:
-        progress = self._look()
+        progress = self._progress()
         led = [number for number in self._readers if self._is_led(number)]
-        return to_do(progress.stage, self._tree.root, progress.partition, self._to, led)
+        return move_remedy(progress.stage, self._tree.root, progress.partition, self._to, led)

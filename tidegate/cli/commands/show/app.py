@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tidegate.cli.lazy import Command, app_of
+from tidegate.cli.lazy import Command, command_group
 
-app = app_of(
+app = command_group(
     "show",
     "Show queues, workloads, quota and shares, as the ledger has them.",
     Command("queues", "show.queue", "list_queues"),

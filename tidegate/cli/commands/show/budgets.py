@@ -12,10 +12,10 @@ import typer
 
 from store.reading.reports import TimeRange
 from tidegate.cli.ledger.lag import lag_us
-from tidegate.cli.ledger.partitions import PartitionOption, joined
+from tidegate.cli.ledger.partitions import PartitionOption, merge_rows
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
-from tidegate.cli.reporting.narrowing import Span, within
+from tidegate.cli.reporting.narrowing import Span, time_filter
 from tidegate.cli.times import parse_utc, utc
 from tidegate.core.state.budgets import COHORT, Meter, counted, is_spent, owners
 from tidegate.core.state.state import State
@@ -25,7 +25,7 @@ from tidegate.model.quantity import render
 _PERCENT, _HOUR_S = 100, 3_600
 
 
-def _of_hundred(value: int | None) -> str:
+def _percent_text(value: int | None) -> str:
     return "-" if value is None else f"{value} %"
 
 
@@ -35,7 +35,7 @@ _COLUMNS = (
     Column("PERIOD", "period"),
     Column("BUDGET", "budgetHours", right=True),
     Column("SPENT", "spentHours", right=True),
-    Column("OF IT", "percent", right=True, show=_of_hundred),
+    Column("OF IT", "percent", right=True, show=_percent_text),
     Column("USAGE", "usage", right=True),
     Column("SPENT AT", "spentAt"),
     Column("ENDS", "endsAt"),
@@ -83,22 +83,24 @@ def budgets(  # noqa: PLR0913 - each is an option
       tidegate show budgets team-a --by-day
     """
     with open_reader(ledger, as_of, partition, reports=by_day) as reader:
-        rows_of = partial(_of, owner=owner, past=bool(as_of), by_day=by_day)
-        records = joined(reader, rows_of, itemgetter("owner"))
+        rows_of = partial(_budget_rows, owner=owner, past=bool(as_of), by_day=by_day)
+        records = merge_rows(reader, rows_of, itemgetter("owner"))
     if by_day:
         print_records(records, _DAYS, output, name="day", nothing=_NOTHING)
         return
     print_records(records, _COLUMNS, output, name="owner", nothing=_NOTHING)
 
 
-def _of(reader: Reader, owner: str, *, past: bool, by_day: bool) -> Iterator[dict[str, Any]]:
+def _budget_rows(
+    reader: Reader, owner: str, *, past: bool, by_day: bool
+) -> Iterator[dict[str, Any]]:
     """Yield what is spent of a partition's budgets, or on each day of the period."""
     state = reader.state()
     now_us = state.now_us + lag_us(reader) if past else max(state.now_us, reader.now_us())
-    for meter in meters(state, now_us):
+    for meter in budget_meters(state, now_us):
         if owner in {"", meter[0].partition("/")[2]}:
             if by_day:
-                yield from _burned(reader, state, *meter)
+                yield from _daily_usage(reader, state, *meter)
             else:
                 yield budget_record(*meter, now_us)
 
@@ -106,7 +108,7 @@ def _of(reader: Reader, owner: str, *, past: bool, by_day: bool) -> Iterator[dic
 _NOTHING = "No ClusterQueue or Cohort has a budget: set the annotation tidegate.dev/budget."
 
 
-def meters(state: State, now_us: int) -> Iterator[tuple[str, Meter]]:
+def budget_meters(state: State, now_us: int) -> Iterator[tuple[str, Meter]]:
     """Yield each budget's owner, "ClusterQueue/a" or "Cohort/a", and what is counted of it."""
     for owner in sorted(state.budgets):
         for resource in sorted(state.budgets[owner]):
@@ -131,7 +133,7 @@ def budget_record(owner: str, meter: Meter, now_us: int) -> dict[str, Any]:
         "spentHours": amount(meter.hours),
         "percent": meter.hours * _PERCENT // budget.hours if budget.hours else None,
         "usage": amount(meter.rate),
-        "spentAt": _spent_at(meter),
+        "spentAt": _exhausted_at(meter),
         "endsAt": utc(meter.until_us),
         "kind": "hard, spent" if is_spent(meter) else "hard" if budget.hard else "soft",
         "since": utc(meter.since_us),
@@ -140,7 +142,7 @@ def budget_record(owner: str, meter: Meter, now_us: int) -> dict[str, Any]:
     }
 
 
-def _spent_at(meter: Meter) -> str | None:
+def _exhausted_at(meter: Meter) -> str | None:
     """Return when all of a budget is spent if as much is held as now; None: not in this period."""
     remaining = (meter.budget.hours - meter.hours) * HOUR_US - meter.rest
     if remaining <= 0:
@@ -151,7 +153,9 @@ def _spent_at(meter: Meter) -> str | None:
     return utc(at_us) if at_us < meter.until_us else None
 
 
-def _burned(reader: Reader, state: State, owner: str, meter: Meter) -> Iterator[dict[str, Any]]:
+def _daily_usage(
+    reader: Reader, state: State, owner: str, meter: Meter
+) -> Iterator[dict[str, Any]]:
     """Yield a row for each day of a period so far: from the report ``usage_hourly``.
 
     What was used before the budget was set is not its; what is held since the newest event counts.
@@ -167,16 +171,18 @@ def _burned(reader: Reader, state: State, owner: str, meter: Meter) -> Iterator[
     begin_us = meter.since_us // HOUR_US * HOUR_US
     days = defaultdict[str, float](float)
     for row in filter(
-        counts, reader.report("usage_hourly", within=_from(begin_us, meter.at_us + 1))
+        counts, reader.report("usage_hourly", within=_time_filter(begin_us, meter.at_us + 1))
     ):
         days[row["hour"].partition("T")[0]] += row["resource_seconds"] / _HOUR_S
     if begin_us < meter.since_us and days:
-        reserved = filter(counts, reader.report("holdings", within=_from(begin_us, meter.since_us)))
+        reserved = filter(
+            counts, reader.report("holdings", within=_time_filter(begin_us, meter.since_us))
+        )
         days[min(days)] -= sum(_hours_within(row, begin_us, meter.since_us) for row in reserved)
     if (lasts_us := meter.at_us - max(state.now_us, meter.since_us)) > 0 and meter.rate:
-        now_held = _natural(resource, meter.rate)
+        now_held = _display_units(resource, meter.rate)
         days[utc(meter.at_us).partition("T")[0]] += now_held * lasts_us / HOUR_US
-    remaining, so_far = _natural(resource, meter.budget.hours), 0.0
+    remaining, so_far = _display_units(resource, meter.budget.hours), 0.0
     for day in sorted(days):
         so_far += days[day]
         yield {
@@ -189,8 +195,8 @@ def _burned(reader: Reader, state: State, owner: str, meter: Meter) -> Iterator[
         }
 
 
-def _from(begin_us: int, end_us: int) -> TimeRange | None:
-    return within(Span(begin_us, end_us))
+def _time_filter(begin_us: int, end_us: int) -> TimeRange | None:
+    return time_filter(Span(begin_us, end_us))
 
 
 def _hours_within(row: Mapping[str, Any], begin_us: int, end_us: int) -> float:
@@ -200,5 +206,5 @@ def _hours_within(row: Mapping[str, Any], begin_us: int, end_us: int) -> float:
     return float(row["amount"]) * max(0, to_us - from_us) / HOUR_US
 
 
-def _natural(resource: str, units: int) -> float:
+def _display_units(resource: str, units: int) -> float:
     return units / 1_000 if resource == "cpu" else units

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from tidegate.cli.ledger.lag import lag_us
-from tidegate.cli.ledger.name_lookup import find, known_queue
-from tidegate.cli.ledger.partitions import PartitionOption, joined
+from tidegate.cli.ledger.name_lookup import find_workload_key, require_known_queue
+from tidegate.cli.ledger.partitions import PartitionOption, merge_rows
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
-from tidegate.cli.output import Column, Output, OutputOption, print_records, say
-from tidegate.cli.times import span, utc
+from tidegate.cli.output import Column, Output, OutputOption, print_message, print_records
+from tidegate.cli.times import duration_text, utc
 
 if TYPE_CHECKING:
     from tidegate.replay.simulator.forecast import RuntimeHistory, Start
@@ -28,7 +28,7 @@ WINDOW = 5_000
 """So many of the newest events say how long jobs run."""
 
 
-def _range(start: Row) -> str:
+def _start_range(start: Row) -> str:
     if start["to"] is None:
         return f"{start['from']} or later"
     return f"{start['from']} to {start['to']}" if start["to"] > start["from"] else start["from"]
@@ -42,8 +42,8 @@ _COLUMNS = (
     Column("QUEUE", "clusterQueue"),
     Column("LOCAL QUEUE", "localQueue", wide=True),
     Column("PRIORITY", "priority", right=True),
-    Column("WAITED", "waitedSeconds", right=True, show=span),
-    Column("MIGHT START", "mightStart", show=_range),
+    Column("WAITED", "waitedSeconds", right=True, show=duration_text),
+    Column("MIGHT START", "mightStart", show=_start_range),
     Column("AHEAD", "ahead", wide=True, show=", ".join),
 )
 
@@ -80,10 +80,10 @@ def positions(  # noqa: PLR0913 - each is an option
       tidegate show positions job/train -o wide
     """
     with open_reader(ledger, as_of, partition) as reader:
-        key = find(reader, subject) if "/" in subject else ""
-        rows = joined(reader, position_rows, itemgetter("clusterQueue"))
+        key = find_workload_key(reader, subject) if "/" in subject else ""
+        rows = merge_rows(reader, position_rows, itemgetter("clusterQueue"))
         if not key and subject not in {"", *(row["localQueue"] for row in rows)}:
-            known_queue(reader, subject)
+            require_known_queue(reader, subject)
         selected = [
             row
             for row in rows
@@ -91,11 +91,11 @@ def positions(  # noqa: PLR0913 - each is an option
             and (key or subject in {"", row["clusterQueue"], row["localQueue"]})
             and namespace in {"", row["namespace"]}
         ]
-        starts = _starts(reader, startable(selected))
+        starts = _expected_starts(reader, startable_queues(selected))
     listed = [with_start(row, starts) for row in selected]
-    print_records(listed, _COLUMNS, output, name="workload", nothing=_nothing(subject))
+    print_records(listed, _COLUMNS, output, name="workload", nothing=_nothing_text(subject))
     if output in {Output.TABLE, Output.WIDE} and any(row["mightStart"] for row in listed):
-        say(_ASSUMED)
+        print_message(_ASSUMED)
 
 
 _ASSUMED = (
@@ -104,7 +104,7 @@ _ASSUMED = (
 )
 
 
-def startable(rows: Iterable[Row]) -> frozenset[str]:
+def startable_queues(rows: Iterable[Row]) -> frozenset[str]:
     """Return the ClusterQueues in which some of these rows might start."""
     return frozenset(row["clusterQueue"] for row in rows if _may_start(row))
 
@@ -123,7 +123,7 @@ def with_start(row: Row, starts: Mapping[str, Start]) -> Row:
     return {**row, "mightStart": estimate}
 
 
-def known_runs(reader: Reader) -> RuntimeHistory:
+def observed_run_times(reader: Reader) -> RuntimeHistory:
     """Return the run times of jobs that ended among a ledger's newest events."""
     from tidegate.replay.simulator.forecast import runtime_history  # noqa: PLC0415 - loads the core
 
@@ -134,22 +134,22 @@ def _may_start(row: Row) -> bool:
     return row["position"] is not None and row["reason"] not in NEVER
 
 
-def _starts(reader: Reader, queues: Collection[str]) -> Mapping[str, Start]:
+def _expected_starts(reader: Reader, queues: Collection[str]) -> Mapping[str, Start]:
     """Return when workloads might start that wait in some ClusterQueues."""
     if not queues:
         return {}
     from tidegate.replay.simulator.forecast import forecast  # noqa: PLC0415 - loads the core
 
     starts: dict[str, Start] = {}
-    for each in reader.each():
+    for each in reader.partition_readers():
         state = each.state()
         if asked_queues := state.objects.cluster_queues.keys() & queues:
             now_us = state.now_us + lag_us(each)
-            starts.update(forecast(state, known_runs(each), now_us, asked_queues).starts())
+            starts.update(forecast(state, observed_run_times(each), now_us, asked_queues).starts())
     return starts
 
 
-def _nothing(subject: str) -> str:
+def _nothing_text(subject: str) -> str:
     return f"NotWaiting: {subject} waits for nothing." if subject else "No workload waits."
 
 
@@ -159,10 +159,10 @@ def position_rows(reader: Reader) -> list[Row]:
     Raises:
         NotSupportedError: more wait than the reader may hold.
     """
-    return placed_rows(reader.report("queue_now"), lag_us(reader))
+    return ranked_rows(reader.report("queue_now"), lag_us(reader))
 
 
-def placed_rows(waiting: Iterable[Row], behind_us: int, named_max: int | None = None) -> list[Row]:
+def ranked_rows(waiting: Iterable[Row], behind_us: int, named_max: int | None = None) -> list[Row]:
     """Return the positions of workloads, by ClusterQueue.
 
     ``waiting`` has the columns of the report ``queue_now``, ``behind_us`` how much later than the
@@ -170,7 +170,7 @@ def placed_rows(waiting: Iterable[Row], behind_us: int, named_max: int | None = 
     """
     ahead, local = defaultdict[str, list[str]](list), defaultdict[tuple[str, str], int](int)
     placed = list[Row]()
-    for row in sorted(waiting, key=_place):
+    for row in sorted(waiting, key=_position_key):
         queue, door = row["cluster_queue"], (row["namespace"], row["local_queue"])
         is_queued = row["position"] is not None
         local[door] += is_queued
@@ -190,9 +190,9 @@ def placed_rows(waiting: Iterable[Row], behind_us: int, named_max: int | None = 
         )
         if is_queued and (named_max is None or len(ahead[queue]) < named_max):
             ahead[queue].append(row["workload"])
-    return sorted(placed, key=lambda row: (row["clusterQueue"], *_place(row)))
+    return sorted(placed, key=lambda row: (row["clusterQueue"], *_position_key(row)))
 
 
-def _place(row: Row) -> tuple[bool, int]:
+def _position_key(row: Row) -> tuple[bool, int]:
     """Return a sort key: rows without position, which have quota, come last."""
     return row["position"] is None, row["position"] or 0

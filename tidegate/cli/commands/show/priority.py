@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from tidegate.cli.ledger.name_lookup import WithinOption, WorkloadArgument, workload_of
+from tidegate.cli.ledger.name_lookup import WithinOption, WorkloadArgument, find_workload
 from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.output import Output, OutputOption, print_record
@@ -34,15 +34,15 @@ def priority(  # noqa: PLR0913 - each is an option
       tidegate show priority job/train -n team-a -o json
     """
     with open_reader(ledger, as_of, partition, reports=False) as reader:
-        state, workload = workload_of(reader, f"{namespace}/{name}" if namespace else name)
-    record = _parts(state, workload)
+        state, workload = find_workload(reader, f"{namespace}/{name}" if namespace else name)
+    record = _priority_record(state, workload)
     if output in {Output.TABLE, Output.WIDE}:
         typer.echo(f"{record['reason']}: {workload.key} has priority {workload.priority}.")
     print_record(record, output, name="workload")
 
 
-def _parts(state: State, workload: Workload) -> dict[str, Any]:
-    reason, named = _source(state, workload)
+def _priority_record(state: State, workload: Workload) -> dict[str, Any]:
+    reason, named = _priority_source(state, workload)
     counts = gate(state.policy, "PriorityBoost")
     boost = workload.priority_boost if counts else 0
     return {
@@ -57,7 +57,7 @@ def _parts(state: State, workload: Workload) -> dict[str, Any]:
     }
 
 
-def _source(state: State, workload: Workload) -> tuple[str, str]:
+def _priority_source(state: State, workload: Workload) -> tuple[str, str]:
     """Return the reason code, and the class by which it goes."""
     objects = state.objects
     if workload.own_priority is not None:

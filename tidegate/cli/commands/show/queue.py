@@ -11,11 +11,11 @@ import typer
 
 from tidegate.cli.commands.show.positions import SECOND_US
 from tidegate.cli.ledger.lag import lag_us
-from tidegate.cli.ledger.name_lookup import known_queue
-from tidegate.cli.ledger.partitions import PartitionOption, joined
+from tidegate.cli.ledger.name_lookup import require_known_queue
+from tidegate.cli.ledger.partitions import PartitionOption, merge_rows
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
-from tidegate.cli.times import span
+from tidegate.cli.times import duration_text
 
 Row: TypeAlias = dict[str, Any]
 
@@ -29,7 +29,7 @@ _LIST = (
     Column("PENDING", "pending", right=True),
     Column("RESERVING", "reserving", right=True, wide=True),
     Column("ADMITTED", "admitted", right=True),
-    Column("LONGEST WAIT", "longestWaitSeconds", right=True, show=span),
+    Column("LONGEST WAIT", "longestWaitSeconds", right=True, show=duration_text),
     Column("HEAD", "head"),
     Column("REASON", "reason"),
 )
@@ -40,7 +40,7 @@ _PENDING = (
     Column("JOB", "job", wide=True),
     Column("LOCAL QUEUE", "localQueue", wide=True),
     Column("PRIORITY", "priority", right=True),
-    Column("WAITED", "waitedSeconds", right=True, show=span),
+    Column("WAITED", "waitedSeconds", right=True, show=duration_text),
     Column("REASON", "reason"),
     Column("MESSAGE", "message", wide=True),
 )
@@ -60,7 +60,7 @@ def list_queues(
       tidegate show queues -o wide
     """
     with open_reader(ledger, as_of, partition) as reader:
-        records = joined(reader, queue_records, itemgetter("name"))
+        records = merge_rows(reader, queue_records, itemgetter("name"))
     print_records(records, _LIST, output, nothing="The ledger knows no ClusterQueue.")
 
 
@@ -85,11 +85,11 @@ def pending(  # noqa: PLR0913 - each is an option
       tidegate show pending -n a -o name
     """
     with open_reader(ledger, as_of, partition) as reader:
-        known_queue(reader, queue)
-        rows = joined(reader, _now_waiting, itemgetter("cluster_queue"))
+        require_known_queue(reader, queue)
+        rows = merge_rows(reader, _pending_rows, itemgetter("cluster_queue"))
     records = [
         row
-        for row in map(_waiting, rows)
+        for row in map(_pending_record, rows)
         if queue in {"", row["clusterQueue"]} and namespace in {"", row["namespace"]}
     ]
     print_records(records, _PENDING, output, name="workload", nothing="No workload waits.")
@@ -97,16 +97,16 @@ def pending(  # noqa: PLR0913 - each is an option
 
 def queue_records(reader: Reader) -> list[dict[str, Any]]:
     """Return each ClusterQueue with how many wait and run, and why the first one waits."""
-    waiting = _now_waiting(reader)
+    waiting = _pending_rows(reader)
     phases = {
         (row["cluster_queue"], row["workload"]): row["phase"]
         for row in reader.report("admitted_now")
     }
     count = Counter((queue, phase) for (queue, _), phase in phases.items())
-    return counted_queues(reader.report("queues"), waiting, count)
+    return queue_summary_rows(reader.report("queues"), waiting, count)
 
 
-def counted_queues(
+def queue_summary_rows(
     queues: Iterable[Row], waiting: Iterable[Row], holding: Mapping[tuple[str, str], int]
 ) -> list[dict[str, Any]]:
     """Return each ClusterQueue with how many wait and run, and why the first one waits.
@@ -145,14 +145,14 @@ def counted_queues(
     return records
 
 
-def _now_waiting(reader: Reader) -> list[dict[str, Any]]:
+def _pending_rows(reader: Reader) -> list[dict[str, Any]]:
     """Return the pending workloads and their waits, on a live ledger up to now."""
     lag_s = lag_us(reader) // SECOND_US
     rows = reader.report("queue_now")
     return [{**row, "waited_s": row["waited_s"] + lag_s} for row in rows] if lag_s else rows
 
 
-def _waiting(row: dict[str, Any]) -> dict[str, Any]:
+def _pending_record(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "clusterQueue": row["cluster_queue"],
         "position": row["position"],

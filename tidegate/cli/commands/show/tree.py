@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidegate.cli.ledger.cohorts import Row, nodes_of, share_rows, tree_rows
-from tidegate.cli.ledger.name_lookup import SubjectArgument, states_of
+from tidegate.cli.ledger.cohorts import Row, nodes_of_partitions, share_rows, tree_rows
+from tidegate.cli.ledger.name_lookup import SubjectArgument, states_with_node
 from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
@@ -53,7 +53,7 @@ def tree(
       tidegate show tree research -o json --as-of 2026-03-02T08:30:00Z
     """
     with open_reader(ledger, as_of, partition, reports=False) as reader:
-        placed = nodes_of(*states_of(reader, subject))
+        placed = nodes_of_partitions(*states_with_node(reader, subject))
     print_nodes(tree_rows(placed), TREE, output)
 
 
@@ -78,7 +78,7 @@ def shares(
       tidegate show shares research -o json
     """
     with open_reader(ledger, as_of, partition, reports=False) as reader:
-        placed = nodes_of(*states_of(reader, subject))
+        placed = nodes_of_partitions(*states_with_node(reader, subject))
     print_nodes(share_rows(placed), SHARES, output)
 
 
@@ -87,11 +87,11 @@ def print_nodes(rows: list[Row], columns: tuple[Column, ...], output: Output) ->
     if output in {Output.TABLE, Output.WIDE}:
         rows = [{**row, "name": "  " * row["depth"] + str(row["name"])} for row in rows]
     else:
-        rows = [_bare(row) for row in rows]
+        rows = [_without_bar(row) for row in rows]
         if output is Output.NAME:
             rows = list({row["name"]: row for row in rows}.values())
     print_records(rows, columns, output, nothing="The ledger knows no quota.")
 
 
-def _bare(row: Row) -> dict[str, Any]:
+def _without_bar(row: Row) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name != "bar"}

@@ -8,18 +8,18 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from tidegate.cli.ledger.name_lookup import known_queue
+from tidegate.cli.ledger.name_lookup import require_known_queue
 from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.model.quantity import UNLIMITED, render
 
 Row: TypeAlias = dict[str, Any]
-_Place: TypeAlias = tuple[str, str, str]
+_QuotaKey: TypeAlias = tuple[str, str, str]
 """ClusterQueue, flavor and resource."""
 
 
-def _listed(names: list[str]) -> str:
+def _names_text(names: list[str]) -> str:
     return ", ".join(names) or "-"
 
 
@@ -35,7 +35,7 @@ _COLUMNS = (
     Column("BORROW LIMIT", "borrowingLimit", right=True, wide=True),
     Column("LEND LIMIT", "lendingLimit", right=True, wide=True),
     Column("WORKLOADS", "workloads", right=True, wide=True),
-    Column("USED BY", "usedBy", wide=True, show=_listed),
+    Column("USED BY", "usedBy", wide=True, show=_names_text),
     Column("QUOTA BY", "quotaBy", wide=True),
 )
 
@@ -59,7 +59,7 @@ def usage(
       tidegate show usage -o json | jq '.[] | select(.borrowed != "0")'
     """
     with open_reader(ledger, as_of, partition) as reader:
-        known_queue(reader, queue)
+        require_known_queue(reader, queue)
         records = [
             record for record in usage_records(reader) if queue in {"", record["clusterQueue"]}
         ]
@@ -71,19 +71,19 @@ def usage(
 def usage_records(reader: Reader) -> list[dict[str, Any]]:
     """Return each ClusterQueue's quota of each flavor and resource, and its usage."""
     rows = reader.report("quota_now")
-    people = _People(reader.report("admitted_now"), reader.report("quota_history"))
-    places = map(place_of, rows)
+    people = _QuotaUsers(reader.report("admitted_now"), reader.report("quota_history"))
+    places = map(quota_key, rows)
     return [
         usage_record(row, people.users(place), people.setter(place))
         for row, place in zip(rows, places, strict=True)
     ]
 
 
-class _People:
+class _QuotaUsers:
     """Users of each quota by the authors of jobs, the largest first, and the user who set it."""
 
     def __init__(self, admitted: Iterable[Row], quotas: Iterable[Row]) -> None:
-        self._users = defaultdict[_Place, Counter[str]](Counter)
+        self._users = defaultdict[_QuotaKey, Counter[str]](Counter)
         for row in admitted:
             place = row["cluster_queue"], row["flavor"], row["resource"]
             if row["author"]:
@@ -94,15 +94,15 @@ class _People:
             if row["kind"] == "ClusterQueue" and row["to_seq"] is None
         }
 
-    def users(self, place: _Place) -> list[str]:
+    def users(self, place: _QuotaKey) -> list[str]:
         ranked = sorted(self._users[place].items(), key=lambda pair: (-pair[1], pair[0]))
         return [name for name, _ in ranked]
 
-    def setter(self, place: _Place) -> str:
+    def setter(self, place: _QuotaKey) -> str:
         return str(self._setters.get(place, ""))
 
 
-def place_of(row: Row) -> tuple[str, str, str]:
+def quota_key(row: Row) -> tuple[str, str, str]:
     """Return the ClusterQueue, flavor and resource that a report's row is of."""
     return row["cluster_queue"], row["flavor"], row["resource"]
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from tidegate.cli.ledger.name_lookup import among, draft_of
+from tidegate.cli.ledger.name_lookup import folded_state, require_known_name
 from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
@@ -14,7 +14,7 @@ from tidegate.cli.times import utc
 from tidegate.core.state.state import Workload
 from tidegate.model.ids import UNSATISFIED_CHECKS
 
-_Found: TypeAlias = tuple[list[dict[str, Any]], list[str]]
+_WorkloadRows: TypeAlias = tuple[list[dict[str, Any]], list[str]]
 """Records of workloads, and the names of the ClusterQueues that there are."""
 PHASES = ("pending", "reserved", "admitted", "evicting", "inactive", "finished")
 _NONE = "There is no such workload."
@@ -61,16 +61,17 @@ def workloads(  # noqa: PLR0913 - each is an option
 
       tidegate show workloads --all --as-of 2026-03-02T09:00:00Z -o wide
     """
-    phases = _phases(phase)
+    phases = _parse_phases(phase)
     folds = with_ended or not phases <= {"pending", "reserved", "admitted", "evicting"}
     with open_reader(ledger, as_of, partition, reports=not folds) as reader:
         results_by_partition = [
-            _folded(each) if folds else _reported(each) for each in reader.each()
+            _rows_from_state(each) if folds else _rows_from_reports(each)
+            for each in reader.partition_readers()
         ]
     records = [record for rows, _ in results_by_partition for record in rows]
     if queue:
         queues = (name for _, names in results_by_partition for name in names)
-        among(queue, (*queues, *(record["clusterQueue"] for record in records)))
+        require_known_name(queue, (*queues, *(record["clusterQueue"] for record in records)))
     results = [
         record
         for record in sorted(
@@ -84,7 +85,7 @@ def workloads(  # noqa: PLR0913 - each is an option
     print_records(results, _COLUMNS, output, name="workload", nothing=nothing)
 
 
-def _phases(text: str) -> set[str]:
+def _parse_phases(text: str) -> set[str]:
     phases = set(filter(None, text.split(",")))
     if unknown := sorted(phases.difference(PHASES)):
         raise typer.BadParameter(
@@ -93,16 +94,16 @@ def _phases(text: str) -> set[str]:
     return phases
 
 
-def _reported(reader: Reader) -> _Found:
+def _rows_from_reports(reader: Reader) -> _WorkloadRows:
     queued = {row["workload"]: row for row in reader.report("queue_now")}
     waiting = [
-        _record(row, "pending", row["since"], row)
+        _report_record(row, "pending", row["since"], row)
         for row in queued.values()
         if row["position"] is not None
     ]
     holding = {row["workload"]: row for row in reader.report("admitted_now")}
     with_quota = [
-        _record(
+        _report_record(
             row,
             row["phase"],
             row["admitted_at"] or row["reserved_at"],
@@ -113,7 +114,9 @@ def _reported(reader: Reader) -> _Found:
     return waiting + with_quota, [row["cluster_queue"] for row in reader.report("queues")]
 
 
-def _record(row: dict[str, Any], phase: str, since: str, pending: dict[str, Any]) -> dict[str, Any]:
+def _report_record(
+    row: dict[str, Any], phase: str, since: str, pending: dict[str, Any]
+) -> dict[str, Any]:
     return {
         "workload": row["workload"],
         "namespace": row["namespace"],
@@ -129,14 +132,14 @@ def _record(row: dict[str, Any], phase: str, since: str, pending: dict[str, Any]
     }
 
 
-def _folded(reader: Reader) -> _Found:
-    state = draft_of(reader)
-    return [_of(workload) for workload in state.workloads.values()], list(
+def _rows_from_state(reader: Reader) -> _WorkloadRows:
+    state = folded_state(reader)
+    return [_state_record(workload) for workload in state.workloads.values()], list(
         state.objects.cluster_queues
     )
 
 
-def _of(workload: Workload) -> dict[str, Any]:
+def _state_record(workload: Workload) -> dict[str, Any]:
     since_us = {
         "reserved": workload.reserved_us,
         "admitted": workload.admitted_us,

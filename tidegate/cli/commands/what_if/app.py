@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tidegate.cli.lazy import Command, app_of
+from tidegate.cli.lazy import Command, command_group
 
-app = app_of(
+app = command_group(
     "what-if",
     "Simulate another configuration, a load from files, or one more job.",
     Command("config", "what_if.config", "config"),

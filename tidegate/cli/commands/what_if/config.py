@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
-from tidegate.cli.figures.comparison import SECOND_US, Comparison, about_waiting
-from tidegate.cli.figures.printing import FileOption, Form, FormOption, show
-from tidegate.cli.ledger.partitions import OnePartitionOption, one
+from tidegate.cli.figures.comparison import SECOND_US, Comparison, pending_notes
+from tidegate.cli.figures.printing import FileOption, Form, FormOption, print_comparison
+from tidegate.cli.ledger.partitions import OnePartitionOption, single_partition
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.objects.manifests import read_manifests
-from tidegate.cli.progress import watched
-from tidegate.cli.times import span
+from tidegate.cli.progress import with_progress
+from tidegate.cli.times import duration_text
 from tidegate.contracts.facts import FactEvent, PolicyConfigured, WatchesExpected
 from tidegate.core.folding.snapshot import decode
 from tidegate.errors import SettingsError, TidegateError
@@ -84,26 +84,28 @@ def config(  # noqa: PLR0913 - each is an option
     if not settings and not manifest:
         raise typer.BadParameter("Give at least one change: --set or --manifest.")
     with open_reader(ledger, partition=partition, reports=False) as every:
-        reader = one(_named(every, settings), "what-if config")
-        comparison = compared(recorded_until(reader, to), since, settings, manifest, progress)
-    show(comparison, output, file)
+        reader = single_partition(_reader_with_object(every, settings), "what-if config")
+        comparison = compare_replays(
+            reader_until(reader, to), since, settings, manifest, replay_progress
+        )
+    print_comparison(comparison, output, file)
 
 
-def _named(reader: Reader, settings: list[str]) -> Reader:
+def _reader_with_object(reader: Reader, settings: list[str]) -> Reader:
     """Return the reader of the partition that has the first object of the settings, if one has."""
     names = {text.partition(".")[0].rpartition("/")[2] for text in settings}
-    for each in reader.each() if reader.others else ():
+    for each in reader.partition_readers() if reader.others else ():
         if any({row["cluster_queue"], row["cohort"]} & names for row in each.report("queues")):
             return each
     return reader
 
 
-def recorded_until(reader: Reader, to: str) -> Reader:
+def reader_until(reader: Reader, to: str) -> Reader:
     """Return a reader that looks no further than a moment; empty: to its end."""
     return reader._replace(end=reader.seq_of(to, "--to") if to else reader.end)
 
 
-def compared(
+def compare_replays(
     reader: Reader,
     since: str,
     settings: list[str],
@@ -134,7 +136,7 @@ def compared(
         "unchanged": simulate(scenario, progressing("unchanged")),
         "changed": simulate(other, progressing("changed")),
     }
-    notes = (_SIDES, *about_runs(scenario), *about_waiting(sides))
+    notes = (_SIDES, *simulation_notes(scenario), *pending_notes(sides))
     return Comparison(title=f"What if: {reader.url}", sides=sides, changes=changes, notes=notes)
 
 
@@ -146,15 +148,15 @@ def apply_changes(
     Raises:
         SettingsError: a setting or a manifest cannot be read, or changes nothing.
     """
-    definitions = _known(scenario)
+    definitions = _known_targets(scenario)
     objects = read_manifests(manifests)
     settings = [read_setting(text, definitions) for text in texts]
     if objects.policy is not None:
-        settings.append(_policy(objects.policy.policy))
+        settings.append(_policy_setting(objects.policy.policy))
     other, hits = with_changes(scenario, Changes(settings=tuple(settings), objects=objects.objects))
     for setting in settings:
         if setting.text not in hits:
-            fields = _fields(scenario, setting.target)
+            fields = _field_names(scenario, setting.target)
             raise SettingsError(
                 f"{setting.text} changes nothing: the field already has this value or "
                 "does not exist. "
@@ -167,9 +169,9 @@ def apply_changes(
     return other, (*(setting.text for setting in settings), *replaced)
 
 
-def about_runs(scenario: Scenario) -> tuple[str, ...]:
+def simulation_notes(scenario: Scenario) -> tuple[str, ...]:
     """Return in sentences what a replay in virtual time rests on."""
-    stop = span(scenario.stop_us / SECOND_US)
+    stop = duration_text(scenario.stop_us / SECOND_US)
     notes = [
         f"{len(scenario.runs)} jobs; a stop takes {stop}; a stopped job starts from the beginning."
     ]
@@ -183,9 +185,9 @@ def about_runs(scenario: Scenario) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def progress(title: str) -> Progress:
+def replay_progress(title: str) -> Progress:
     """Return what shows how far a replay in virtual time got."""
-    return lambda moments: watched(moments, title, None)
+    return lambda moments: with_progress(moments, title, None)
 
 
 def _refuse_unlisted(scenario: Scenario) -> None:
@@ -197,7 +199,7 @@ def _refuse_unlisted(scenario: Scenario) -> None:
         )
 
 
-def _known(scenario: Scenario) -> set[Target]:
+def _known_targets(scenario: Scenario) -> set[Target]:
     return {target for fact in _facts(scenario) if (target := target_of(fact)) is not None}
 
 
@@ -209,12 +211,12 @@ def _facts(scenario: Scenario) -> Iterator[FactEvent]:
     yield from scenario.facts
 
 
-def _fields(scenario: Scenario, target: Target) -> str:
+def _field_names(scenario: Scenario, target: Target) -> str:
     matching = [fact for fact in _facts(scenario) if target_of(fact) == target]
     return fields_of(matching[-1]) if matching else "none"
 
 
-def _policy(policy: Policy) -> Setting:
+def _policy_setting(policy: Policy) -> Setting:
     def change(fact: FactEvent) -> FactEvent:
         same = not isinstance(fact, PolicyConfigured) or fact.policy == policy
         return fact if same else replace(fact, policy=policy)

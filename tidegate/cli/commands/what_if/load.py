@@ -9,11 +9,16 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
-from tidegate.cli.commands.what_if.config import SetOption, about_runs, apply_changes, progress
-from tidegate.cli.figures.comparison import Comparison, about_waiting
-from tidegate.cli.figures.printing import FileOption, Form, FormOption, show
-from tidegate.cli.loads.rows import read_csv, read_yaml, seconds_or_duration
-from tidegate.cli.loads.traces import Place, read_sacct, read_swf
+from tidegate.cli.commands.what_if.config import (
+    SetOption,
+    apply_changes,
+    replay_progress,
+    simulation_notes,
+)
+from tidegate.cli.figures.comparison import Comparison, pending_notes
+from tidegate.cli.figures.printing import FileOption, Form, FormOption, print_comparison
+from tidegate.cli.loads.rows import parse_seconds_or_duration, read_csv, read_yaml
+from tidegate.cli.loads.traces import QueueTemplate, read_sacct, read_swf
 from tidegate.cli.objects.manifests import read_manifests
 from tidegate.cli.times import parse_utc
 from tidegate.errors import SettingsError, UndecodableError
@@ -83,30 +88,34 @@ def load(  # noqa: PLR0913 - each is an option
 
       tidegate what-if load queues.yaml trace.swf --local-queue 'hpc/{queue}' --until 720h
     """
-    begin_us = _time(begin)
-    jobs = _read(workloads, kind or _kind(workloads), begin_us, Place(local_queue))
+    begin_us = _parse_begin(begin)
+    jobs = _read_jobs(
+        workloads, kind or _kind_of_file(workloads), begin_us, QueueTemplate(local_queue)
+    )
     if not jobs:
         raise SettingsError(f"{workloads} holds no job that ran: there is nothing to simulate.")
     objects = read_manifests([manifests])
     policy = objects.policy.policy if objects.policy is not None else Policy()
     first_us = min(job.at_us for job in jobs)
-    scenario = _until(scenario_of_load(objects.objects, policy, jobs, first_us), until)
+    scenario = _limit_duration(scenario_of_load(objects.objects, policy, jobs, first_us), until)
     changes: tuple[str, ...] = ()
     scenarios = {"simulated": scenario}
     if settings or manifest:
         other, changes = apply_changes(scenario, settings, manifest)
         scenarios = {"unchanged": scenario, "changed": other}
-    sides = {name: simulate(scenario, progress(name)) for name, scenario in scenarios.items()}
+    sides = {
+        name: simulate(scenario, replay_progress(name)) for name, scenario in scenarios.items()
+    }
     compared = Comparison(
         title=f"Simulation: {workloads.name} on {manifests.name}",
         sides=sides,
         changes=changes,
-        notes=(*about_runs(scenario), *about_waiting(sides)),
+        notes=(*simulation_notes(scenario), *pending_notes(sides)),
     )
-    show(compared, output, file)
+    print_comparison(compared, output, file)
 
 
-def _read(path: Path, kind: Kind, begin_us: int, place: Place) -> list[Job]:
+def _read_jobs(path: Path, kind: Kind, begin_us: int, place: QueueTemplate) -> list[Job]:
     match kind:
         case Kind.YAML:
             return list(read_yaml(path, begin_us))
@@ -118,24 +127,24 @@ def _read(path: Path, kind: Kind, begin_us: int, place: Place) -> list[Job]:
             return list(read_sacct(path, place))
 
 
-def _kind(path: Path) -> Kind:
+def _kind_of_file(path: Path) -> Kind:
     kind = _SUFFIXES.get(path.suffix)
     if kind is None:
         raise SettingsError(f"{path}: say with --format what it is: {', '.join(Kind)}.")
     return kind
 
 
-def _time(text: str) -> int:
+def _parse_begin(text: str) -> int:
     try:
         return parse_utc(text)
     except ValueError:
         raise typer.BadParameter(f"--begin {text!r} is not a time such as {BEGIN}.") from None
 
 
-def _until(scenario: Scenario, text: str) -> Scenario:
+def _limit_duration(scenario: Scenario, text: str) -> Scenario:
     if not text:
         return scenario
     try:
-        return replace(scenario, to_us=scenario.from_us + seconds_or_duration(text))
+        return replace(scenario, to_us=scenario.from_us + parse_seconds_or_duration(text))
     except UndecodableError:
         raise typer.BadParameter(f"--until {text!r} is not a duration such as 720h.") from None

@@ -9,13 +9,13 @@ import msgspec
 import typer
 from msgspec.structs import replace
 
-from tidegate.cli.commands.decisions.why_not import record as why_not_record
-from tidegate.cli.commands.decisions.why_not import tell_needs
+from tidegate.cli.commands.decisions.why_not import answer_record as why_not_record
+from tidegate.cli.commands.decisions.why_not import print_needs
 from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
-from tidegate.cli.objects.manifests import documents
+from tidegate.cli.objects.manifests import read_documents
 from tidegate.cli.output import Output, OutputOption, print_record
-from tidegate.cli.progress import counted
+from tidegate.cli.progress import progress_counter
 from tidegate.contracts.observations import JobObserved
 from tidegate.core.state.state import State
 from tidegate.errors import SettingsError
@@ -51,26 +51,26 @@ def submit(  # noqa: PLR0913 - each is an option
 
       tidegate what-if submit job.yaml -n team-a -o json
     """
-    results = list(documents(file))
+    results = list(read_documents(file))
     if len(results) != 1:
         raise SettingsError(f"{file} holds {len(results)} objects: give a file with one job.")
     where, raw = results[0]
-    kind, job = job_of(raw, where, namespace)
+    kind, job = observed_job(raw, where, namespace)
     with open_reader(ledger, as_of, partition, reports=False) as reader:
-        state = _asked(reader, f"{job.namespace}/{job.queue}")
-    with counted("trials") as tick:
+        state = _deciding_state(reader, f"{job.namespace}/{job.queue}")
+    with progress_counter("trials") as tick:
         answer = dry_run(state, job, kind.resource, tick=tick)
     if output in {Output.TABLE, Output.WIDE}:
-        _tell(answer)
+        _print_answer(answer)
     else:
-        print_record(record(answer), output, name="workload")
+        print_record(answer_record(answer), output, name="workload")
     if not answer.now.starts:
         raise typer.Exit(1)
 
 
-def _asked(reader: Reader, local_queue: str) -> State:
+def _deciding_state(reader: Reader, local_queue: str) -> State:
     """Return the state of the partition that decides about a LocalQueue; of none, the first."""
-    first, *others = (each.state() for each in reader.each())
+    first, *others = (each.state() for each in reader.partition_readers())
     for state in others:
         defined = state.objects.local_queues.get(local_queue)
         if defined is not None and defined.spec.cluster_queue in state.objects.cluster_queues:
@@ -78,7 +78,7 @@ def _asked(reader: Reader, local_queue: str) -> State:
     return first
 
 
-def _tell(answer: WhyNot) -> None:
+def _print_answer(answer: WhyNot) -> None:
     queue = answer.cluster_queue or "no ClusterQueue"
     if answer.now.starts:
         leaving = ", ".join(answer.now.preempts)
@@ -87,10 +87,10 @@ def _tell(answer: WhyNot) -> None:
         typer.echo(f"It would start now in {queue}{preempting}: {assigned}.")
     else:
         typer.echo(f"It would wait in {queue}. {answer.now.message}".rstrip())
-        tell_needs(answer)
+        print_needs(answer)
 
 
-def record(answer: WhyNot) -> dict[str, Any]:
+def answer_record(answer: WhyNot) -> dict[str, Any]:
     """Return an answer for programs."""
     return {
         **why_not_record(answer),
@@ -99,7 +99,9 @@ def record(answer: WhyNot) -> dict[str, Any]:
     }
 
 
-def job_of(raw: dict[str, Any], where: str, namespace: str) -> tuple[JobKind[Any], JobObserved]:
+def observed_job(
+    raw: dict[str, Any], where: str, namespace: str
+) -> tuple[JobKind[Any], JobObserved]:
     """Return a job as it would be observed, and its kind; ``namespace`` if it names none.
 
     Raises:

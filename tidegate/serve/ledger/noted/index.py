@@ -202,9 +202,9 @@ class IndexedReader(Reader):
         for seq in seqs:
             yield from self.ledger.read(seq - 1, seq)
 
-    def lives(self, keys: Sequence[str]) -> list[tuple[int, int]]:
-        """See ``Reader.lives``; what the index knows need not be looked for in a part alone."""
+    def seq_ranges(self, keys: Sequence[str]) -> list[tuple[int, int]]:
+        """See ``Reader.seq_ranges``; what the index knows is not looked for in a part alone."""
         ledger = self.ledger
         if isinstance(ledger, IndexedLedger) and ledger.is_indexed(self.end):
             return [(1, self.end)]
-        return super().lives(keys)
+        return super().seq_ranges(keys)

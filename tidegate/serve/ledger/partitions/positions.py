@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import typer
 
-from tidegate.cli.ledger.reading import Reader, as_it_was
+from tidegate.cli.ledger.reading import Reader, reader_as_of
 from tidegate.contracts.entry import Entry
 from tidegate.model.texts import whole
 
@@ -60,7 +60,7 @@ def advance(ends: dict[int, int], entry: Entry) -> str:
     return position_text(ends)
 
 
-def reader_as_of(reader: Reader, text: str, option: str) -> Reader:
+def partitions_as_of(reader: Reader, text: str, option: str) -> Reader:
     """Return a reader of the past, all partitions at one moment.
 
     ``text`` is a seq where one partition is served; of several an event, ``1/41``, or a position; a
@@ -70,8 +70,8 @@ def reader_as_of(reader: Reader, text: str, option: str) -> Reader:
         BadParameter: it is none of these, or lies outside the ledger.
     """
     if not reader.others:
-        return as_it_was(reader, text, option)
-    partitions = [each.partition for each in reader.each()]
+        return reader_as_of(reader, text, option)
+    partitions = [each.partition for each in reader.partition_readers()]
     if "=" in text and (ends := parse_position(text, partitions)) is not None:
         return _reader_up_to(reader, ends)
     if (event := _EVENT.fullmatch(text)) is not None:
@@ -80,24 +80,27 @@ def reader_as_of(reader: Reader, text: str, option: str) -> Reader:
         )
     if text.isdecimal():
         raise typer.BadParameter(
-            f"{option} {text}: this ledger has {len(reader.each())} partitions, and each counts "
-            f"its own seqs: give a time, or an event with its partition: 0/{text}."
+            f"{option} {text}: this ledger has {len(reader.partition_readers())} partitions, and "
+            f"each counts its own seqs: give a time, or an event with its partition: 0/{text}."
         )
-    return as_it_was(reader, text, option)
+    return reader_as_of(reader, text, option)
 
 
 def reader_at(reader: Reader, ends: Ends, past_us: int = 0) -> Reader:
     """Return a reader of the past, each partition up to its seq, and to ``past_us`` if not 0."""
     first, *others = (
         each._replace(end=ends.get(each.partition, 0), past=True, past_us=past_us)
-        for each in reader.each()
+        for each in reader.partition_readers()
     )
     alone = reader.alone and not others
     return first._replace(others=tuple(others), alone=alone)
 
 
 def _reader_up_to(reader: Reader, ends: Ends) -> Reader:
-    bounded = {each.partition: min(ends.get(each.partition, 0), each.end) for each in reader.each()}
+    bounded = {
+        each.partition: min(ends.get(each.partition, 0), each.end)
+        for each in reader.partition_readers()
+    }
     if not any(bounded.values()):
         raise typer.BadParameter("This was before the ledger's first event.")
     return reader_at(reader, bounded)
@@ -105,7 +108,7 @@ def _reader_up_to(reader: Reader, ends: Ends) -> Reader:
 
 def _ends_at_event(reader: Reader, partition: int, seq: int, option: str) -> dict[int, int]:
     """Return how far each partition was when an event of one came: in the order of one history."""
-    own = next((each for each in reader.each() if each.partition == partition), None)
+    own = next((each for each in reader.partition_readers() if each.partition == partition), None)
     entries = [] if own is None or seq > own.end else list(own.ledger.read(seq - 1, seq))
     if not entries:
         raise typer.BadParameter(f"{option}: the ledger has no such event.")
@@ -114,5 +117,5 @@ def _ends_at_event(reader: Reader, partition: int, seq: int, option: str) -> dic
         each.partition: seq
         if each.partition == partition
         else each.ledger.seq_at(at_us - (each.partition > partition))
-        for each in reader.each()
+        for each in reader.partition_readers()
     }
