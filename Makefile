@@ -17,7 +17,7 @@ KEEP ?=
 M ?=
 MINUTES ?= 5
 SEED ?= 1
-# Tests wait a third of their time: three would leave a seventh of two cores idle, four a sixteenth.
+# Tests wait for servers part of their time, so there are more workers than cores.
 WORKERS ?= 4
 OLDEST = 1.30.14
 RUN = .venv/bin/python -m

@@ -70,6 +70,25 @@ def test_no_private_word_names_a_module_or_a_class() -> None:
     assert lines == set()
 
 
+NARRATIVE = {
+    *("astray", "attendance", "bereft", "brought", "bury", "crowd", "disband", "dressed", "heed"),
+    *("heirs", "meant", "muster", "mustered", "noticed", "obey", "pour", "poured", "remembered"),
+    *("retold", "says", "shy", "strangers", "told", "vain"),
+}
+"""Words that tell a story: a function is named by its verb and object, as Kubernetes' are."""
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_function_is_named_by_what_it_does(package: str) -> None:
+    lines = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for name in (*outline(path).classes, *(each.name for each in outline(path).functions))
+        if words(name) & NARRATIVE
+    }
+    assert lines == set()
+
+
 PRONOUNS = re.compile(r"\b(anybody|nobody|somebody|told|whoever|whom)\b", re.IGNORECASE)
 """Words that refer to an object without naming it: write the Workload, the caller or the leader."""
 
