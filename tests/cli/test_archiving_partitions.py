@@ -142,12 +142,12 @@ def dying(patch: pytest.MonkeyPatch, where: object, name: str, *, after: bool) -
 
 STEPS = {
     "write": (whole_partitions, "write", False),
-    "sync": (whole_partitions, "sync", False),
-    "digest": (whole_partitions, "digest", False),
-    "note": (archiving, "note", False),
-    "detach": (detaching, "detach", False),
-    "drop": (detaching, "drop", False),
-    "the end": (detaching, "drop", True),
+    "sync": (whole_partitions, "fsync_file", False),
+    "digest": (whole_partitions, "sha256_of", False),
+    "note": (archiving, "record_range", False),
+    "detach": (detaching, "detach_partition", False),
+    "drop": (detaching, "drop_table", False),
+    "the end": (detaching, "drop_table", True),
 }
 """Where a step ends the next begins, so but for the last each is killed before it did anything."""
 
@@ -192,7 +192,7 @@ def test_nothing_is_dropped_whose_file_was_changed(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        dying(patch, detaching, "drop", after=False)
+        dying(patch, detaching, "drop_table", after=False)
         with pytest.raises(KilledError):
             list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", {0: 25}))
     [file] = tmp_path.iterdir()

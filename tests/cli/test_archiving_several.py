@@ -149,12 +149,12 @@ def test_both_go_on_writing_behind_what_left(
 
 
 STEPS = {
-    "note": (archiving, "note", False),
-    "the first note": (archiving, "note", True),
-    "detach": (detaching, "detach", False),
-    "drop": (detaching, "drop", False),
-    "take out": (archiving, "take_out", False),
-    "taken out": (archiving, "take_out", True),
+    "note": (archiving, "record_range", False),
+    "the first note": (archiving, "record_range", True),
+    "detach": (detaching, "detach_partition", False),
+    "drop": (detaching, "drop_table", False),
+    "take out": (archiving, "delete_events", False),
+    "taken out": (archiving, "delete_events", True),
 }
 
 
@@ -178,7 +178,7 @@ def test_no_row_is_deleted_whose_file_was_changed(
     engine: Engine, turns: Turns, url: str, tmp_path: Path
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        dying(patch, archiving, "take_out", after=False)
+        dying(patch, archiving, "delete_events", after=False)
         with pytest.raises(KilledError):
             list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", {1: 25}))
     for path in tmp_path.iterdir():
