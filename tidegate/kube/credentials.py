@@ -44,7 +44,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     watch_slack_s: float = 5.0  # how long after its time a watch that says nothing is given up
     connections_max: int = 64
     answer_bytes_max: int = 0  # of a server that is not trusted; 0: any
-    quick: bool = False  # small requests and watches of a trusted server over ``Connections``
+    quick: bool = False  # small requests and watches of a trusted server over ``ConnectionPool``
 
     def __repr__(self) -> str:
         """Return it for a traceback: no token is in it."""

@@ -137,7 +137,7 @@ class Question(NamedTuple):
     def pending_rows(
         self, state: State, queues: Collection[str] | None = None
     ) -> list[dict[str, Any]]:
-        """Return the pending workloads of some or all queues: see ``queueing.waiting_rows``."""
+        """Return the pending workloads of some or all queues: see ``queueing.pending_rows``."""
 
         def waiting_since(workload: Workload) -> int:
             return (
