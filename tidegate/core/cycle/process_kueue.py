@@ -18,7 +18,7 @@ from tidegate.core.cycle.process import (
 )
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee, Proposal, propose_again
-from tidegate.core.quota.tree import Cell, add, remove
+from tidegate.core.quota.tree import add, remove
 from tidegate.model.gates import gate
 from tidegate.model.ids import FlavorResource
 
@@ -132,16 +132,14 @@ def _reserve(context: DecideContext, nominee: Nominee, proposal: Proposal) -> No
     borrows = proposal.assignment.borrows > 0
     charges: list[tuple[FlavorResource, int]] = []
     for fr, units in proposal.assignment.usage.items():
-        cell: Cell = cells[fr]
-        if borrows and cell.borrowing is None:
-            charges.append((fr, units))
-        elif borrows:
-            amount = min(units, cell.nominal + (cell.borrowing or 0) - cell.usage)
+        cell, amount = cells[fr], units
+        if not borrows:
+            amount = max(0, min(units, cell.nominal - cell.usage))
+        elif cell.borrowing is not None:
+            amount = min(units, cell.nominal + cell.borrowing - cell.usage)
             if amount < 0:
                 context.lower(cell, amount)
-            else:
-                charges.append((fr, amount))
-        else:
-            charges.append((fr, max(0, min(units, cell.nominal - cell.usage))))
+                continue
+        charges.append((fr, amount))
     context.reserve(nominee.cq.tree, nominee.cq.node, charges)
     context.reserve_seats(proposal.assignment.seats)

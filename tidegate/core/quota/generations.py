@@ -17,8 +17,8 @@ from tidegate.contracts.fact_kinds.definitions import (
     CohortDefined,
     CohortRemoved,
 )
-from tidegate.core.quota.tree import Node, root_of
-from tidegate.core.state.cluster_queues import Forest, Tree
+from tidegate.core.quota.tree import root_of
+from tidegate.core.state.cluster_queues import Forest
 from tidegate.core.state.state import State
 from tidegate.model.quota import ClusterQueueSpec
 
@@ -43,7 +43,7 @@ def _concerned(event: object, before: Forest, now: Forest) -> dict[str, None]:
         case CohortDefined() | CohortRemoved():
             cohorts = (at.cohorts.get(event.name) for at in (before, now))
             roots = [root_of(cohort) for cohort in cohorts if cohort is not None]
-            trees = [tree for at in (before, now) for tree in at.trees if _is_of(tree, roots)]
+            trees = [tree for at in (before, now) for tree in at.trees if tree.root in roots]
         case _:
             trees = now.trees
     return {queue.name: None for tree in trees for queue in tree.cluster_queues}
@@ -51,7 +51,3 @@ def _concerned(event: object, before: Forest, now: Forest) -> dict[str, None]:
 
 def _has_same_quota(old: ClusterQueueSpec, new: ClusterQueueSpec) -> bool:
     return (old.groups, old.cohort) == (new.groups, new.cohort)
-
-
-def _is_of(tree: Tree, roots: list[Node]) -> bool:
-    return any(tree.root is root for root in roots)
