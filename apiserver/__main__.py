@@ -17,7 +17,7 @@ import msgspec
 import yaml
 
 from apiserver.api import EmbeddedApi
-from apiserver.controllers.running import Machinery
+from apiserver.controllers.controller_manager import ControllerManager
 from apiserver.http import serve
 
 
@@ -29,14 +29,14 @@ def now_us() -> int:
 async def run(port: int, nodes_count: int, kubeconfig: Path) -> None:
     """Serve an empty cluster with simulated nodes until a signal comes."""
     api = EmbeddedApi(now_us=now_us, random=SystemRandom())
-    machinery = Machinery(api)
+    controller_manager = ControllerManager(api)
     for number in range(nodes_count):
-        machinery.add_node(f"node-{number}")
+        controller_manager.add_node(f"node-{number}")
     ended, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
     async with serve(api, port) as url, asyncio.TaskGroup() as tasks:
-        working = tasks.create_task(machinery.run())
+        working = tasks.create_task(controller_manager.run())
         await asyncio.to_thread(_write, kubeconfig, kubeconfig_of(url))
         sys.stdout.write(msgspec.json.encode({"url": url}).decode() + "\n")
         sys.stdout.flush()

@@ -13,12 +13,12 @@ from random import Random
 
 import msgspec
 
-from apiserver.answering import Sent, answer
-from apiserver.discovery import discover
+from apiserver.discovery import discovery_document
 from apiserver.refusals import RefusedError
 from apiserver.requests.paths import read_path
 from apiserver.resources import NAMESPACES
-from apiserver.watching import Bells, read_request, watch_lines
+from apiserver.routing import RequestContent, handle_request
+from apiserver.watches import ChangeSignals, read_request, watch_lines
 from apiserver.writes.registry import Registry
 from tidegate.errors import ApiStatusError
 from tidegate.kube.ports import JSON, Response
@@ -37,8 +37,8 @@ class EmbeddedApi:
         self, *, now_us: Callable[[], int], random: Random, history_max: int = 10_000
     ) -> None:
         self.registry = Registry(now_us, random, history_max)
-        self._bells = Bells()
-        self.registry.state.listeners.append(self._bells.ring)
+        self._signals = ChangeSignals()
+        self.registry.state.listeners.append(self._signals.notify)
         for name in FIRST_NAMESPACES:
             self.registry.create(NAMESPACES, "", {"metadata": {"name": name}})
 
@@ -56,13 +56,13 @@ class EmbeddedApi:
 
         ``user`` is the user that policies see; empty: the server's administrator.
         """
-        discovery = discover(self.registry.catalog, path) if method == "GET" else None
+        discovery = discovery_document(self.registry.catalog, path) if method == "GET" else None
         if discovery is not None:
             return Response(200, discovery)
         try:
             target = read_path(self.registry.catalog, path)
-            content = Sent(content_type, body or b"", user)
-            return answer(self.registry, method, target, query or {}, content)
+            content = RequestContent(content_type, body or b"", user)
+            return handle_request(self.registry, method, target, query or {}, content)
         except RefusedError as refusal:
             return Response(refusal.code, msgspec.json.encode(refusal.status()))
 
@@ -88,7 +88,7 @@ class EmbeddedApi:
     def compact(self) -> None:
         """Forget the history: every watch that resumes from before now gets 410."""
         self.registry.state.compact()
-        self.registry.pages.forget()
+        self.registry.pages.clear()
 
     @asynccontextmanager
     async def _watch(
@@ -98,5 +98,5 @@ class EmbeddedApi:
             request = read_request(read_path(self.registry.catalog, path), query)
         except RefusedError as refusal:
             raise ApiStatusError(refusal.code, refusal.message) from refusal
-        async with aclosing(watch_lines(self.registry, self._bells, request)) as lines:
+        async with aclosing(watch_lines(self.registry, self._signals, request)) as lines:
             yield lines

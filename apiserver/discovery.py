@@ -25,7 +25,7 @@ VERSION = {
 _TEXTS = ("/healthz", "/livez", "/readyz")
 
 
-def discover(catalog: Catalog, path: str) -> bytes | None:
+def discovery_document(catalog: Catalog, path: str) -> bytes | None:
     """Return the document at a path of discovery, or None where the path is none."""
     if path in _TEXTS:
         return b"ok"
@@ -70,12 +70,12 @@ def _resources(catalog: Catalog, group: str, version: str) -> Object | None:
     rows = [row for row in catalog.all() if (row.group, row.version) == (group, version)]
     if not rows:
         return None
-    resources = [resource for row in rows for resource in _rows(row)]
+    resources = [resource for row in rows for resource in _resource_entries(row)]
     head = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": rows[0].api_version}
     return head | {"resources": resources}
 
 
-def _rows(row: Resource) -> list[Object]:
+def _resource_entries(row: Resource) -> list[Object]:
     resource: Object = {"name": row.plural, "singularName": row.kind.lower(), "kind": row.kind}
     resource |= {"namespaced": row.namespaced, "verbs": _VERBS}
     if row.short_names:
@@ -88,12 +88,12 @@ def _rows(row: Resource) -> list[Object]:
 
 def _openapi(catalog: Catalog) -> Object:
     """Return where the schemas are: they say only that ``fieldValidation`` is understood."""
-    roots = dict.fromkeys(_root(row) for row in catalog.all())
+    roots = dict.fromkeys(_api_root(row) for row in catalog.all())
     return {"paths": {root: {"serverRelativeURL": f"/openapi/v3/{root}"} for root in roots}}
 
 
 def _openapi_of(catalog: Catalog, root: str) -> Object | None:
-    rows = [row for row in catalog.all() if _root(row) == root]
+    rows = [row for row in catalog.all() if _api_root(row) == root]
     info = {"title": "Tidegate's embedded server", "version": VERSION["gitVersion"]}
     document: Object = {"openapi": "3.0.0", "info": info}
     return document | {"paths": dict(map(_openapi_path, rows))} if rows else None
@@ -104,8 +104,8 @@ def _openapi_path(row: Resource) -> tuple[str, Object]:
     kind = {"group": row.group, "version": row.version, "kind": row.kind}
     parameters = [{"name": "fieldValidation", "in": "query", "schema": {"type": "string"}}]
     verb = {"x-kubernetes-group-version-kind": kind, "parameters": parameters, "responses": {}}
-    return f"/{_root(row)}{inside}/{row.plural}/{{name}}", {"patch": verb}
+    return f"/{_api_root(row)}{inside}/{row.plural}/{{name}}", {"patch": verb}
 
 
-def _root(row: Resource) -> str:
+def _api_root(row: Resource) -> str:
     return f"apis/{row.api_version}" if row.group else f"api/{row.version}"

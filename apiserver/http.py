@@ -35,7 +35,7 @@ async def serve(api: EmbeddedApi, port: int = 0) -> AsyncGenerator[str]:
     """
     app = web.Application(client_max_size=_BODY_BYTES_MAX)
     app[_API] = api
-    app.router.add_route("*", "/{path:.*}", _answer)
+    app.router.add_route("*", "/{path:.*}", _handle)
     # A handler whose client is gone is cancelled: a quiet watch would notice only at its end.
     runner = web.AppRunner(
         app, access_log=None, shutdown_timeout=_DRAIN_S, handler_cancellation=True
@@ -50,10 +50,10 @@ async def serve(api: EmbeddedApi, port: int = 0) -> AsyncGenerator[str]:
         await runner.cleanup()
 
 
-async def _answer(request: web.Request) -> web.StreamResponse:
+async def _handle(request: web.Request) -> web.StreamResponse:
     query = dict(request.query)
     if request.method == "GET" and query.get("watch") in _YES:
-        return await _stream(request, query)
+        return await _stream_watch(request, query)
     response = request.app[_API].call(
         request.method,
         request.path,
@@ -66,7 +66,7 @@ async def _answer(request: web.Request) -> web.StreamResponse:
     return web.Response(status=response.status, body=response.body, content_type=kind)
 
 
-async def _stream(request: web.Request, query: dict[str, str]) -> web.StreamResponse:
+async def _stream_watch(request: web.Request, query: dict[str, str]) -> web.StreamResponse:
     answer = web.StreamResponse(headers={"Content-Type": JSON})
     try:
         async with request.app[_API].watch(request.path, query) as lines:
@@ -74,13 +74,13 @@ async def _stream(request: web.Request, query: dict[str, str]) -> web.StreamResp
             async for line in lines:
                 await answer.write(line)
     except ApiStatusError as error:
-        return _refusal(error)
+        return _error_response(error)
     except ConnectionResetError:  # the client went away between two lines
         return answer
     return answer
 
 
-def _refusal(error: ApiStatusError) -> web.Response:
+def _error_response(error: ApiStatusError) -> web.Response:
     reason = _REASONS.get(error.status, "BadRequest")
     body = msgspec.json.encode(RefusedError(error.status, reason, error.message).status())
     return web.Response(status=error.status, body=body, content_type=JSON)

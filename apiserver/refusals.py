@@ -136,7 +136,7 @@ def required(field: str, why: str = "") -> Cause:
     return Cause(field, "FieldValueRequired", words)
 
 
-def wrong(field: str, value: object, why: str) -> Cause:
+def invalid_value(field: str, value: object, why: str) -> Cause:
     """Return the cause of a value that is not allowed."""
     text = msgspec.json.encode(value).decode()
     return Cause(field, "FieldValueInvalid", f"Invalid value: {text}: {why}")
@@ -158,7 +158,7 @@ def not_allowed(field: str, why: str) -> Cause:
 
 def immutable(field: str, value: object) -> Cause:
     """Return the cause of a field that may not change."""
-    return wrong(field, value, "field is immutable")
+    return invalid_value(field, value, "field is immutable")
 
 
 def _details(resource: Resource, name: str) -> Object:

@@ -41,18 +41,18 @@ class History:
         self._changes.append(change)
         self._revisions.append(change.revision)
         if len(self._changes) > 2 * self.count_max:
-            self._forget(len(self._changes) - self.count_max)
+            self._drop_oldest(len(self._changes) - self.count_max)
 
-    def after(self, revision: int) -> list[Change]:
+    def changes_after(self, revision: int) -> list[Change]:
         """Return the changes after a revision, oldest first."""
         return self._changes[bisect_right(self._revisions, revision) :]
 
     def clear(self, revision: int) -> None:
         """Forget everything up to a revision."""
-        self._forget(bisect_right(self._revisions, revision))
+        self._drop_oldest(bisect_right(self._revisions, revision))
         self.forgotten = max(self.forgotten, revision)
 
-    def _forget(self, count: int) -> None:
+    def _drop_oldest(self, count: int) -> None:
         if count:
             self.forgotten = self.dropped = self._revisions[count - 1]
             del self._changes[:count], self._revisions[:count]
@@ -93,7 +93,7 @@ class State:
         metadata["resourceVersion"] = str(self.revision)
         space[metadata["name"]] = obj
         body = self._bodies[metadata["uid"]] = _BODY.encode(obj)
-        self._tell(Change(self.revision, key, before, obj, body))
+        self._notify(Change(self.revision, key, before, obj, body))
         return obj
 
     def remove(self, key: str, obj: Object) -> None:
@@ -103,7 +103,7 @@ class State:
         self._bodies.pop(metadata["uid"])
         self.revision += 1
         gone = obj | {"metadata": metadata | {"resourceVersion": str(self.revision)}}
-        self._tell(Change(self.revision, key, before, None, _BODY.encode(gone)))
+        self._notify(Change(self.revision, key, before, None, _BODY.encode(gone)))
 
     def history(self, key: str) -> History:
         """Return a resource's history; an empty one begins now."""
@@ -118,7 +118,7 @@ class State:
         for history in self._histories.values():
             history.clear(self.revision)
 
-    def _tell(self, change: Change) -> None:
+    def _notify(self, change: Change) -> None:
         self.history(change.resource).add(change)
         for listener in self.listeners:
             listener(change)

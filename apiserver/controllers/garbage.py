@@ -23,24 +23,24 @@ Object = dict[str, Any]
 
 def sync_owner(registry: Registry, index: Index, uid: str) -> None:
     """Do what an owner's end asks of its dependents: delete them, or let them go."""
-    place = index.place(uid)
+    place = index.location_of(uid)
     if place is None:
         for key, obj in list(index.dependents(uid)):
-            _collect(registry, index, key, obj)
+            _collect_dependent(registry, index, key, obj)
         return
     owner = registry.state.get(*place)
     assert owner is not None
     finalizers = owner["metadata"].get("finalizers") or ()
     if ORPHAN in finalizers:
         for key, obj in list(index.dependents(uid)):
-            _disown(registry, key, obj, uid)
-        _drop_finalizer(registry, place[0], owner, ORPHAN)
+            _remove_owner_reference(registry, key, obj, uid)
+        _remove_finalizer(registry, place[0], owner, ORPHAN)
     elif FOREGROUND in finalizers:
         dependents = list(index.dependents(uid))
         for key, obj in dependents:
             _delete(registry, key, obj, "Foreground")
-        if not any(_blocks(obj, uid) for _, obj in index.dependents(uid)):
-            _drop_finalizer(registry, place[0], owner, FOREGROUND)
+        if not any(_blocks_owner_deletion(obj, uid) for _, obj in index.dependents(uid)):
+            _remove_finalizer(registry, place[0], owner, FOREGROUND)
 
 
 def sync_namespace(registry: Registry, name: str) -> None:
@@ -57,7 +57,7 @@ def sync_namespace(registry: Registry, name: str) -> None:
     if not remaining:
         freed: Object = msgspec.json.decode(registry.state.body(namespace))
         freed["spec"]["finalizers"] = []
-        registry.settle(NAMESPACES, freed)
+        registry.store_or_remove(NAMESPACES, freed)
 
 
 def sync_definition(registry: Registry, name: str) -> None:
@@ -68,10 +68,10 @@ def sync_definition(registry: Registry, name: str) -> None:
     for obj in list(registry.state.items(name)):
         _delete(registry, name, obj, "Background")
     if not any(registry.state.items(name)):
-        _drop_finalizer(registry, CRDS.key, crd, CLEANUP)
+        _remove_finalizer(registry, CRDS.key, crd, CLEANUP)
 
 
-def _collect(registry: Registry, index: Index, key: str, obj: Object) -> None:
+def _collect_dependent(registry: Registry, index: Index, key: str, obj: Object) -> None:
     owners = obj["metadata"].get("ownerReferences") or ()
     alive = [owner["uid"] for owner in owners if index.exists(owner["uid"])]
     if not alive:
@@ -79,16 +79,16 @@ def _collect(registry: Registry, index: Index, key: str, obj: Object) -> None:
     else:
         for owner in owners:
             if owner["uid"] not in alive:
-                _disown(registry, key, obj, owner["uid"])
+                _remove_owner_reference(registry, key, obj, owner["uid"])
 
 
-def _disown(registry: Registry, key: str, obj: Object, uid: str) -> None:
+def _remove_owner_reference(registry: Registry, key: str, obj: Object, uid: str) -> None:
     freed: Object = msgspec.json.decode(registry.state.body(obj))
     owners = freed["metadata"]["ownerReferences"]
     freed["metadata"]["ownerReferences"] = [owner for owner in owners if owner["uid"] != uid]
     if not freed["metadata"]["ownerReferences"]:
         del freed["metadata"]["ownerReferences"]
-    registry.settle(_resource(registry, key), freed)
+    registry.store_or_remove(_resource(registry, key), freed)
 
 
 def _delete(registry: Registry, key: str, obj: Object, policy: str) -> None:
@@ -101,14 +101,14 @@ def _delete(registry: Registry, key: str, obj: Object, policy: str) -> None:
         delete(registry, _resource(registry, key), *where, options)
 
 
-def _drop_finalizer(registry: Registry, key: str, obj: Object, finalizer: str) -> None:
+def _remove_finalizer(registry: Registry, key: str, obj: Object, finalizer: str) -> None:
     freed: Object = msgspec.json.decode(registry.state.body(obj))
     if finalizer in (freed["metadata"].get("finalizers") or ()):
         freed["metadata"]["finalizers"].remove(finalizer)
-        registry.settle(_resource(registry, key), freed)
+        registry.store_or_remove(_resource(registry, key), freed)
 
 
-def _blocks(obj: Object, uid: str) -> bool:
+def _blocks_owner_deletion(obj: Object, uid: str) -> bool:
     owners = obj["metadata"].get("ownerReferences") or ()
     return any(owner["uid"] == uid and owner.get("blockOwnerDeletion") for owner in owners)
 

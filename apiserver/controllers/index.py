@@ -21,24 +21,24 @@ class Index:
         self._dependents = dict[str, dict[str, None]]()  # owner's uid -> uids
         self._on_node = dict[str, dict[str, None]]()  # node's name -> pods' uids
 
-    def note(self, change: Change) -> None:
+    def update(self, change: Change) -> None:
         """Take one change in."""
         if change.before is not None:
-            self._forget(change.resource, change.before)
+            self._remove(change.resource, change.before)
         if change.after is not None:
-            self._learn(change.resource, change.after)
+            self._add(change.resource, change.after)
 
     def exists(self, uid: str) -> bool:
         """Return whether an object of this uid exists."""
         return uid in self._places
 
-    def place(self, uid: str) -> Place | None:
+    def location_of(self, uid: str) -> Place | None:
         """Return where an object of this uid is, or None."""
         return self._places.get(uid)
 
     def dependents(self, uid: str) -> Iterator[tuple[str, Object]]:
         """Yield the resource and the object of everything that names an owner."""
-        yield from self._found(self._dependents.get(uid, {}))
+        yield from self._existing_objects(self._dependents.get(uid, {}))
 
     def pods_of(self, uid: str) -> list[Object]:
         """Return the pods that name an owner."""
@@ -46,16 +46,16 @@ class Index:
 
     def pods_on(self, node: str) -> list[Object]:
         """Return the pods that are bound to a node."""
-        return [obj for _, obj in self._found(self._on_node.get(node, {}))]
+        return [obj for _, obj in self._existing_objects(self._on_node.get(node, {}))]
 
-    def _found(self, uids: dict[str, None]) -> Iterator[tuple[str, Object]]:
+    def _existing_objects(self, uids: dict[str, None]) -> Iterator[tuple[str, Object]]:
         for uid in list(uids):
             if place := self._places.get(uid):
                 obj = self._state.get(*place)
                 assert obj is not None
                 yield place[0], obj
 
-    def _learn(self, key: str, obj: Object) -> None:
+    def _add(self, key: str, obj: Object) -> None:
         metadata = obj["metadata"]
         uid = metadata["uid"]
         self._places[uid] = (key, metadata.get("namespace", ""), metadata["name"])
@@ -64,7 +64,7 @@ class Index:
         if key == PODS.key and (node := obj["spec"].get("nodeName")):
             self._on_node.setdefault(node, {})[uid] = None
 
-    def _forget(self, key: str, obj: Object) -> None:
+    def _remove(self, key: str, obj: Object) -> None:
         uid = obj["metadata"]["uid"]
         self._places.pop(uid, None)
         for owner in obj["metadata"].get("ownerReferences") or ():

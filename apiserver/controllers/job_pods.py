@@ -36,7 +36,7 @@ def is_failed(job: Object, pod: Object) -> bool:
     return phase == "Failed" or (ending and not waits)
 
 
-def tracked(pod: Object) -> bool:
+def is_tracked(pod: Object) -> bool:
     """Return whether a pod is still to be counted."""
     return TRACKING in (pod["metadata"].get("finalizers") or ())
 
@@ -62,7 +62,7 @@ def create_pod(registry: Registry, job: Object, number: int | None) -> None:
         return
 
 
-def remove_pod(registry: Registry, pod: Object, *, resource: Resource = PODS) -> None:
+def delete_pod(registry: Registry, pod: Object, *, resource: Resource = PODS) -> None:
     """Delete this very pod, or another object, if it is still there."""
     metadata = pod["metadata"]
     options = DeleteOptions(
@@ -72,15 +72,15 @@ def remove_pod(registry: Registry, pod: Object, *, resource: Resource = PODS) ->
         delete(registry, resource, metadata["namespace"], metadata["name"], options)
 
 
-def release(registry: Registry, pods: Sequence[Object]) -> None:
+def remove_tracking(registry: Registry, pods: Sequence[Object]) -> None:
     """Let go of pods that need not be counted any more."""
     for pod in pods:
         where = pod["metadata"]["namespace"], pod["metadata"]["name"]
         current = registry.state.get(PODS.key, *where)
-        if current is not None and tracked(current):
+        if current is not None and is_tracked(current):
             freed: Object = msgspec.json.decode(registry.state.body(current))
             freed["metadata"]["finalizers"].remove(TRACKING)
-            registry.settle(PODS, freed)
+            registry.store_or_remove(PODS, freed)
 
 
 def backoff_until_us(pods: Sequence[Object]) -> int:

@@ -14,14 +14,14 @@ from apiserver.controllers.index import Index
 from apiserver.controllers.job_pods import (
     backoff_until_us,
     create_pod,
+    delete_pod,
     indexes_text,
     is_failed,
     is_ready,
+    is_tracked,
     missing_indexes,
     read_indexes,
-    release,
-    remove_pod,
-    tracked,
+    remove_tracking,
 )
 from apiserver.kinds.jobs import has_condition
 from apiserver.resources import JOBS
@@ -45,10 +45,10 @@ class _Sync(msgspec.Struct):
     @property
     def active(self) -> list[Object]:
         """Return the pods that neither ended nor are ending."""
-        return [p for p in self.pods if not is_finished(p) and not is_ending(p)]
+        return [p for p in self.pods if not is_finished(p) and not is_terminating(p)]
 
 
-def is_ending(pod: Object) -> bool:
+def is_terminating(pod: Object) -> bool:
     """Return whether a pod is being deleted."""
     return "deletionTimestamp" in pod["metadata"]
 
@@ -56,38 +56,40 @@ def is_ending(pod: Object) -> bool:
 def sync_job(registry: Registry, index: Index, namespace: str, name: str) -> int | None:
     """Do what a Job needs now; return when to look again, in UTC microseconds, or None."""
     job = registry.state.get(JOBS.key, namespace, name)
-    if job is None or is_ending(job) or job["spec"].get("managedBy", _OWN_NAME) != _OWN_NAME:
+    if job is None or is_terminating(job) or job["spec"].get("managedBy", _OWN_NAME) != _OWN_NAME:
         return None
     if has_condition(job, "Complete") or has_condition(job, "Failed"):
-        return _expire(registry, job)
+        return _delete_if_expired(registry, job)
     pods = index.pods_of(job["metadata"]["uid"])
     sync = _Sync(job, pods, msgspec.json.decode(msgspec.json.encode(job.get("status") or {})))
-    counted = _count(sync)
+    counted = _count_ended_pods(sync)
     if not job["spec"]["suspend"]:
         sync.status.setdefault("startTime", registry.now())
     _fail_if_due(registry, sync)
     if has_condition({"status": sync.status}, "FailureTarget"):
-        counted += _end_active(sync)
-        _remove_all(registry, sync)
-    elif not _succeeds(registry, sync):
-        _manage(registry, sync)
+        counted += _fail_active_pods(sync)
+        _delete_active_pods(registry, sync)
+    elif not _has_succeeded(registry, sync):
+        _reconcile_pods(registry, sync)
     sync.pods = index.pods_of(job["metadata"]["uid"])
-    _finish(registry, sync)
-    _write(registry, sync)
-    release(registry, counted)
+    _set_terminal_condition(registry, sync)
+    _write_status(registry, sync)
+    remove_tracking(registry, counted)
     return sync.again_us
 
 
-def _count(sync: _Sync) -> list[Object]:
+def _count_ended_pods(sync: _Sync) -> list[Object]:
     """Add the pods that ended to the counters, once each; return them."""
     indexed = sync.job["spec"]["completionMode"] == "Indexed"
-    counted = [p for p in sync.pods if tracked(p) and (is_failed(sync.job, p) or is_finished(p))]
+    counted = [p for p in sync.pods if is_tracked(p) and (is_failed(sync.job, p) or is_finished(p))]
     won = [pod for pod in counted if pod["status"]["phase"] == "Succeeded"]
     lost = len(counted) - len(won)
     if lost:
         sync.status["failed"] = sync.status.get("failed", 0) + lost
     if indexed:
-        done = read_indexes(sync.status.get("completedIndexes", "")) | {_index_of(p) for p in won}
+        done = read_indexes(sync.status.get("completedIndexes", "")) | {
+            _completion_index(p) for p in won
+        }
         if done:
             sync.status |= {"succeeded": len(done), "completedIndexes": indexes_text(done)}
     elif won:
@@ -111,20 +113,20 @@ def _fail_if_due(registry: Registry, sync: _Sync) -> None:
             sync.again_us = ends_us
 
 
-def _end_active(sync: _Sync) -> list[Object]:
+def _fail_active_pods(sync: _Sync) -> list[Object]:
     """Count the pods that the end of their Job ends as failed; return them."""
-    ended = [pod for pod in sync.active if tracked(pod)]
+    ended = [pod for pod in sync.active if is_tracked(pod)]
     if ended:
         sync.status["failed"] = sync.status.get("failed", 0) + len(ended)
     return ended
 
 
-def _remove_all(registry: Registry, sync: _Sync) -> None:
+def _delete_active_pods(registry: Registry, sync: _Sync) -> None:
     for pod in sync.active:
-        remove_pod(registry, pod)
+        delete_pod(registry, pod)
 
 
-def _succeeds(registry: Registry, sync: _Sync) -> bool:
+def _has_succeeded(registry: Registry, sync: _Sync) -> bool:
     if sync.active:
         return has_condition({"status": sync.status}, "SuccessCriteriaMet")
     completions, won = sync.job["spec"].get("completions"), sync.status.get("succeeded", 0)
@@ -135,11 +137,11 @@ def _succeeds(registry: Registry, sync: _Sync) -> bool:
     return True
 
 
-def _manage(registry: Registry, sync: _Sync) -> None:
+def _reconcile_pods(registry: Registry, sync: _Sync) -> None:
     suspended = has_condition({"status": sync.status}, "Suspended")
     if sync.job["spec"]["suspend"]:
-        release(registry, sync.active)  # they go without being counted
-        _remove_all(registry, sync)
+        remove_tracking(registry, sync.active)  # they go without being counted
+        _delete_active_pods(registry, sync)
         if not suspended:
             _add_condition(registry, sync, "Suspended", "JobSuspended", "Job suspended")
             sync.status.pop("startTime", None)
@@ -147,10 +149,10 @@ def _manage(registry: Registry, sync: _Sync) -> None:
     if suspended:
         _add_condition(registry, sync, "Suspended=False", "JobResumed", "Job resumed")
         sync.status["startTime"] = registry.now()
-    _scale(registry, sync)
+    _scale_pods(registry, sync)
 
 
-def _scale(registry: Registry, sync: _Sync) -> None:
+def _scale_pods(registry: Registry, sync: _Sync) -> None:
     spec, active = sync.job["spec"], sync.active
     parallelism, won = spec["parallelism"], sync.status.get("succeeded", 0)
     if "completions" in spec:
@@ -158,11 +160,11 @@ def _scale(registry: Registry, sync: _Sync) -> None:
     elif won:
         parallelism = len(active)
     surplus = active[parallelism:]
-    release(registry, surplus)
+    remove_tracking(registry, surplus)
     for pod in surplus:
-        remove_pod(registry, pod)
+        delete_pod(registry, pod)
     if spec["podReplacementPolicy"] == "Failed":
-        parallelism -= sum(is_ending(pod) and not is_finished(pod) for pod in sync.pods)
+        parallelism -= sum(is_terminating(pod) and not is_finished(pod) for pod in sync.pods)
     missing = parallelism - len(active)
     if missing <= 0:
         return
@@ -175,9 +177,9 @@ def _scale(registry: Registry, sync: _Sync) -> None:
         create_pod(registry, sync.job, number)
 
 
-def _finish(registry: Registry, sync: _Sync) -> None:
+def _set_terminal_condition(registry: Registry, sync: _Sync) -> None:
     """Turn a target that is reached into the end, once no pod is ending any more."""
-    if any(is_ending(pod) and not is_finished(pod) for pod in sync.pods):
+    if any(is_terminating(pod) and not is_finished(pod) for pod in sync.pods):
         return
     for target, end in _TARGETS.items():
         for condition in list(sync.status.get("conditions") or ()):
@@ -187,10 +189,10 @@ def _finish(registry: Registry, sync: _Sync) -> None:
                     sync.status["completionTime"] = registry.now()
 
 
-def _write(registry: Registry, sync: _Sync) -> None:
+def _write_status(registry: Registry, sync: _Sync) -> None:
     active, status = sync.active, sync.status
     status["ready"] = sum(is_ready(pod) for pod in active)
-    status["terminating"] = sum(is_ending(p) and not is_finished(p) for p in sync.pods)
+    status["terminating"] = sum(is_terminating(p) and not is_finished(p) for p in sync.pods)
     status["uncountedTerminatedPods"] = {}
     status.pop("active", None)
     if active:
@@ -200,7 +202,7 @@ def _write(registry: Registry, sync: _Sync) -> None:
     registry.replace(JOBS, *where, {**sync.job, "status": status}, STATUS)
 
 
-def _expire(registry: Registry, job: Object) -> int | None:
+def _delete_if_expired(registry: Registry, job: Object) -> int | None:
     ttl_s = job["spec"].get("ttlSecondsAfterFinished")
     if ttl_s is None:
         return None
@@ -208,7 +210,7 @@ def _expire(registry: Registry, job: Object) -> int | None:
     goes_us: int = at_us(ended[-1]["lastTransitionTime"]) + ttl_s * 1_000_000
     if registry.now_us() < goes_us:
         return goes_us
-    remove_pod(registry, job, resource=JOBS)
+    delete_pod(registry, job, resource=JOBS)
     return None
 
 
@@ -224,6 +226,6 @@ def _add_condition(
     sync.status["conditions"] = [*others, written]
 
 
-def _index_of(pod: Object) -> int:
+def _completion_index(pod: Object) -> int:
     text = (pod["metadata"].get("annotations") or {})["batch.kubernetes.io/job-completion-index"]
     return int(text)

@@ -38,26 +38,26 @@ class Kubelets:
         if is_finished(pod) or (ending and pod["status"]["phase"] == "Pending"):
             self._began_us.pop(uid, None)
             if ending:
-                self._let_go(pod)
+                self._complete_deletion(pod)
             return None
         began_us = self._began_us.setdefault(uid, now_us)
         ends_us = began_us + run_us_of(pod)
         began = timestamp(began_us)
         if ending or now_us >= ends_us:
             code = KILLED if ending else exit_code_of(pod)
-            self._write(pod, ended_status(pod, code, began, self._registry.now()))
+            self._write_status(pod, ended_status(pod, code, began, self._registry.now()))
             return None
         if pod["status"]["phase"] == "Pending":
-            self._write(pod, running_status(pod, began))
+            self._write_status(pod, running_status(pod, began))
         return ends_us
 
-    def _write(self, pod: Object, status: Object) -> None:
+    def _write_status(self, pod: Object, status: Object) -> None:
         new: Object = msgspec.json.decode(self._registry.state.body(pod))
         new["status"] |= status
         self._registry.store(PODS, new)
 
-    def _let_go(self, pod: Object) -> None:
+    def _complete_deletion(self, pod: Object) -> None:
         new: Object = msgspec.json.decode(self._registry.state.body(pod))
         new["metadata"]["deletionGracePeriodSeconds"] = 0
         if new != pod or not new["metadata"].get("finalizers"):
-            self._registry.settle(PODS, new)
+            self._registry.store_or_remove(PODS, new)

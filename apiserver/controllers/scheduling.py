@@ -9,43 +9,43 @@ from typing import Any
 
 import msgspec
 
-from apiserver.controllers.fitting import (
+from apiserver.controllers.index import Index
+from apiserver.controllers.node_fit import (
     fits,
     free_of,
+    matches_node,
     requests_of,
-    suits,
-    unknown_wish,
+    unsupported_constraint,
 )
-from apiserver.controllers.index import Index
 from apiserver.resources import NODES, PODS
-from apiserver.writes.binding import bind
+from apiserver.writes.binding import bind_pod
 from apiserver.writes.registry import Registry
 
 Object = dict[str, Any]
 _NAME = "default-scheduler"
 
 
-def schedule(registry: Registry, index: Index, waiting: set[tuple[str, str]]) -> None:
+def schedule_pods(registry: Registry, index: Index, waiting: set[tuple[str, str]]) -> None:
     """Bind each waiting pod that fits somewhere; those that need no node leave ``waiting``."""
     nodes = list(registry.state.items(NODES.key))
     free = {n["metadata"]["name"]: free_of(n, index.pods_on(n["metadata"]["name"])) for n in nodes}
-    for pod in _in_turn(registry, waiting):
+    for pod in _pods_by_priority(registry, waiting):
         requests = requests_of(pod["spec"])
-        wish = unknown_wish(pod["spec"])
+        constraint = unsupported_constraint(pod["spec"])
         fitting = [
             node["metadata"]["name"]
             for node in nodes
-            if not wish
-            and suits(pod["spec"], node)
+            if not constraint
+            and matches_node(pod["spec"], node)
             and fits(requests, free[node["metadata"]["name"]])
         ]
         if not fitting:
-            _tell(registry, pod, wish, len(nodes))
+            _set_unschedulable(registry, pod, constraint, len(nodes))
             continue
         for name, units in requests.items():
             free[fitting[0]][name] = free[fitting[0]].get(name, 0) - units
         waiting.discard((pod["metadata"]["namespace"], pod["metadata"]["name"]))
-        bind(
+        bind_pod(
             registry,
             pod["metadata"]["namespace"],
             pod["metadata"]["name"],
@@ -53,7 +53,7 @@ def schedule(registry: Registry, index: Index, waiting: set[tuple[str, str]]) ->
         )
 
 
-def wants_node(pod: Object) -> bool:
+def needs_node(pod: Object) -> bool:
     """Return whether a pod waits for this scheduler."""
     spec = pod["spec"]
     ready = not spec.get("nodeName") and not spec.get("schedulingGates")
@@ -61,21 +61,21 @@ def wants_node(pod: Object) -> bool:
     return ready and alive and spec["schedulerName"] == _NAME
 
 
-def _in_turn(registry: Registry, waiting: set[tuple[str, str]]) -> list[Object]:
+def _pods_by_priority(registry: Registry, waiting: set[tuple[str, str]]) -> list[Object]:
     pods = list[Object]()
     for where in sorted(waiting):
         pod = registry.state.get(PODS.key, *where)
-        if pod is None or not wants_node(pod):
+        if pod is None or not needs_node(pod):
             waiting.discard(where)
         else:
             pods.append(pod)
     return sorted(pods, key=lambda pod: -pod["spec"].get("priority", 0))  # stable: then by name
 
 
-def _tell(registry: Registry, pod: Object, wish: str, nodes_count: int) -> None:
+def _set_unschedulable(registry: Registry, pod: Object, constraint: str, nodes_count: int) -> None:
     message = f"0/{nodes_count} nodes are available: none has room and suits"
-    if wish:
-        message = f"the embedded scheduler does not know {wish}"
+    if constraint:
+        message = f"the embedded scheduler does not know {constraint}"
     unschedulable = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
     unschedulable |= {"message": message}
     for condition in pod["status"].get("conditions") or ():

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
-from apiserver.kinds.templates import check_spec, fill_spec
+from apiserver.kinds.templates import check_spec, default_spec
 from apiserver.refusals import (
     Cause,
     immutable,
+    invalid_value,
     not_allowed,
     required,
     unsupported,
-    wrong,
 )
 
 Object = dict[str, Any]
@@ -35,7 +35,7 @@ _IMMUTABLE = ("selector", "completionMode", "managedBy")
 _SCHEDULING = ("nodeSelector", "tolerations", "schedulingGates")
 
 
-def fill_job(job: Object) -> None:
+def default_job(job: Object) -> None:
     """Write a Job's defaults, in place.
 
     Raises:
@@ -53,11 +53,11 @@ def fill_job(job: Object) -> None:
     spec.setdefault("suspend", False)
     spec.setdefault("manualSelector", False)
     spec.setdefault("podReplacementPolicy", "TerminatingOrFailed")
-    fill_spec(template["spec"])  # without a restart policy it is Always, which is refused below
+    default_spec(template["spec"])  # without a restart policy it is Always, which is refused below
     job.setdefault("status", {})
 
 
-def begin_job(job: Object) -> None:
+def prepare_job(job: Object) -> None:
     """Make the labels and the selector that tie a new Job to its pods, in place."""
     job["status"] = {}
     spec, metadata = job["spec"], job["metadata"]
@@ -79,7 +79,7 @@ def check_job(job: Object) -> Iterator[Cause]:
     spec, template = job["spec"], job["spec"]["template"]
     for field in _COUNTS:
         if spec.get(field, 0) < 0:
-            yield wrong(f"spec.{field}", spec[field], "must be greater than or equal to 0")
+            yield invalid_value(f"spec.{field}", spec[field], "must be greater than or equal to 0")
     for field in _UNKNOWN:
         if field in spec:
             yield not_allowed(f"spec.{field}", "the embedded Job controller does not know it")
@@ -102,10 +102,10 @@ def check_job_change(new: Object, old: Object) -> Iterator[Cause]:
             yield immutable(f"spec.{field}", spec.get(field))
     if spec.get("completions") != before.get("completions"):
         yield from _check_completions(spec)
-    if not _template_may_change(old):
+    if not _is_template_mutable(old):
         if spec["template"] != before["template"]:
             yield immutable("spec.template", spec["template"])
-    elif _fixed(spec["template"]) != _fixed(before["template"]):
+    elif _immutable_fields(spec["template"]) != _immutable_fields(before["template"]):
         why = "pod template is immutable except for scheduling directives and resources"
         yield not_allowed("spec.template.spec", why)
 
@@ -116,17 +116,17 @@ def check_job_status(new: Object, old: Object) -> Iterator[Cause]:
     for kind in ("Failed", "Complete", "FailureTarget"):
         if has_condition(old, kind) and not has_condition(new, kind):
             why = f"cannot disable the terminal {kind}=True condition"
-            yield wrong("status.conditions", None, why)
+            yield invalid_value("status.conditions", None, why)
     for field in ("failed", "succeeded"):
         if status.get(field, 0) < before.get(field, 0):
-            yield wrong(
+            yield invalid_value(
                 f"status.{field}", status.get(field, 0), f"cannot decrease the {field} counter"
             )
     started, starts = before.get("startTime"), status.get("startTime")
     resumes = has_condition(old, "Suspended") and not has_condition(new, "Suspended")
     if started and started != starts and not new["spec"]["suspend"] and not resumes:
         why = "field is immutable for unsuspended job once set"
-        yield wrong("status.startTime", starts, why)
+        yield invalid_value("status.startTime", starts, why)
 
 
 def has_condition(job: Object, kind: str) -> bool:
@@ -137,13 +137,13 @@ def has_condition(job: Object, kind: str) -> bool:
     )
 
 
-def _template_may_change(old: Object) -> bool:
+def _is_template_mutable(old: Object) -> bool:
     status = old.get("status") or {}
     rests = not status.get("startTime") or has_condition(old, "Suspended")
     return bool(old["spec"]["suspend"] and rests and not status.get("active"))
 
 
-def _fixed(template: Object) -> Object:
+def _immutable_fields(template: Object) -> Object:
     pod = deepcopy(template)
     pod["metadata"] = {
         key: value for key, value in pod["metadata"].items() if key not in ("labels", "annotations")
@@ -165,7 +165,7 @@ def _check_completions(spec: Object) -> Iterator[Cause]:
         yield immutable("spec.completions", spec.get("completions"))
     elif spec.get("completions") != spec["parallelism"]:
         why = "can only be modified in tandem with spec.parallelism"
-        yield wrong("spec.completions", spec.get("completions"), why)
+        yield invalid_value("spec.completions", spec.get("completions"), why)
 
 
 def _check_labels(job: Object) -> Iterator[Cause]:
@@ -176,9 +176,9 @@ def _check_labels(job: Object) -> Iterator[Cause]:
         for label in _UID_LABELS:
             if labels.get(label) != metadata["uid"]:
                 at = f"spec.template.metadata.labels[{label}]"
-                yield wrong(at, labels, f"must be '{metadata['uid']}'")
+                yield invalid_value(at, labels, f"must be '{metadata['uid']}'")
     if not match_labels:
         yield required("spec.selector")
     if any(labels.get(key) != value for key, value in match_labels.items()):
         why = "`selector` does not match template `labels`"
-        yield wrong("spec.template.metadata.labels", labels, why)
+        yield invalid_value("spec.template.metadata.labels", labels, why)

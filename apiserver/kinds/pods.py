@@ -9,10 +9,10 @@ from typing import Any
 from apiserver.kinds.templates import (
     check_spec,
     containers_of,
-    fill_requests,
-    fill_spec,
+    default_requests,
+    default_spec,
 )
-from apiserver.refusals import Cause, not_allowed, wrong
+from apiserver.refusals import Cause, invalid_value, not_allowed
 
 Object = dict[str, Any]
 _GRACE = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
@@ -22,15 +22,15 @@ _GATED = ("nodeSelector", "affinity")
 _RESOURCES = ("cpu", "memory")
 
 
-def fill_pod(pod: Object) -> None:
+def default_pod(pod: Object) -> None:
     """Write a pod's defaults, in place.
 
     Raises:
         RefusedError: 400, a quantity cannot be read.
     """
     spec = pod.setdefault("spec", {})
-    fill_spec(spec)
-    fill_requests(spec)
+    default_spec(spec)
+    default_requests(spec)
     spec.setdefault("enableServiceLinks", True)
     tolerations = spec.setdefault("tolerations", [])
     for key in _TAINTS:
@@ -39,10 +39,10 @@ def fill_pod(pod: Object) -> None:
     pod.setdefault("status", {})
 
 
-def begin_pod(pod: Object) -> None:
+def prepare_pod(pod: Object) -> None:
     """Write what the server adds to a new pod, in place; its priority is there already."""
     spec = pod["spec"]
-    status: Object = {"phase": "Pending", "qosClass": quality(spec)}
+    status: Object = {"phase": "Pending", "qosClass": qos_class(spec)}
     pod["status"] = status
     if spec.get("schedulingGates"):
         status["conditions"] = [
@@ -57,7 +57,7 @@ def begin_pod(pod: Object) -> None:
         ]
 
 
-def quality(spec: Object) -> str:
+def qos_class(spec: Object) -> str:
     """Return a pod's class of quality of service."""
     resources = [container["resources"] for container in containers_of(spec)]
     if not any(part.get("requests") or part.get("limits") for part in resources):
@@ -96,7 +96,7 @@ def check_pod_change(new: Object, old: Object) -> Iterator[Cause]:
         yield not_allowed("spec.tolerations", "existing toleration can not be modified")
     if gates:
         yield from _check_selector(spec, before)
-    if _fixed(spec, gated=bool(gates)) != _fixed(before, gated=bool(gates)):
+    if _immutable_fields(spec, gated=bool(gates)) != _immutable_fields(before, gated=bool(gates)):
         why = "pod updates may not change fields other than `spec.containers[*].image`"
         yield not_allowed(
             "spec",
@@ -109,10 +109,10 @@ def _check_selector(spec: Object, before: Object) -> Iterator[Cause]:
     selector = spec.get("nodeSelector") or {}
     if any(selector.get(key) != value for key, value in (before.get("nodeSelector") or {}).items()):
         why = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
-        yield wrong("spec.nodeSelector", selector, why)
+        yield invalid_value("spec.nodeSelector", selector, why)
 
 
-def _fixed(spec: Object, *, gated: bool) -> Object:
+def _immutable_fields(spec: Object, *, gated: bool) -> Object:
     free = _CHANGEABLE + (_GATED if gated else ())
     fixed = deepcopy({key: value for key, value in spec.items() if key not in free})
     for container in containers_of(fixed):

@@ -17,7 +17,7 @@ _KILO, _KIBI = 1_000, 1_024
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
-def canonical_map(values: dict[str, Any] | None) -> None:
+def canonicalize_map(values: dict[str, Any] | None) -> None:
     """Rewrite every quantity of a resource list, in place.
 
     Raises:
@@ -25,11 +25,11 @@ def canonical_map(values: dict[str, Any] | None) -> None:
     """
     for name, value in (values or {}).items():
         assert values is not None
-        values[name] = canonical(str(value))
+        values[name] = canonical_quantity(str(value))
 
 
 @lru_cache(maxsize=8_192)
-def canonical(text: str) -> str:
+def canonical_quantity(text: str) -> str:
     """Return a quantity with the largest suffix of its family that leaves no fraction.
 
     Raises:
@@ -42,14 +42,14 @@ def canonical(text: str) -> str:
         raise bad_request(f"{why}: {error}") from error
     if _EXPONENT.search(text):
         return text
-    return _largest(value, _BINARY, _KIBI) if text.endswith("i") else _decimal(value)
+    return _with_largest_suffix(value, _BINARY, _KIBI) if text.endswith("i") else _decimal(value)
 
 
 def _decimal(value: Fraction) -> str:
-    return _largest(value * 1_000_000_000, _DECIMAL, _KILO)
+    return _with_largest_suffix(value * 1_000_000_000, _DECIMAL, _KILO)
 
 
-def _largest(value: Fraction, suffixes: tuple[str, ...], base: int) -> str:
+def _with_largest_suffix(value: Fraction, suffixes: tuple[str, ...], base: int) -> str:
     if value.denominator != 1 and base == _KIBI:
         return _decimal(value)
     number, at = -(-value.numerator // value.denominator), 0

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from apiserver.kinds.quantities import canonical_map
+from apiserver.kinds.quantities import canonicalize_map
 from apiserver.refusals import Cause, not_allowed
 
 Object = dict[str, Any]
 _LIMITS = ("default", "defaultRequest", "max", "maxLimitRequestRatio", "min")
 
 
-def fill_namespace(namespace: Object) -> None:
+def default_namespace(namespace: Object) -> None:
     """Write a namespace's defaults, in place."""
     metadata = namespace["metadata"]
     labels = metadata["labels"] = metadata.get("labels") or {}
@@ -20,32 +20,32 @@ def fill_namespace(namespace: Object) -> None:
     namespace.setdefault("spec", {})
 
 
-def begin_namespace(namespace: Object) -> None:
+def prepare_namespace(namespace: Object) -> None:
     """Make a new namespace active, in place."""
     namespace["spec"] = {"finalizers": ["kubernetes"]}
     namespace["status"] = {"phase": "Active"}
 
 
-def fill_node(node: Object) -> None:
+def default_node(node: Object) -> None:
     """Write a node's defaults, in place: what it can give is what it has."""
     node.setdefault("spec", {})
     status = node.setdefault("status", {})
     for field in ("capacity", "allocatable"):
-        canonical_map(status.get(field))
+        canonicalize_map(status.get(field))
     if "capacity" in status:
         status.setdefault("allocatable", dict(status["capacity"]))
 
 
-def fill_limit_range(limit_range: Object) -> None:
+def default_limit_range(limit_range: Object) -> None:
     """Write a limit range's defaults, in place: a default limit is a default request too."""
     for limit in (limit_range.get("spec") or {}).get("limits") or []:
         for field in _LIMITS:
-            canonical_map(limit.get(field))
+            canonicalize_map(limit.get(field))
         if limit.get("type") == "Container" and "default" in limit:
             limit["defaultRequest"] = limit["default"] | (limit.get("defaultRequest") or {})
 
 
-def fill_priority_class(priority_class: Object) -> None:
+def default_priority_class(priority_class: Object) -> None:
     """Write a priority class's defaults, in place."""
     priority_class.setdefault("preemptionPolicy", "PreemptLowerPriority")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from apiserver.kinds.quantities import canonical_map
-from apiserver.refusals import Cause, required, unsupported, wrong
+from apiserver.kinds.quantities import canonicalize_map
+from apiserver.refusals import Cause, invalid_value, required, unsupported
 from tidegate.errors import QuantityError
 from tidegate.model.quantity import parse
 
@@ -14,7 +14,7 @@ Object = dict[str, Any]
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 
 
-def fill_spec(spec: Object) -> None:
+def default_spec(spec: Object) -> None:
     """Write the defaults of a pod spec, in place.
 
     Raises:
@@ -26,13 +26,13 @@ def fill_spec(spec: Object) -> None:
     spec.setdefault("securityContext", {})
     spec.setdefault("terminationGracePeriodSeconds", 30)
     for container in containers_of(spec):
-        _fill_container(container)
-    canonical_map(spec.get("overhead"))
+        _default_container(container)
+    canonicalize_map(spec.get("overhead"))
     for field in [key for key, value in spec.items() if value == []]:
         del spec[field]
 
 
-def fill_requests(spec: Object) -> None:
+def default_requests(spec: Object) -> None:
     """Give each container the requests that its limits imply; done for pods, not for templates."""
     for container in containers_of(spec):
         resources = container["resources"]
@@ -60,7 +60,7 @@ def check_spec(spec: Object, path: str) -> Iterator[Cause]:
             yield unsupported(at, toleration["operator"], ("Equal", "Exists"))
 
 
-def _fill_container(container: Object) -> None:
+def _default_container(container: Object) -> None:
     image = str(container.get("image", ""))
     latest = ":" not in image.rpartition("/")[2] or image.endswith(":latest")
     container.setdefault("imagePullPolicy", "Always" if latest else "IfNotPresent")
@@ -68,7 +68,7 @@ def _fill_container(container: Object) -> None:
     container.setdefault("terminationMessagePolicy", "File")
     resources = container.setdefault("resources", {})
     for field in ("limits", "requests"):
-        canonical_map(resources.get(field))
+        canonicalize_map(resources.get(field))
     for port in container.get("ports") or []:
         port.setdefault("protocol", "TCP")
 
@@ -82,10 +82,10 @@ def _check_container(container: Object, path: str) -> Iterator[Cause]:
     for name, request in (resources.get("requests") or {}).items():
         at = f"{path}.resources.requests"
         if parse(request) < 0:
-            yield wrong(f"{at}[{name}]", request, "must be greater than or equal to 0")
+            yield invalid_value(f"{at}[{name}]", request, "must be greater than or equal to 0")
         if name in limits and _exceeds(request, limits[name]):
             why = f"must be less than or equal to {name} limit of {limits[name]}"
-            yield wrong(at, request, why)
+            yield invalid_value(at, request, why)
 
 
 def _exceeds(request: str, limit: str) -> bool:

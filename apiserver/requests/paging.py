@@ -25,14 +25,14 @@ class Page(msgspec.Struct, frozen=True):
     left: int = 0  # how many objects that is
 
 
-class Pages:
+class ListPages:
     """The rest of each list that was begun."""
 
     def __init__(self) -> None:
         self._rests = dict[str, tuple[int, Sequence[bytes]]]()
         self._made = 0
 
-    def cut(self, revision: int, bodies: Sequence[bytes], limit: int) -> Page:
+    def first_page(self, revision: int, bodies: Sequence[bytes], limit: int) -> Page:
         """Return the first ``limit`` objects (0: all), and keep the rest under a token."""
         if not 0 < limit < len(bodies):
             return Page(revision, bodies)
@@ -43,7 +43,7 @@ class Pages:
             del self._rests[next(iter(self._rests))]
         return Page(revision, bodies[:limit], token, len(rest))
 
-    def go_on(self, token: str, limit: int, now: int) -> Page:
+    def next_page(self, token: str, limit: int, now: int) -> Page:
         """Return the next objects of a list.
 
         Raises:
@@ -52,8 +52,8 @@ class Pages:
         if token not in self._rests:
             raise expired(0, now)
         revision, bodies = self._rests[token]
-        return self.cut(revision, bodies, limit)
+        return self.first_page(revision, bodies, limit)
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Forget every list, as a compaction does."""
         self._rests.clear()

@@ -25,11 +25,11 @@ def apply_patch(document: Object, content_type: str, body: bytes, *, custom: boo
     """
     match content_type.partition(";")[0].strip():
         case "application/merge-patch+json":
-            return _object(merge(document, _object(_read(body))))
+            return _require_object(merge(document, _require_object(_decode_patch(body))))
         case "application/json-patch+json":
-            return _object(_json_patch(document, _read(body)))
+            return _require_object(_json_patch(document, _decode_patch(body)))
         case "application/strategic-merge-patch+json" if not custom:
-            return strategic_merge(document, _object(_read(body)))
+            return strategic_merge(document, _require_object(_decode_patch(body)))
         case other:
             allowed = f"{JSON_PATCH}, {MERGE_PATCH}"
             raise wrong_media_type(f"{other!r}; the embedded server takes {allowed}")
@@ -48,14 +48,14 @@ def merge(document: object, patch: object) -> object:
     return merged
 
 
-def _read(body: bytes) -> object:
+def _decode_patch(body: bytes) -> object:
     try:
         return msgspec.json.decode(body)
     except msgspec.DecodeError as error:
         raise bad_request(f"error decoding patch: {error}") from error
 
 
-def _object(value: object) -> Object:
+def _require_object(value: object) -> Object:
     if not isinstance(value, dict):
         raise bad_request(f"error decoding patch: expected an object, found {value!r:.40}")
     return value

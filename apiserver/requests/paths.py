@@ -20,7 +20,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     subresource: str = ""
 
     @property
-    def place(self) -> str:
+    def namespace_key(self) -> str:
         """Return the namespace as the state keeps it."""
         return self.namespace or ""
 

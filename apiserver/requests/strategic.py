@@ -51,7 +51,7 @@ def strategic_merge(document: Object, patch: Object) -> Object:
 def _merge_field(merged: Object, key: str, value: object) -> None:
     if key.startswith(_DELETE):
         field = key.removeprefix(_DELETE)
-        merged[field] = [x for x in merged.get(field) or [] if x not in _list(value)]
+        merged[field] = [x for x in merged.get(field) or [] if x not in _as_list(value)]
     elif key.startswith(_ORDER) or key == _RETAIN:
         return
     elif key.startswith("$"):
@@ -59,10 +59,10 @@ def _merge_field(merged: Object, key: str, value: object) -> None:
     elif value is None:
         merged.pop(key, None)
     else:
-        merged[key] = _merged(key, merged.get(key), value)
+        merged[key] = _merged_value(key, merged.get(key), value)
 
 
-def _merged(key: str, old: object, new: object) -> object:
+def _merged_value(key: str, old: object, new: object) -> object:
     if isinstance(new, dict):
         return strategic_merge(old if isinstance(old, dict) else {}, new)
     if isinstance(new, list) and isinstance(old, list):
@@ -71,7 +71,7 @@ def _merged(key: str, old: object, new: object) -> object:
         if key in _KEYS and all(isinstance(value, dict) for value in [*old, *new]):
             return _merge_list(_KEYS[key], old, new)
     if isinstance(new, list):
-        return [_merged("", None, value) for value in new]
+        return [_merged_value("", None, value) for value in new]
     return new
 
 
@@ -80,7 +80,9 @@ def _merge_list(keys: tuple[str, ...], old: list[Object], new: list[Object]) -> 
     for element in new:
         if element == {"$patch": "replace"}:
             return [value for value in new if value is not element]
-        at = next((i for i, value in enumerate(merged) if _same(keys, value, element)), None)
+        at = next(
+            (i for i, value in enumerate(merged) if _is_same_element(keys, value, element)), None
+        )
         if element.get("$patch") == "delete":
             merged = [value for i, value in enumerate(merged) if i != at]
         elif at is None:
@@ -90,9 +92,9 @@ def _merge_list(keys: tuple[str, ...], old: list[Object], new: list[Object]) -> 
     return merged
 
 
-def _same(keys: tuple[str, ...], item: Object, other: Object) -> bool:
+def _is_same_element(keys: tuple[str, ...], item: Object, other: Object) -> bool:
     return any(key in other and item.get(key) == other[key] for key in keys)
 
 
-def _list(value: object) -> list[Any]:
+def _as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []

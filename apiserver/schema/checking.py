@@ -13,14 +13,14 @@ from typing import Any, TypeGuard
 
 import msgspec
 
-from apiserver.refusals import Cause, required, unsupported, wrong
+from apiserver.refusals import Cause, invalid_value, required, unsupported
 
 Schema = dict[str, Any]
 _Rule = Callable[[Schema, Any, str], Iterator[Cause]]
 _INT32, _INT64 = 2**31, 2**63
 
 
-def check(schema: Schema, value: object, path: str = "") -> Iterator[Cause]:
+def check_value(schema: Schema, value: object, path: str = "") -> Iterator[Cause]:
     """Yield each place where the value breaks the schema; ``path`` is where the value stands."""
     if value is None and schema.get("nullable"):
         return
@@ -86,14 +86,14 @@ def _type_name(value: object) -> str:
 def _check_object(schema: Schema, value: dict[str, Any], path: str) -> Iterator[Cause]:
     for key in schema.get("required") or ():
         if key not in value:
-            yield required(_join(path, key))
+            yield required(_join_path(path, key))
     yield from _check_count(schema, "Properties", len(value), path, value)
     properties, others = schema.get("properties") or {}, schema.get("additionalProperties")
     for key, child in value.items():
         if key in properties:
-            yield from check(properties[key], child, _join(path, key))
+            yield from check_value(properties[key], child, _join_path(path, key))
         elif isinstance(others, dict):
-            yield from check(others, child, _join(path, key))
+            yield from check_value(others, child, _join_path(path, key))
 
 
 def _check_list(schema: Schema, value: list[Any], path: str) -> Iterator[Cause]:
@@ -101,17 +101,17 @@ def _check_list(schema: Schema, value: list[Any], path: str) -> Iterator[Cause]:
     items = schema.get("items")
     if isinstance(items, dict):
         for i, item in enumerate(value):
-            yield from check(items, item, f"{path}[{i}]")
+            yield from check_value(items, item, f"{path}[{i}]")
     marks = set[bytes]()
     for i, item in enumerate(value):
-        mark = _identity(schema, item)
+        mark = _item_key(schema, item)
         if mark is not None and mark in marks:
             text = mark.decode()
             yield Cause(f"{path}[{i}]", "FieldValueDuplicate", f"Duplicate value: {text}")
         marks |= {mark} if mark is not None else set()
 
 
-def _identity(schema: Schema, item: object) -> bytes | None:
+def _item_key(schema: Schema, item: object) -> bytes | None:
     match schema.get("x-kubernetes-list-type"):
         case "map" if isinstance(item, dict):
             keys = schema.get("x-kubernetes-list-map-keys") or ()
@@ -126,21 +126,21 @@ def _identity(schema: Schema, item: object) -> bytes | None:
 def _check_text(schema: Schema, value: str, path: str) -> Iterator[Cause]:
     yield from _check_count(schema, "Length", len(value), path, value)
     pattern = schema.get("pattern")
-    if pattern is not None and not _pattern(pattern).search(value):
-        yield wrong(path, value, f"{path} in body should match '{pattern}'")
+    if pattern is not None and not _compiled_pattern(pattern).search(value):
+        yield invalid_value(path, value, f"{path} in body should match '{pattern}'")
     if schema.get("format") == "date-time" and not _is_time(value):
-        yield wrong(path, value, f"{path} in body must be of type date-time: {value!r}")
+        yield invalid_value(path, value, f"{path} in body must be of type date-time: {value!r}")
 
 
 def _check_number(schema: Schema, value: float, path: str) -> Iterator[Cause]:
     low, high = schema.get("minimum"), schema.get("maximum")
     if low is not None and (value < low or (value == low and schema.get("exclusiveMinimum"))):
-        yield wrong(path, value, f"{path} in body should be greater than or equal to {low}")
+        yield invalid_value(path, value, f"{path} in body should be greater than or equal to {low}")
     if high is not None and (value > high or (value == high and schema.get("exclusiveMaximum"))):
-        yield wrong(path, value, f"{path} in body should be less than or equal to {high}")
+        yield invalid_value(path, value, f"{path} in body should be less than or equal to {high}")
     bound = {"int32": _INT32, "int64": _INT64}.get(schema.get("format", ""))
     if bound is not None and not -bound <= value < bound:
-        yield wrong(path, value, f"{path} in body must be of type {schema['format']}")
+        yield invalid_value(path, value, f"{path} in body must be of type {schema['format']}")
 
 
 def _check_count(
@@ -148,7 +148,9 @@ def _check_count(
 ) -> Iterator[Cause]:
     low, high = schema.get(f"min{quantity}"), schema.get(f"max{quantity}")
     if low is not None and count < low:
-        yield wrong(path, value, f"{path} in body should have at least {low} {quantity.lower()}")
+        yield invalid_value(
+            path, value, f"{path} in body should have at least {low} {quantity.lower()}"
+        )
     if high is not None and count > high:
         words = f"Too long: may not be more than {high} {quantity.lower()}"
         yield Cause(path, "FieldValueTooLong", words)
@@ -156,16 +158,16 @@ def _check_count(
 
 def _check_alternatives(schema: Schema, value: object, path: str) -> Iterator[Cause]:
     for part in schema.get("allOf") or ():
-        yield from check(part, value, path)
+        yield from check_value(part, value, path)
     for word, fits in (("anyOf", range(1, 1_000)), ("oneOf", range(1, 2))):
         parts = schema.get(word)
-        if parts and sum(not any(check(part, value, path)) for part in parts) not in fits:
-            yield wrong(path, value, f"{path} in body must validate {word} of the schemas")
-    if "not" in schema and not any(check(schema["not"], value, path)):
-        yield wrong(path, value, f"{path} in body must not validate the schema (not)")
+        if parts and sum(not any(check_value(part, value, path)) for part in parts) not in fits:
+            yield invalid_value(path, value, f"{path} in body must validate {word} of the schemas")
+    if "not" in schema and not any(check_value(schema["not"], value, path)):
+        yield invalid_value(path, value, f"{path} in body must not validate the schema (not)")
 
 
-def _join(path: str, key: str) -> str:
+def _join_path(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
@@ -177,7 +179,7 @@ def _is_time(value: str) -> bool:
 
 
 @lru_cache(maxsize=4_096)
-def _pattern(pattern: str) -> re.Pattern[str]:
+def _compiled_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from apiserver.refusals import (
     Cause,
+    invalid_value,
     not_allowed,
     required,
     unsupported,
-    wrong,
 )
 from apiserver.resources import Resource
 
@@ -18,7 +18,7 @@ Object = dict[str, Any]
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 
 
-def fill_crd(crd: Object) -> None:
+def default_crd(crd: Object) -> None:
     """Write a definition's defaults, in place."""
     spec = crd.setdefault("spec", {})
     names = spec.setdefault("names", {})
@@ -28,7 +28,7 @@ def fill_crd(crd: Object) -> None:
     spec.setdefault("conversion", {"strategy": "None"})
 
 
-def begin_crd(crd: Object) -> None:
+def prepare_crd(crd: Object) -> None:
     """Hold a new definition, in place, until its objects are gone."""
     crd["metadata"]["finalizers"] = [*(crd["metadata"].get("finalizers") or []), CLEANUP]
 
@@ -41,7 +41,7 @@ def check_crd(crd: Object) -> Iterator[Cause]:
             yield required(f"spec.names.{field}")
     expected = f"{names.get('plural')}.{spec.get('group')}"
     if crd["metadata"]["name"] != expected:
-        yield wrong("metadata.name", crd["metadata"]["name"], f"must be {expected}")
+        yield invalid_value("metadata.name", crd["metadata"]["name"], f"must be {expected}")
     if spec.get("scope") not in ("Cluster", "Namespaced"):
         yield unsupported("spec.scope", spec.get("scope"), ["Cluster", "Namespaced"])
     if spec["conversion"].get("strategy") != "None":
@@ -75,7 +75,7 @@ def resources_of(crd: Object) -> tuple[Resource, ...]:
     )
 
 
-def established(crd: Object, at: str) -> Object:
+def established_status(crd: Object, at: str) -> Object:
     """Return the status of a definition whose resource is served since a time."""
     spec, old = crd["spec"], crd.get("status") or {}
     versions = [version["name"] for version in spec["versions"] if version.get("storage")]
@@ -98,7 +98,9 @@ def _condition(kind: str, reason: str, message: str, at: str) -> Object:
 
 def _check_versions(versions: list[Object]) -> Iterator[Cause]:
     if sum(bool(version.get("storage")) for version in versions) != 1:
-        yield wrong("spec.versions", [], "must have exactly one version marked as storage version")
+        yield invalid_value(
+            "spec.versions", [], "must have exactly one version marked as storage version"
+        )
     for i, version in enumerate(versions):
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         at = f"spec.versions[{i}].schema.openAPIV3Schema"
@@ -108,4 +110,4 @@ def _check_versions(versions: list[Object]) -> Iterator[Cause]:
         if not schema:
             yield required(at, "schemas are required")
         elif schema.get("type") != "object":
-            yield wrong(f"{at}.type", schema.get("type"), "must be object at the root")
+            yield invalid_value(f"{at}.type", schema.get("type"), "must be object at the root")

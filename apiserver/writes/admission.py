@@ -42,7 +42,7 @@ _LOCAL_QUEUES = f"localqueues.{GROUP}"
 _WORKLOAD_PRIORITY_CLASSES = f"workloadpriorityclasses.{GROUP}"
 
 
-def admit(state: State, resource: Resource, obj: Object) -> None:
+def apply_admission(state: State, resource: Resource, obj: Object) -> None:
     """Change a new object as admission does, in place.
 
     Raises:
@@ -54,7 +54,7 @@ def admit(state: State, resource: Resource, obj: Object) -> None:
     if resource.key == PODS.key:
         _set_priority(state, resource, obj)
     for name, key, policy in _POLICIES:
-        if key == resource.key and (binding := binding_of(state, name)) and not is_left_alone(obj):
+        if key == resource.key and (binding := binding_of(state, name)) and not is_exempt(obj):
             policy(state, obj, (binding["spec"].get("paramRef") or {}).get("name", ""))
 
 
@@ -71,17 +71,17 @@ def binding_of(
     )
 
 
-def is_left_alone(obj: Object) -> bool:
+def is_exempt(obj: Object) -> bool:
     """Return whether an object is the cluster's own, or was created by a job's controller."""
     owners = obj["metadata"].get("ownerReferences") or ()
     child = any(
         owner.get("controller") and (owner["apiVersion"].split("/")[0], owner["kind"]) in _PARENTS
         for owner in owners
     )
-    return child or is_of_the_system(obj)
+    return child or is_in_system_namespace(obj)
 
 
-def is_of_the_system(obj: Object) -> bool:
+def is_in_system_namespace(obj: Object) -> bool:
     """Return whether an object is in a namespace that policies leave alone."""
     return obj["metadata"].get("namespace", "") in NAMESPACES_LEFT_ALONE
 

@@ -13,7 +13,7 @@ from apiserver.writes.registry import Registry
 Object = dict[str, Any]
 
 
-def bind(registry: Registry, namespace: str, name: str, binding: Object) -> Object:
+def bind_pod(registry: Registry, namespace: str, name: str, binding: Object) -> Object:
     """Put a pod on the node that a Binding names; return the pod.
 
     Raises:
@@ -28,7 +28,7 @@ def bind(registry: Registry, namespace: str, name: str, binding: Object) -> Obje
     old = registry.find(PODS, namespace, name)
     if metadata.get("uid", old["metadata"]["uid"]) != old["metadata"]["uid"]:
         raise conflict(PODS, name, "the UID in the precondition does not match the UID in record")
-    if why := _unfit(old):
+    if why := _binding_conflict(old):
         raise conflict(PODS, name, why)
     pod: Object = msgspec.json.decode(registry.state.body(old))
     pod["spec"]["nodeName"] = target["name"]
@@ -38,7 +38,7 @@ def bind(registry: Registry, namespace: str, name: str, binding: Object) -> Obje
     return registry.store(PODS, pod)
 
 
-def _unfit(pod: Object) -> str:
+def _binding_conflict(pod: Object) -> str:
     if "deletionTimestamp" in pod["metadata"]:
         return "pod is being deleted, cannot be assigned to a host"
     if pod["spec"].get("nodeName"):

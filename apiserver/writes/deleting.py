@@ -45,22 +45,24 @@ def delete(
     old = registry.find(resource, namespace, name)
     _check_preconditions(resource, old, options.preconditions)
     new = registry.view(resource, msgspec.json.decode(registry.state.body(old)))
-    _mark(registry, resource, new, options)
+    _mark_deleted(registry, resource, new, options)
     if new == old:
         return old
-    settled = registry.settle(resource, new)
+    settled = registry.store_or_remove(resource, new)
     gone = registry.state.get(resource.key, namespace, name) is None
-    return _success(resource, old) if gone and resource.key != PODS.key else settled
+    return _success_status(resource, old) if gone and resource.key != PODS.key else settled
 
 
-def _success(resource: Resource, old: Object) -> Object:
+def _success_status(resource: Resource, old: Object) -> Object:
     details = {"name": old["metadata"]["name"], "group": resource.group, "kind": resource.plural}
     details["uid"] = old["metadata"]["uid"]
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     return status | {"details": details}
 
 
-def _mark(registry: Registry, resource: Resource, obj: Object, options: DeleteOptions) -> None:
+def _mark_deleted(
+    registry: Registry, resource: Resource, obj: Object, options: DeleteOptions
+) -> None:
     metadata = obj["metadata"]
     grace_s = _grace_s(resource, obj, options)
     if "deletionTimestamp" in metadata:
@@ -68,7 +70,7 @@ def _mark(registry: Registry, resource: Resource, obj: Object, options: DeleteOp
         if resource.key == PODS.key and grace_s < left_s:
             metadata["deletionGracePeriodSeconds"] = grace_s
         return
-    if finalizer := _finalizer(resource, options):
+    if finalizer := _propagation_finalizer(resource, options):
         metadata["finalizers"] = [*(metadata.get("finalizers") or []), finalizer]
     metadata["deletionTimestamp"] = meta.timestamp(registry.now_us() + grace_s * 1_000_000)
     if resource.key == NAMESPACES.key:
@@ -89,7 +91,7 @@ def _grace_s(resource: Resource, obj: Object, options: DeleteOptions) -> int:
     return spec_s if wanted_s is None else wanted_s
 
 
-def _finalizer(resource: Resource, options: DeleteOptions) -> str | None:
+def _propagation_finalizer(resource: Resource, options: DeleteOptions) -> str | None:
     policy = options.propagationPolicy
     if policy is not None and policy not in _POLICIES:
         raise bad_request(f"invalid propagationPolicy {policy!r}: one of {sorted(_POLICIES)}")

@@ -12,9 +12,9 @@ from uuid import UUID
 from apiserver.refusals import (
     Cause,
     immutable,
+    invalid_value,
     not_allowed,
     required,
-    wrong,
 )
 
 Object = dict[str, Any]
@@ -73,7 +73,7 @@ def generate_name(metadata: Object, random: Random) -> None:
         metadata["name"] = start + "".join(random.choices(_LETTERS, k=_SUFFIX_LENGTH))
 
 
-def begin(metadata: Object, random: Random, now_us: int) -> None:
+def set_server_fields(metadata: Object, random: Random, now_us: int) -> None:
     """Write what a created object has from the server, over whatever the client wrote."""
     for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "generation"):
         metadata.pop(field, None)
@@ -81,7 +81,7 @@ def begin(metadata: Object, random: Random, now_us: int) -> None:
     metadata["creationTimestamp"] = timestamp(now_us)
 
 
-def carry_over(metadata: Object, old: Object) -> None:
+def keep_server_fields(metadata: Object, old: Object) -> None:
     """Write what an updated object keeps, whatever the client wrote."""
     for field in (
         "creationTimestamp",
@@ -107,15 +107,19 @@ def check(metadata: Object, *, path_name: bool) -> Iterator[Cause]:
     elif not isinstance(name, str) or not (_PATH_SEGMENT if path_name else _SUBDOMAIN).fullmatch(
         name
     ):
-        yield wrong("metadata.name", name, "a lowercase RFC 1123 subdomain must consist of lower")
+        yield invalid_value(
+            "metadata.name", name, "a lowercase RFC 1123 subdomain must consist of lower"
+        )
     elif len(name) > _NAME_LENGTH_MAX:
-        yield wrong("metadata.name", name, f"must be no more than {_NAME_LENGTH_MAX} bytes")
+        yield invalid_value("metadata.name", name, f"must be no more than {_NAME_LENGTH_MAX} bytes")
     yield from _check_keys(metadata)
     yield from _check_labels(metadata.get("labels") or {})
     for i, owner in enumerate(metadata.get("ownerReferences") or []):
         for field in ("apiVersion", "kind", "name", "uid"):
             if not owner.get(field):
-                yield wrong(f"metadata.ownerReferences[{i}].{field}", "", "must not be empty")
+                yield invalid_value(
+                    f"metadata.ownerReferences[{i}].{field}", "", "must not be empty"
+                )
 
 
 def check_update(metadata: Object, old: Object) -> Iterator[Cause]:
@@ -135,11 +139,11 @@ def _check_keys(metadata: Object) -> Iterator[Cause]:
             prefix, slash, name = key.rpartition("/")
             if not _LABEL_NAME.fullmatch(name) or (slash and not _SUBDOMAIN.fullmatch(prefix)):
                 why = "name part must consist of alphanumeric characters, '-', '_' or '.'"
-                yield wrong(f"metadata.{field}", key, why)
+                yield invalid_value(f"metadata.{field}", key, why)
 
 
 def _check_labels(labels: Object) -> Iterator[Cause]:
     for value in labels.values():
         if value and not _LABEL_NAME.fullmatch(value):
             why = "a valid label must be an empty string or consist of alphanumeric characters"
-            yield wrong("metadata.labels", value, why)
+            yield invalid_value("metadata.labels", value, why)

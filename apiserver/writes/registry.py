@@ -19,20 +19,20 @@ from apiserver.refusals import (
     bad_request,
     conflict,
     invalid,
+    invalid_value,
     modified,
     not_found,
-    wrong,
 )
-from apiserver.requests.paging import Pages
+from apiserver.requests.paging import ListPages
 from apiserver.requests.patches import apply_patch
 from apiserver.resources import CRDS, NAMESPACES, Catalog, Resource
-from apiserver.schema.checking import check
-from apiserver.schema.crds import established, resources_of
-from apiserver.schema.shaping import drop_nulls, fill, prune
+from apiserver.schema.checking import check_value
+from apiserver.schema.crds import established_status, resources_of
+from apiserver.schema.pruning import drop_nulls, prune, set_defaults
 from apiserver.state import State
 from apiserver.writes import metadata as meta
-from apiserver.writes.admission import admit
-from apiserver.writes.keeping import keep
+from apiserver.writes.admission import apply_admission
+from apiserver.writes.field_protection import refuse_protected_change
 
 Object = dict[str, Any]
 _PATH_NAMED = ("rbac.authorization.k8s.io",)  # groups whose names may hold a colon
@@ -55,7 +55,7 @@ class Registry:
 
     def __init__(self, now_us: Callable[[], int], random: Random, history_max: int) -> None:
         self.now_us, self.random = now_us, random
-        self.state, self.catalog, self.pages = State(history_max), Catalog(), Pages()
+        self.state, self.catalog, self.pages = State(history_max), Catalog(), ListPages()
 
     def now(self) -> str:
         """Return the time as objects write it."""
@@ -73,7 +73,7 @@ class Registry:
         return obj
 
     def create(
-        self, resource: Resource, namespace: str, obj: Object, how: WriteOptions = WHOLE
+        self, resource: Resource, namespace: str, obj: Object, options: WriteOptions = WHOLE
     ) -> Object:
         """Create an object, which belongs to the state from now on, and return it.
 
@@ -82,47 +82,52 @@ class Registry:
         Raises:
             RefusedError: 400, 403, 404, 409 or 422; nothing was changed.
         """
-        metadata = self._take_in(resource, namespace, obj)
+        metadata = self._set_identity(resource, namespace, obj)
         if metadata.pop("resourceVersion", ""):
             raise bad_request("resourceVersion should not be set on objects to be created")
         meta.generate_name(metadata, self.random)
-        meta.begin(metadata, self.random, self.now_us())
+        meta.set_server_fields(metadata, self.random, self.now_us())
         if resource.generation:
             metadata["generation"] = 1
         if resource.status and resource.custom:
             obj.pop("status", None)
-        self._fill(resource, obj, strict=how.strict)
-        admit(self.state, resource, obj)
-        keep(self.state, resource, obj, None, how.user)
-        rules_of(resource.key).begin(obj)
-        self._refuse_if_wrong(resource, obj, self._causes(resource, obj))
+        self._set_defaults(resource, obj, strict=options.strict)
+        apply_admission(self.state, resource, obj)
+        refuse_protected_change(self.state, resource, obj, None, options.user)
+        rules_of(resource.key).prepare(obj)
+        self._raise_if_invalid(resource, obj, self._causes(resource, obj))
         if self.state.get(resource.key, metadata.get("namespace", ""), metadata["name"]):
             raise already_exists(resource, metadata["name"])
-        return _headed(resource, obj) if how.dry else self.store(resource, obj)
+        return _with_type_meta(resource, obj) if options.dry else self.store(resource, obj)
 
     def replace(
-        self, resource: Resource, namespace: str, name: str, obj: Object, how: WriteOptions = WHOLE
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        obj: Object,
+        options: WriteOptions = WHOLE,
     ) -> Object:
         """Put an object in the place of an older one, or its status only; return what is stored.
 
         Raises:
             RefusedError: 400, 404, 409 or 422; nothing was changed.
         """
-        metadata = self._take_in(resource, namespace, obj)
+        metadata = self._set_identity(resource, namespace, obj)
         if not metadata.get("name"):
             message = f"the name of the object ({name} based on URL) was undeterminable"
             raise bad_request(f"{message}: name must be provided")
         missing = self.state.get(resource.key, namespace, name) is None
-        if missing and rules_of(resource.key).creates_on_put and not how.status:
-            return self.create(resource, namespace, obj, how)
+        if missing and rules_of(resource.key).creates_on_put and not options.status:
+            return self.create(resource, namespace, obj, options)
         old = self.find(resource, namespace, name)["metadata"]
         if metadata.get("uid", old["uid"]) != old["uid"]:
             why = f"UID in precondition: {metadata['uid']}, UID in object meta: {old['uid']}"
             raise conflict(resource, name, f"Precondition failed: {why}")
         if resource.custom and not metadata.get("resourceVersion"):
-            cause = wrong("metadata.resourceVersion", 0, "must be specified for an update")
+            cause = invalid_value("metadata.resourceVersion", 0, "must be specified for an update")
             raise invalid(resource, name, [cause])
-        return self._update(resource, namespace, name, obj, how)
+        return self._update(resource, namespace, name, obj, options)
 
     def patch(
         self,
@@ -130,7 +135,7 @@ class Registry:
         namespace: str,
         name: str,
         patch: tuple[str, bytes],
-        how: WriteOptions = WHOLE,
+        options: WriteOptions = WHOLE,
     ) -> Object:
         """Patch an object by (content type, body) and return what is stored.
 
@@ -141,7 +146,7 @@ class Registry:
         copy: Object = msgspec.json.decode(self.state.body(old))
         document = self.view(resource, copy)
         changed = apply_patch(document, *patch, custom=resource.custom)
-        return self._update(resource, namespace, name, changed, how)
+        return self._update(resource, namespace, name, changed, options)
 
     def view(self, resource: Resource, obj: Object) -> Object:
         """Return a stored object in the version of a resource; only its ``apiVersion`` differs."""
@@ -158,11 +163,11 @@ class Registry:
     def store(self, resource: Resource, obj: Object) -> Object:
         """Write an object that was checked, and serve what a CRD defines."""
         if resource.key == CRDS.key:
-            obj["status"] = established(obj, self.now())
+            obj["status"] = established_status(obj, self.now())
             self.catalog.put(resources_of(obj))
-        return self.state.put(resource.key, _headed(resource, obj))
+        return self.state.put(resource.key, _with_type_meta(resource, obj))
 
-    def settle(self, resource: Resource, obj: Object) -> Object:
+    def store_or_remove(self, resource: Resource, obj: Object) -> Object:
         """Write an object, or remove it if it is being deleted and nothing holds it any more."""
         metadata = obj["metadata"]
         finalizing = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
@@ -180,30 +185,30 @@ class Registry:
             self.catalog.drop(obj["metadata"]["name"])
 
     def _update(
-        self, resource: Resource, namespace: str, name: str, obj: Object, how: WriteOptions
+        self, resource: Resource, namespace: str, name: str, obj: Object, options: WriteOptions
     ) -> Object:
         old = self.find(resource, namespace, name)
-        metadata, before = self._take_in(resource, namespace, obj), old["metadata"]
+        metadata, before = self._set_identity(resource, namespace, obj), old["metadata"]
         if metadata.get("name") != name:
             message = f"the name of the object ({metadata.get('name')}) does not match the name"
             raise bad_request(f"{message} on the URL ({name})")
         if metadata.get("resourceVersion", before["resourceVersion"]) != before["resourceVersion"]:
             raise modified(resource, name)
-        meta.carry_over(metadata, before)
-        new = self._composed(resource, obj, old, status=how.status)
-        self._fill(resource, new, strict=how.strict)
-        keep(self.state, resource, new, old, how.user, status=how.status)
+        meta.keep_server_fields(metadata, before)
+        new = self._updated(resource, obj, old, status=options.status)
+        self._set_defaults(resource, new, strict=options.strict)
+        refuse_protected_change(self.state, resource, new, old, options.user, status=options.status)
         if resource.generation and self._spec_of(new) != self._spec_of(old):
             new["metadata"]["generation"] = before.get("generation", 0) + 1
-        self._refuse_if_wrong(
-            resource, old, self._change_causes(resource, new, old, status=how.status)
+        self._raise_if_invalid(
+            resource, old, self._update_causes(resource, new, old, status=options.status)
         )
         new["metadata"]["resourceVersion"] = before["resourceVersion"]
         if new == old:
             return old
-        return self.settle(resource, new)
+        return self.store_or_remove(resource, new)
 
-    def _take_in(self, resource: Resource, namespace: str, obj: Object) -> Object:
+    def _set_identity(self, resource: Resource, namespace: str, obj: Object) -> Object:
         """Set an incoming object's kind and place; return its metadata, which is part of it."""
         missing = [field for field in ("apiVersion", "kind") if not obj.get(field)]
         if resource.custom and missing:
@@ -212,7 +217,7 @@ class Registry:
             if obj.setdefault(field, expected) != expected:
                 actual = f'{obj["kind"]} in version "{obj.get("apiVersion", "")}"'
                 raise bad_request(f"{actual} cannot be handled as a {resource.kind}")
-        self._refuse_other_types(resource, obj)
+        self._check_types(resource, obj)
         metadata = obj["metadata"] = meta.metadata_of(obj)
         if metadata.get("namespace", namespace) != namespace:
             message = "the namespace of the provided object does not match the namespace"
@@ -221,7 +226,7 @@ class Registry:
             metadata["namespace"] = namespace
         return metadata
 
-    def _refuse_other_types(self, resource: Resource, obj: Object) -> None:
+    def _check_types(self, resource: Resource, obj: Object) -> None:
         if not resource.custom:
             drop_nulls(obj)
         try:
@@ -229,7 +234,7 @@ class Registry:
         except msgspec.ValidationError as error:
             raise bad_request(f"{obj['kind']} cannot be decoded: {error}") from error
 
-    def _composed(self, resource: Resource, obj: Object, old: Object, *, status: bool) -> Object:
+    def _updated(self, resource: Resource, obj: Object, old: Object, *, status: bool) -> Object:
         if status:
             new = self._copy(old)
             new["status"] = obj.get("status") or {}
@@ -242,16 +247,16 @@ class Registry:
                 new |= {"status": old["status"]} if "status" in old else {}
         return new
 
-    def _fill(self, resource: Resource, obj: Object, *, strict: bool) -> None:
+    def _set_defaults(self, resource: Resource, obj: Object, *, strict: bool) -> None:
         if resource.schema is not None:
             obj["apiVersion"] = resource.api_version
             dropped = prune(resource.schema, obj)
             if dropped and strict:
                 unknown = ", ".join(f'unknown field "{path}"' for path in dropped)
                 raise bad_request(f"strict decoding error: {unknown}")
-            fill(resource.schema, obj)
+            set_defaults(resource.schema, obj)
         else:
-            rules_of(resource.key).fill(obj)
+            rules_of(resource.key).default(obj)
         obj["apiVersion"] = (
             f"{resource.group}/{resource.stored_version}"
             if resource.stored_version
@@ -261,10 +266,10 @@ class Registry:
     def _causes(self, resource: Resource, obj: Object) -> Iterator[Cause]:
         yield from meta.check(obj["metadata"], path_name=resource.group in _PATH_NAMED)
         if resource.schema is not None:
-            yield from check(resource.schema, obj)
+            yield from check_value(resource.schema, obj)
         yield from rules_of(resource.key).check(obj)
 
-    def _change_causes(
+    def _update_causes(
         self, resource: Resource, new: Object, old: Object, *, status: bool
     ) -> Iterator[Cause]:
         yield from meta.check_update(new["metadata"], old["metadata"])
@@ -274,7 +279,7 @@ class Registry:
         yield from self._causes(resource, new)
         yield from rules_of(resource.key).check_change(new, old)
 
-    def _refuse_if_wrong(self, resource: Resource, obj: Object, causes: Iterator[Cause]) -> None:
+    def _raise_if_invalid(self, resource: Resource, obj: Object, causes: Iterator[Cause]) -> None:
         if listed := list(causes):
             raise invalid(resource, obj["metadata"].get("name", ""), listed)
 
@@ -286,7 +291,7 @@ class Registry:
         return copy
 
 
-def _headed(resource: Resource, obj: Object) -> Object:
+def _with_type_meta(resource: Resource, obj: Object) -> Object:
     version = resource.stored_version or resource.version
     head = {
         "apiVersion": f"{resource.group}/{version}" if resource.group else version,

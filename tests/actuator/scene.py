@@ -19,7 +19,7 @@ from actuator.ordering.consume import Consumer, Session
 from actuator.ordering.reports import Reporter
 from actuator.project import Projector
 from actuator.workqueue import Rate
-from apiserver.controllers.running import Machinery
+from apiserver.controllers.controller_manager import ControllerManager
 from tests.parts.history import LEDGER, History
 from tests.parts.interposed import Interposed
 from tests.parts.stage import JOBS, Object, Stage, job
@@ -37,8 +37,8 @@ class Scene(Stage):
 
     def __init__(self, *, with_crds: bool = False, events_max: int = 500_000) -> None:
         super().__init__(with_crds=with_crds, events_max=events_max)
-        self.machinery = Machinery(self.embedded)
-        self.machinery.add_node("node-0")
+        self.controller_manager = ControllerManager(self.embedded)
+        self.controller_manager.add_node("node-0")
         self._history = History(self.bus)
 
     def actuator(  # noqa: PLR0913 - what differs by test

@@ -42,7 +42,7 @@ def test_a_stop_takes_steps_and_leaves_the_template_as_it_was() -> None:
         scene = Scene()
         made = scene.running_job()
         async with (
-            alongside(scene.machinery.run()),
+            alongside(scene.controller_manager.run()),
             alongside(scene.actuator().run()),
         ):
             await scene.write(start(made, node_selector={"kubernetes.io/hostname": "node-0"}))

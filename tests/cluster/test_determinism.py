@@ -12,20 +12,20 @@ STORY = """
 import hashlib
 from random import Random
 from apiserver.api import EmbeddedApi
-from apiserver.controllers.running import Machinery
+from apiserver.controllers.controller_manager import ControllerManager
 import msgspec
 
 clock, chance = [1_800_000_000_000_000], Random(7)
 api = EmbeddedApi(now_us=lambda: clock[0], random=Random(7))
-machinery = Machinery(api, delay_us=lambda: chance.randint(0, 900_000))
-machinery.add_node("node-0", cpu="3")
+controller_manager = ControllerManager(api, delay_us=lambda: chance.randint(0, 900_000))
+controller_manager.add_node("node-0", cpu="3")
 path, pod = "/apis/batch/v1/namespaces/default/jobs", {"restartPolicy": "Never"}
 pod["containers"] = [{"name": "a", "image": "i", "resources": {"requests": {"cpu": "1"}}}]
 for number in range(12):
     spec = {"parallelism": 2, "completions": 3, "template": {"spec": pod}}
     body = msgspec.json.encode({"metadata": {"generateName": "a-"}, "spec": spec})
     assert api.call("POST", path, body=body).status == 201
-while (due := machinery.step()) is not None:
+while (due := controller_manager.step()) is not None:
     clock[0] = max(clock[0], due)
 jobs = msgspec.json.decode(api.call("GET", path).body)["items"]
 assert [job["status"]["succeeded"] for job in jobs] == [3] * 12

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from apiserver.api import EmbeddedApi
-from apiserver.controllers.running import Machinery
+from apiserver.controllers.controller_manager import ControllerManager
 from apiserver.http import serve
 from tests.cluster.talking import Object, Talk, job, pod
 from tests.parts.kubernetes import make_namespace
@@ -29,13 +29,13 @@ class Stage:
         self.api = EmbeddedApi(
             now_us=lambda: self.now_us, random=Random(1), history_max=history_max
         )
-        self.machinery = Machinery(self.api, delay_us=lambda: delay_us)
+        self.controller_manager = ControllerManager(self.api, delay_us=lambda: delay_us)
         self.kube = Talk(self.api, "default", self.api.compact)
 
     def pass_time(self, seconds: float) -> None:
         """Let time pass, and everything happen that comes due on the way."""
         until_us = self.now_us + int(seconds * SECOND_US)
-        while (due_us := self.machinery.step()) is not None and due_us <= until_us:
+        while (due_us := self.controller_manager.step()) is not None and due_us <= until_us:
             self.now_us = max(self.now_us, due_us)
         self.now_us = until_us
 
@@ -81,7 +81,7 @@ async def test_a_watch_that_is_too_slow_is_ended() -> None:
 
 async def test_a_slow_controller_acts_late() -> None:
     stage = Stage(delay_us=SECOND_US)
-    stage.machinery.add_node("node-0")
+    stage.controller_manager.add_node("node-0")
     await stage.kube.make(stage.kube.jobs, job("a", seconds="10"))
     stage.pass_time(0.9)
     assert stage.found(stage.kube.pods)["items"] == []
@@ -96,7 +96,7 @@ async def test_a_slow_controller_acts_late() -> None:
 
 async def test_a_failed_pod_is_replaced_after_a_growing_while() -> None:
     stage = Stage()
-    stage.machinery.add_node("node-0")
+    stage.controller_manager.add_node("node-0")
     await stage.kube.make(stage.kube.jobs, job("a", seconds="1", exit_code="1", backoffLimit=2))
     for after_s, failed in ((2, 1), (8, 1), (3, 2), (17, 2), (4, 3)):
         stage.pass_time(after_s)
@@ -120,7 +120,7 @@ async def test_a_taint_keeps_pods_off_that_do_not_bear_it(
     tolerations: list[Object], *, bound: bool
 ) -> None:
     stage = Stage()
-    stage.machinery.add_node("node-0")
+    stage.controller_manager.add_node("node-0")
     taint = {"key": "only", "value": "big", "effect": "NoSchedule"}
     await stage.kube.merge("/api/v1/nodes/node-0", {"spec": {"taints": [taint]}})
     await stage.kube.make(stage.kube.pods, pod("a", tolerations=tolerations))
@@ -137,7 +137,7 @@ async def test_a_node_takes_no_more_than_it_has_and_the_urgent_go_first() -> Non
         body = pod(name, **({"priorityClassName": "urgent"} if name == "c" else {}))
         body["spec"]["containers"][0]["resources"] = requests
         await stage.kube.make(stage.kube.pods, body)
-    stage.machinery.add_node("node-0", cpu="2")
+    stage.controller_manager.add_node("node-0", cpu="2")
     stage.pass_time(1)
     pods = stage.found(stage.kube.pods)["items"]
     assert [obj["metadata"]["name"] for obj in pods if "nodeName" in obj["spec"]] == ["a", "c"]
@@ -148,7 +148,7 @@ async def test_a_node_takes_no_more_than_it_has_and_the_urgent_go_first() -> Non
 
 async def test_sidecars_and_first_containers_are_charged_together() -> None:
     stage = Stage()
-    stage.machinery.add_node("node-0", cpu="5")
+    stage.controller_manager.add_node("node-0", cpu="5")
     body = pod("a")
     sidecar: Object = {"name": "s", "image": "i", "restartPolicy": "Always"}
     first = {"name": "f", "image": "i", "resources": {"requests": {"cpu": "4"}}}

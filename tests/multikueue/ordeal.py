@@ -63,7 +63,7 @@ class Ordeal:
         async with AsyncExitStack() as stack:
             for site in self.world.workers.values():
                 await stack.enter_async_context(alongside(site.run()))
-            await stack.enter_async_context(alongside(self.world.manager.machinery.run()))
+            await stack.enter_async_context(alongside(self.world.manager.controller_manager.run()))
             await stack.enter_async_context(self._services())
             judging = asyncio.create_task(self._judge())
             try:

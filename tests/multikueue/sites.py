@@ -23,7 +23,7 @@ from actuator.ordering.consume import Session as ActuatorSession
 from actuator.ordering.reports import Reporter
 from actuator.project import Projector
 from actuator.workqueue import Rate
-from apiserver.controllers.running import Machinery
+from apiserver.controllers.controller_manager import ControllerManager
 from dispatcher.adapters.jobs import EDITED
 from dispatcher.carrying import CopyReconciler
 from dispatcher.collect import OrphanCollector
@@ -70,8 +70,8 @@ class Site:
         self.name, self.policy = name, policy
         self.kinds: tuple[str, ...] = KINDS
         self.stage = Stage()
-        self.machinery = Machinery(self.stage.embedded)
-        self.machinery.add_node(f"node-{name}")
+        self.controller_manager = ControllerManager(self.stage.embedded)
+        self.controller_manager.add_node(f"node-{name}")
         self.engine = open_engine("sqlite://")
         migrate(self.engine)
         self._lives = 0
@@ -93,7 +93,7 @@ class Site:
     async def run(self) -> None:
         """Be a cluster with its services."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.machinery.run())
+            tasks.create_task(self.controller_manager.run())
             for work in (self.schedule(), self.ingest(), self.actuate()):
                 tasks.create_task(work)
 

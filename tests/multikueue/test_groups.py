@@ -232,7 +232,7 @@ def test_every_service_of_the_manager_may_end_midway_in_a_groups_life() -> None:
         async with (
             alongside(world.workers["w1"].run()),
             alongside(world.workers["w2"].run()),
-            alongside(manager.machinery.run()),
+            alongside(manager.controller_manager.run()),
             watched(world, PODS),
         ):
             make(world, "one", "two", **{"simulate/seconds": "150"})
@@ -252,7 +252,7 @@ def test_a_worker_may_end_midway_in_a_groups_life() -> None:
             alongside(world.workers["w1"].run()),
             alongside(world.manager.run()),
             alongside(world.manager.dispatch()),
-            alongside(worker.machinery.run()),
+            alongside(worker.controller_manager.run()),
             watched(world, PODS),
         ):
             make(world, "one", "two", **{"simulate/seconds": "150"})

@@ -58,7 +58,7 @@ def test_every_service_of_the_manager_may_end_midway() -> None:
         async with (
             alongside(world.workers["w1"].run()),
             alongside(world.workers["w2"].run()),
-            alongside(manager.machinery.run()),
+            alongside(manager.controller_manager.run()),
             watched(world),
         ):
             manager.stage.make(JOBS, job("train", 300))

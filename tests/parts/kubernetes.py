@@ -22,7 +22,7 @@ import msgspec
 import pytest
 
 from apiserver.api import EmbeddedApi
-from apiserver.controllers.running import Machinery
+from apiserver.controllers.controller_manager import ControllerManager
 from tidegate.cluster.go.building import (
     NEWEST,
     RELEASES,
@@ -46,10 +46,10 @@ OK = 200
 async def embedded_api() -> AsyncIterator[EmbeddedApi]:
     """Lend an embedded server on the wall clock, with controllers and two nodes."""
     api = EmbeddedApi(now_us=lambda: time.time_ns() // 1_000, random=Random(1))
-    machinery = Machinery(api)
+    controller_manager = ControllerManager(api)
     for name in ("node-0", "node-1"):
-        machinery.add_node(name)
-    working = asyncio.create_task(machinery.run())
+        controller_manager.add_node(name)
+    working = asyncio.create_task(controller_manager.run())
     yield api
     working.cancel()
     with suppress(asyncio.CancelledError):

@@ -13,7 +13,7 @@ from actuator.calls import Calls
 from actuator.metrics import Metrics
 from actuator.provisioning.provisioner import Provisioner
 from actuator.provisioning.templates import CONTROLLER
-from apiserver.controllers.running import Machinery
+from apiserver.controllers.controller_manager import ControllerManager
 from tests.parts.foreign import foreign_crd
 from tests.parts.stage import CRDS, KUEUE, Object, Stage, alongside, eventually, kueue
 from tests.provisioning.standing import podset
@@ -31,7 +31,7 @@ class Ground(Stage):
 
     def __init__(self, *, served: bool = True, configured: bool = True) -> None:
         super().__init__()
-        self.machinery = Machinery(self.embedded)
+        self.controller_manager = ControllerManager(self.embedded)
         if served:
             self.serve()
         flavor = kueue("ResourceFlavor", "spot", nodeLabels={"pool": "spot"})
@@ -116,7 +116,7 @@ async def attended(ground: Ground) -> AsyncGenerator[Provisioner, None]:
     """Run the controller, and the collector of what lost its owner, beside the block."""
     provisioner = ground.provisioner()
     provisioner.work(True)  # noqa: FBT003 - a state
-    async with alongside(provisioner.run()), alongside(ground.machinery.run()):
+    async with alongside(provisioner.run()), alongside(ground.controller_manager.run()):
         yield provisioner
 
 

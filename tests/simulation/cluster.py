@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from apiserver.api import EmbeddedApi
-from apiserver.controllers.running import Machinery
+from apiserver.controllers.controller_manager import ControllerManager
 from tidegate.kube.ports import MERGE_PATCH, Response
 
 Object = dict[str, Any]
@@ -48,7 +48,9 @@ class Cluster:
     def __init__(self, now_us: Callable[[], int], random: Random) -> None:
         self.api = EmbeddedApi(now_us=now_us, random=Random(random.random()))
         pace = Random(random.random())
-        self.machinery = Machinery(self.api, delay_us=lambda: pace.randrange(DELAY_US_MAX))
+        self.controller_manager = ControllerManager(
+            self.api, delay_us=lambda: pace.randrange(DELAY_US_MAX)
+        )
         self.bring_nodes()
         self.acting = ""  # the user or controller that changes the cluster now, if it is no service
         self._fill()
@@ -91,7 +93,7 @@ class Cluster:
         """Let every node be there."""
         for name in (f"node-{number}" for number in range(NODES)):
             if self.api.registry.state.get("nodes", "", name) is None:
-                self.machinery.add_node(name)
+                self.controller_manager.add_node(name)
 
     def take_nodes(self) -> None:
         """Take the nodes away: no pod finds a place, and those that run go on."""

@@ -85,7 +85,7 @@ class Shore(ABC):
     async def run(self) -> None:
         """Live from the beginning to rest; raise what a judge objected to."""
         async with AsyncExitStack() as around:
-            await around.enter_async_context(alongside(self.cluster.machinery.run()))
+            await around.enter_async_context(alongside(self.cluster.controller_manager.run()))
             for name, body in self._bodies().items():
                 await around.enter_async_context(alongside(self._keep(name, body)))
             judging = await around.enter_async_context(alongside(self.watch()))

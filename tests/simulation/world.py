@@ -184,7 +184,7 @@ class World:
             self.needless.lags = True
         return [
             *(self._keep(name, body) for name, body in kept),
-            self.cluster.machinery.run(),
+            self.cluster.controller_manager.run(),
             self.storms.run(),
             self.disasters.run(),
             self.outages.run(),

@@ -55,7 +55,7 @@ class Foresters:
             labels = {"zone": zone}
             made = named("ResourceFlavor", zone, spec={"nodeLabels": labels})
             cluster.act("admin", "POST", f"{KUEUE}/resourceflavors", made)
-            cluster.machinery.add_node(f"node-{zone}", labels=labels)
+            cluster.controller_manager.add_node(f"node-{zone}", labels=labels)
         for name in ("org", "dept"):
             made = named("Cohort", name, spec=self._cohort("org" if name == "dept" else "", 500))
             cluster.act("admin", "POST", f"{KUEUE}/cohorts", made)

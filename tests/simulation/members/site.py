@@ -98,7 +98,9 @@ class Site(Shore):
         """See ``Shore.run``; the members' controllers work as well."""
         async with AsyncExitStack() as around:
             for name in MEMBERS:
-                await around.enter_async_context(alongside(self.clusters[name].machinery.run()))
+                await around.enter_async_context(
+                    alongside(self.clusters[name].controller_manager.run())
+                )
             await super().run()
 
     def _bodies(self) -> dict[str, processes.Body]:

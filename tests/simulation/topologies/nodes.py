@@ -88,7 +88,9 @@ class Nodes:
     def _come(self, number: int) -> None:
         rack = number // PER_RACK
         labels = {"block": f"b{rack // 2}", "rack": f"r{rack}", "kind": "placed"}
-        self._cluster.machinery.add_node(f"x{number}", labels=labels, cpu=str(CPU), pods="8")
+        self._cluster.controller_manager.add_node(
+            f"x{number}", labels=labels, cpu=str(CPU), pods="8"
+        )
 
     def _be_ready(self, name: str, status: str) -> None:
         condition = {"type": "Ready", "status": status, "reason": "Simulated"}

@@ -50,19 +50,19 @@ def _prune(schema: Schema, value: object, path: str, dropped: list[str]) -> None
                 dropped.append(at)
 
 
-def fill(schema: Schema, value: object) -> None:
+def set_defaults(schema: Schema, value: object) -> None:
     """Write, in place, the default of each field that is missing, at every depth."""
     if isinstance(value, list):
-        _each(fill, schema.get("items"), value)
+        _apply_to_each(set_defaults, schema.get("items"), value)
     elif isinstance(value, dict):
         properties = schema.get("properties") or {}
         for key, child in properties.items():
-            if "default" in child and _lacks(child, value, key):
+            if "default" in child and _is_missing(child, value, key):
                 value[key] = deepcopy(child["default"])
             if key in value:
-                fill(child, value[key])
-        _each(
-            fill,
+                set_defaults(child, value[key])
+        _apply_to_each(
+            set_defaults,
             schema.get("additionalProperties"),
             [v for k, v in value.items() if k not in properties],
         )
@@ -78,11 +78,13 @@ def _prune_field(
         _prune(schema, parent[key], *schema_and_kept)
 
 
-def _lacks(schema: Schema, parent: dict[str, Any], key: str) -> bool:
+def _is_missing(schema: Schema, parent: dict[str, Any], key: str) -> bool:
     return key not in parent or (parent[key] is None and not schema.get("nullable"))
 
 
-def _each(act: Callable[[Schema, object], None], schema: object, values: list[Any]) -> None:
+def _apply_to_each(
+    act: Callable[[Schema, object], None], schema: object, values: list[Any]
+) -> None:
     if isinstance(schema, dict):
         for value in values:
             act(schema, value)

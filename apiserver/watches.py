@@ -28,23 +28,23 @@ _TIMEOUT_S, _BOOKMARK_EVERY_S, _BOOKMARK_BEFORE_END_S = 1_800.0, 60.0, 1.0
 _INITIAL_END = {"k8s.io/initial-events-end": "true"}
 
 
-class Bells:
+class ChangeSignals:
     """One event per resource; a change wakes its waiters and replaces it."""
 
     def __init__(self) -> None:
-        self._bells = dict[str, asyncio.Event]()
+        self._signals = dict[str, asyncio.Event]()
 
     def get(self, key: str) -> asyncio.Event:
         """Return what the next change of a resource will set."""
-        return self._bells.setdefault(key, asyncio.Event())
+        return self._signals.setdefault(key, asyncio.Event())
 
-    def ring(self, change: Change) -> None:
+    def notify(self, change: Change) -> None:
         """Wake the watches that wait for a change of this resource."""
-        if bell := self._bells.pop(change.resource, None):
-            bell.set()
+        if signal := self._signals.pop(change.resource, None):
+            signal.set()
 
 
-class Request(msgspec.Struct, frozen=True):
+class WatchRequest(msgspec.Struct, frozen=True):
     """A watch as it was asked for."""
 
     target: Target
@@ -55,7 +55,7 @@ class Request(msgspec.Struct, frozen=True):
     marks_initial_end: bool  # a bookmark marks the end of the initial objects
 
 
-def read_request(target: Target, query: Mapping[str, str]) -> Request:
+def read_request(target: Target, query: Mapping[str, str]) -> WatchRequest:
     """Read a watch's query.
 
     Raises:
@@ -63,11 +63,11 @@ def read_request(target: Target, query: Mapping[str, str]) -> Request:
     """
     initial = query.get("sendInitialEvents") == "true"
     version = query.get("resourceVersion", "")
-    return Request(
+    return WatchRequest(
         target=target,
         chosen=selector(target.resource, query),
         since=None if initial or version in ("", "0") else read_version(version),
-        timeout_s=float(whole(query, "timeoutSeconds") or _TIMEOUT_S),
+        timeout_s=float(read_whole_number(query, "timeoutSeconds") or _TIMEOUT_S),
         bookmarks=query.get("allowWatchBookmarks") in ("true", "1"),
         marks_initial_end=initial,
     )
@@ -84,36 +84,38 @@ def read_version(text: str) -> int:
     return int(text)
 
 
-async def watch_lines(registry: Registry, bells: Bells, request: Request) -> AsyncGenerator[bytes]:
+async def watch_lines(
+    registry: Registry, signals: ChangeSignals, request: WatchRequest
+) -> AsyncGenerator[bytes]:
     """Yield a watch's lines: what is there if no version was given, then each change."""
     key, state = request.target.resource.key, registry.state
     clock = _Clock(request)
     since = state.revision if request.since is None else request.since
     if since < state.history(key).forgotten:
-        yield _gone(since, state.history(key).forgotten)
+        yield _expired_line(since, state.history(key).forgotten)
         return
     for line in _initial_lines(registry, request):
         yield line
     while not clock.is_over():
-        bell, history = bells.get(key), state.history(key)
+        signal, history = signals.get(key), state.history(key)
         if since < history.dropped:  # this watch was too slow
-            yield _gone(since, history.dropped)
+            yield _expired_line(since, history.dropped)
             return
-        if changes := history.after(since):
-            for line in chain.from_iterable(_event(registry, request, c) for c in changes):
+        if changes := history.changes_after(since):
+            for line in chain.from_iterable(_event_lines(registry, request, c) for c in changes):
                 yield line
             since = changes[-1].revision
             continue
         if clock.bookmark_is_due():
             since = max(since, state.revision)
             yield _bookmark(request.target.resource, since, {})
-        await _wait(bell, clock.left_s())
+        await _wait_for_change(signal, clock.left_s())
 
 
 class _Clock:
     """The times at which a watch ends and is due a bookmark, by the loop's clock."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: WatchRequest) -> None:
         self._time = asyncio.get_running_loop().time
         self._ends_at = self._time() + request.timeout_s
         self._bookmark_at = self._next_bookmark() if request.bookmarks else None
@@ -138,17 +140,17 @@ class _Clock:
         return min(now + _BOOKMARK_EVERY_S, last) if now < last else None
 
 
-def _gone(version: int, oldest: int) -> bytes:
+def _expired_line(version: int, oldest: int) -> bytes:
     return _line("ERROR", msgspec.json.encode(expired(version, oldest).status()))
 
 
-async def _wait(bell: asyncio.Event, timeout_s: float) -> None:
+async def _wait_for_change(signal: asyncio.Event, timeout_s: float) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(max(_TICK_S, timeout_s)):
-            await bell.wait()
+            await signal.wait()
 
 
-def _initial_lines(registry: Registry, request: Request) -> list[bytes]:
+def _initial_lines(registry: Registry, request: WatchRequest) -> list[bytes]:
     """Return what is there now; all at once, since it may change between two lines."""
     if request.since is not None:
         return []
@@ -163,11 +165,11 @@ def _initial_lines(registry: Registry, request: Request) -> list[bytes]:
     return lines
 
 
-def _event(registry: Registry, request: Request, change: Change) -> Iterator[bytes]:
+def _event_lines(registry: Registry, request: WatchRequest, change: Change) -> Iterator[bytes]:
     """Yield the one line that a change is to this watch, or none."""
     before, after = change.before, change.after
-    had = before is not None and _chosen(request, before)
-    has = after is not None and _chosen(request, after)
+    had = before is not None and _is_selected(request, before)
+    has = after is not None and _is_selected(request, after)
     if (
         had and after is not None and not has
     ):  # it left the selection: sent with its last selected state
@@ -177,16 +179,16 @@ def _event(registry: Registry, request: Request, change: Change) -> Iterator[byt
         yield _line("DELETED", msgspec.json.encode(registry.view(request.target.resource, last)))
     elif had or has:
         kind = "DELETED" if not has else "MODIFIED" if had else "ADDED"
-        yield _line(kind, _body(registry, request, change))
+        yield _line(kind, _body_in_version(registry, request, change))
 
 
-def _chosen(request: Request, obj: Object) -> bool:
+def _is_selected(request: WatchRequest, obj: Object) -> bool:
     namespace = request.target.namespace
     inside = namespace is None or obj["metadata"].get("namespace") == namespace
     return inside and request.chosen(obj)
 
 
-def _body(registry: Registry, request: Request, change: Change) -> bytes:
+def _body_in_version(registry: Registry, request: WatchRequest, change: Change) -> bytes:
     resource = request.target.resource
     if resource.stored_version in ("", resource.version):
         return change.body
@@ -204,7 +206,7 @@ def _line(kind: str, body: bytes) -> bytes:
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), body)
 
 
-def whole(query: Mapping[str, str], name: str) -> int:
+def read_whole_number(query: Mapping[str, str], name: str) -> int:
     """Read a whole number of a query; 0: it is not there.
 
     Raises:

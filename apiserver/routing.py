@@ -18,8 +18,8 @@ from apiserver.refusals import (
 from apiserver.requests.paths import Target
 from apiserver.requests.selectors import selector
 from apiserver.resources import PODS
-from apiserver.watching import read_version, whole
-from apiserver.writes.binding import bind
+from apiserver.watches import read_version, read_whole_number
+from apiserver.writes.binding import bind_pod
 from apiserver.writes.deleting import DeleteOptions, delete
 from apiserver.writes.registry import Registry, WriteOptions
 from tidegate.kube.ports import Response
@@ -28,7 +28,7 @@ Object = dict[str, Any]
 Query = Mapping[str, str]
 
 
-class Sent(NamedTuple):
+class RequestContent(NamedTuple):
     """The media type, the body and the user of a request."""
 
     content_type: str
@@ -40,8 +40,8 @@ _PROTOBUF = "application/vnd.kubernetes.protobuf"
 _BOUND = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
-def answer(
-    registry: Registry, method: str, target: Target, query: Query, request_body: Sent
+def handle_request(
+    registry: Registry, method: str, target: Target, query: Query, request_body: RequestContent
 ) -> Response:
     """Answer a request.
 
@@ -53,82 +53,88 @@ def answer(
     if request_body.content_type.startswith(_PROTOBUF):
         raise wrong_media_type(f"{_PROTOBUF}; the embedded server takes JSON")
     if target.subresource:
-        return _answer_part(registry, method, target, query, request_body)
+        return _handle_subresource(registry, method, target, query, request_body)
     if target.name:
-        return _answer_one(registry, method, target, query, request_body)
+        return _handle_object(registry, method, target, query, request_body)
     match method:
         case "GET":
-            return Response(200, _list(registry, target, query))
+            return Response(200, _list_body(registry, target, query))
         case "POST" if target.namespace is not None or not target.resource.namespaced:
-            where = target.resource, target.place
+            where = target.resource, target.namespace_key
             obj = registry.create(
-                *where, _read_object(request_body.body), _how(query, request_body)
+                *where, _read_object(request_body.body), _write_options(query, request_body)
             )
-            return _show(registry, target, obj, 201)
+            return _object_response(registry, target, obj, 201)
         case "DELETE":
-            return Response(200, _delete_all(registry, target, query, request_body.body))
+            return Response(200, _delete_collection(registry, target, query, request_body.body))
         case _:
             raise no_such_method()
 
 
-def _answer_one(
-    registry: Registry, method: str, target: Target, query: Query, request_body: Sent
+def _handle_object(
+    registry: Registry, method: str, target: Target, query: Query, request_body: RequestContent
 ) -> Response:
-    where = target.resource, target.place, target.name
+    where = target.resource, target.namespace_key, target.name
     match method:
         case "GET":
-            return _show(registry, target, registry.find(*where))
+            return _object_response(registry, target, registry.find(*where))
         case "PUT":
             stored = registry.replace(
-                *where, _read_object(request_body.body), _how(query, request_body)
+                *where, _read_object(request_body.body), _write_options(query, request_body)
             )
-            return _show(registry, target, stored)
+            return _object_response(registry, target, stored)
         case "PATCH":
-            stored = registry.patch(*where, request_body[:2], _how(query, request_body))
-            return _show(registry, target, stored)
+            stored = registry.patch(*where, request_body[:2], _write_options(query, request_body))
+            return _object_response(registry, target, stored)
         case "DELETE":
-            return _show(
-                registry, target, delete(registry, *where, _read_options(query, request_body.body))
+            return _object_response(
+                registry,
+                target,
+                delete(registry, *where, _read_delete_options(query, request_body.body)),
             )
         case _:
             raise no_such_method()
 
 
-def _answer_part(
-    registry: Registry, method: str, target: Target, query: Query, request_body: Sent
+def _handle_subresource(
+    registry: Registry, method: str, target: Target, query: Query, request_body: RequestContent
 ) -> Response:
-    where = target.resource, target.place, target.name
-    how = msgspec.structs.replace(_how(query, request_body), status=True)
+    where = target.resource, target.namespace_key, target.name
+    how = msgspec.structs.replace(_write_options(query, request_body), status=True)
     match method, target.subresource:
         case "POST", "binding" if target.resource.key == PODS.key:
-            bind(registry, target.place, target.name, _read_object(request_body.body))
+            bind_pod(registry, target.namespace_key, target.name, _read_object(request_body.body))
             return Response(201, msgspec.json.encode(_BOUND))
         case _, "status" if not target.resource.status:
             raise no_such_path()
         case "GET", "status":
-            return _show(registry, target, registry.find(*where))
+            return _object_response(registry, target, registry.find(*where))
         case "PUT", "status":
             obj = _read_object(request_body.body)
-            return _show(registry, target, registry.replace(*where, obj, how))
+            return _object_response(registry, target, registry.replace(*where, obj, how))
         case "PATCH", "status":
             stored = registry.patch(*where, request_body[:2], how)
-            return _show(registry, target, stored)
+            return _object_response(registry, target, stored)
         case _:
             raise no_such_path()
 
 
-def _show(registry: Registry, target: Target, obj: Object, status: int = 200) -> Response:
+def _object_response(
+    registry: Registry, target: Target, obj: Object, status: int = 200
+) -> Response:
     shown_obj = obj if obj["kind"] == "Status" else registry.view(target.resource, obj)
     return Response(status, msgspec.json.encode(shown_obj))
 
 
-def _list(registry: Registry, target: Target, query: Query) -> bytes:
+def _list_body(registry: Registry, target: Target, query: Query) -> bytes:
     resource, state = target.resource, registry.state
     if version := query.get("resourceVersion", ""):
         _check_version(read_version(version), state.revision, query)
-    limit, token = whole(query, "limit"), query.get("continue", "")
-    page = registry.pages.go_on(token, limit, state.revision) if token else None
-    page = page or registry.pages.cut(state.revision, _bodies(registry, target, query), limit)
+    limit, token = read_whole_number(query, "limit"), query.get("continue", "")
+    page = registry.pages.next_page(token, limit, state.revision) if token else None
+    page = page or registry.pages.first_page(
+        state.revision, _selected_bodies(registry, target, query), limit
+    )
     bodies = page.bodies
     if not resource.custom:  # the real server's lists name the kind of built-in items only once
         head = msgspec.json.encode({"apiVersion": resource.api_version, "kind": resource.kind})
@@ -140,7 +146,7 @@ def _list(registry: Registry, target: Target, query: Query) -> bytes:
     return frame_body[:-2] + b",".join(bodies) + b"]}"
 
 
-def _bodies(registry: Registry, target: Target, query: Query) -> list[bytes]:
+def _selected_bodies(registry: Registry, target: Target, query: Query) -> list[bytes]:
     resource, chosen = target.resource, selector(target.resource, query)
     every = registry.state.items(resource.key, target.namespace)
     return [registry.body(resource, obj) for obj in every if chosen(obj)]
@@ -153,9 +159,9 @@ def _check_version(version: int, current: int, query: Query) -> None:
         raise expired(version, current)
 
 
-def _delete_all(registry: Registry, target: Target, query: Query, body: bytes) -> bytes:
+def _delete_collection(registry: Registry, target: Target, query: Query, body: bytes) -> bytes:
     whole_list = {name: value for name, value in query.items() if name != "limit"}
-    options, listing = _read_options(query, body), _list(registry, target, whole_list)
+    options, listing = _read_delete_options(query, body), _list_body(registry, target, whole_list)
     chosen = selector(target.resource, query)
     for obj in list(registry.state.items(target.resource.key, target.namespace)):
         if chosen(obj):
@@ -165,7 +171,7 @@ def _delete_all(registry: Registry, target: Target, query: Query, body: bytes) -
     return listing
 
 
-def _how(query: Query, content: Sent) -> WriteOptions:
+def _write_options(query: Query, content: RequestContent) -> WriteOptions:
     dry = query.get("dryRun", "")
     if dry not in ("", "All"):
         raise bad_request(f"dryRun is All or nothing, not {dry}")
@@ -183,7 +189,7 @@ def _read_object(body: bytes) -> Object:
     return obj
 
 
-def _read_options(query: Query, body: bytes) -> DeleteOptions:
+def _read_delete_options(query: Query, body: bytes) -> DeleteOptions:
     try:
         options = msgspec.json.decode(body or b"{}", type=DeleteOptions)
         if options.dryRun:

@@ -18,7 +18,7 @@ from apiserver.resources import (
     Resource,
 )
 from apiserver.state import State
-from apiserver.writes.admission import binding_of, is_left_alone, is_of_the_system
+from apiserver.writes.admission import binding_of, is_exempt, is_in_system_namespace
 from tidegate.kinds.names import ELASTIC_POD, GROUP
 from tidegate.kinds.policies.forms import ACCOUNTS, PREFIX
 from tidegate.kinds.policies.marks import (
@@ -37,7 +37,7 @@ _Guard = Callable[[Object, Object | None], bool]  # the new object and the old o
 _WORKLOADS = f"workloads.{GROUP}"
 
 
-def keep(  # noqa: PLR0913 - a write is all of these
+def refuse_protected_change(  # noqa: PLR0913 - a write is all of these
     state: State,
     resource: Resource,
     new: Object,
@@ -51,27 +51,27 @@ def keep(  # noqa: PLR0913 - a write is all of these
     Raises:
         RefusedError: 422, in the real server's words.
     """
-    if not user or user in ACCOUNTS or is_of_the_system(new):
+    if not user or user in ACCOUNTS or is_in_system_namespace(new):
         return
     for guard in _GUARDS:
         about = resource.key in guard.keys and guard.status == status
         stored = VALIDATING_POLICIES, VALIDATING_BINDINGS
-        if about and guard.broken(new, old) and binding_of(state, PREFIX + guard.name, stored):
+        if about and guard.is_violated(new, old) and binding_of(state, PREFIX + guard.name, stored):
             raise denied(
                 resource, new["metadata"].get("name", ""), PREFIX + guard.name, SAID[guard.name]
             )
 
 
-def _marked(new: Object, old: Object | None) -> bool:
-    return not is_left_alone(new) and _marks(new) != _marks(old or {})
+def _are_marks_changed(new: Object, old: Object | None) -> bool:
+    return not is_exempt(new) and _marks(new) != _marks(old or {})
 
 
-def _admitted(new: Object, old: Object | None) -> bool:
+def _is_admission_changed(new: Object, old: Object | None) -> bool:
     return _admission(new) != _admission(old or {})
 
 
-def _ungated(new: Object, old: Object | None) -> bool:
-    return bool(_gates(old or {}) - _gates(new)) or _miscounted(new, old or {})
+def _is_gate_removed(new: Object, old: Object | None) -> bool:
+    return bool(_gates(old or {}) - _gates(new)) or _has_wrong_count(new, old or {})
 
 
 def _marks(obj: Object) -> list[str]:
@@ -92,20 +92,20 @@ def _gates(obj: Object) -> set[str]:
     return {gate["name"] for gate in gates} & set(GATES_KEPT)
 
 
-def _miscounted(new: Object, old: Object) -> bool:
+def _has_wrong_count(new: Object, old: Object) -> bool:
     before, after = (obj.get("metadata", {}).get("labels") or {} for obj in (old, new))
     return ELASTIC_POD in before and any(before.get(key) != after.get(key) for key in COUNTED_BY)
 
 
-class _Kept(NamedTuple):
+class _ProtectedFields(NamedTuple):
     name: str  # of the policy
     keys: tuple[str, ...]
-    broken: _Guard
+    is_violated: _Guard
     status: bool = False
 
 
 _GUARDS = (
-    _Kept(KEEP_MARKS, (JOBS.key, PODS.key, _WORKLOADS), _marked),
-    _Kept(KEEP_ADMISSIONS, (_WORKLOADS,), _admitted, status=True),
-    _Kept(KEEP_GATES, (PODS.key,), _ungated),
+    _ProtectedFields(KEEP_MARKS, (JOBS.key, PODS.key, _WORKLOADS), _are_marks_changed),
+    _ProtectedFields(KEEP_ADMISSIONS, (_WORKLOADS,), _is_admission_changed, status=True),
+    _ProtectedFields(KEEP_GATES, (PODS.key,), _is_gate_removed),
 )

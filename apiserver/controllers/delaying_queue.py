@@ -8,7 +8,7 @@ from itertools import count
 Key = tuple[str, str, str]  # which controller, namespace, name
 
 
-class Due:
+class DelayingQueue:
     """Each key at most once, the earliest first; equal times in the order of their arrival."""
 
     def __init__(self) -> None:

@@ -12,17 +12,17 @@ from contextlib import suppress
 from typing import Any
 
 from apiserver.api import EmbeddedApi
-from apiserver.controllers.due import Due, Key
+from apiserver.controllers.delaying_queue import DelayingQueue, Key
 from apiserver.controllers.garbage import (
     sync_definition,
     sync_namespace,
     sync_owner,
 )
 from apiserver.controllers.index import Index
-from apiserver.controllers.job_pods import release, tracked
+from apiserver.controllers.job_pods import is_tracked, remove_tracking
 from apiserver.controllers.jobs import sync_job
 from apiserver.controllers.kubelets import Kubelets
-from apiserver.controllers.scheduling import schedule, wants_node
+from apiserver.controllers.scheduling import needs_node, schedule_pods
 from apiserver.resources import CRDS, JOBS, NAMESPACES, NODES, PODS
 from apiserver.state import Change
 
@@ -32,24 +32,24 @@ _SCHEDULE: Key = ("schedule", "", "")
 _BATCH, _STEPS_MAX = 200, 1_000_000
 
 
-def _at_once() -> int:
+def _no_delay_us() -> int:
     return 0
 
 
-class Machinery:
+class ControllerManager:
     """Job controller, scheduler, kubelets and collector of one embedded API server.
 
     ``delay_us`` is asked at each change how long its consequences wait.
     """
 
-    def __init__(self, api: EmbeddedApi, *, delay_us: Callable[[], int] = _at_once) -> None:
+    def __init__(self, api: EmbeddedApi, *, delay_us: Callable[[], int] = _no_delay_us) -> None:
         self._api, self._registry, self._delay_us = api, api.registry, delay_us
-        self._index, self._due = Index(api.registry.state), Due()
+        self._index, self._due = Index(api.registry.state), DelayingQueue()
         self._kubelets = Kubelets(api.registry)
         self._waiting = set[tuple[str, str]]()  # pods for the scheduler
-        self._bell: asyncio.Event | None = None
-        self._take_in_what_is_there()
-        api.registry.state.listeners.append(self._note)
+        self._changed: asyncio.Event | None = None
+        self._index_existing_objects()
+        api.registry.state.listeners.append(self._on_change)
 
     def add_node(
         self, name: str, *, labels: dict[str, str] | None = None, **capacity: str
@@ -65,46 +65,46 @@ class Machinery:
     def step(self) -> int | None:
         """Do everything that is due; return when the next is, None: only after a change."""
         for _ in range(_STEPS_MAX):
-            if not self._do_next():
+            if not self._process_next_key():
                 return self._due.next_us()
         raise AssertionError(f"the controllers did not come to rest in {_STEPS_MAX} steps")
 
     async def run(self) -> None:
         """Do what is due when it is due, until cancelled; yields to the loop between batches."""
         while True:
-            self._bell = asyncio.Event()
+            self._changed = asyncio.Event()
             for _ in range(_BATCH):
-                if not self._do_next():
+                if not self._process_next_key():
                     break
             next_us = self._due.next_us()
             wait_s = None if next_us is None else (next_us - self._registry.now_us()) / 1_000_000
             with suppress(TimeoutError):
                 async with asyncio.timeout(None if wait_s is None else max(0.0, wait_s)):
-                    await self._bell.wait()
+                    await self._changed.wait()
 
     def close(self) -> None:
         """See no more changes."""
-        self._registry.state.listeners.remove(self._note)
+        self._registry.state.listeners.remove(self._on_change)
 
-    def _do_next(self) -> bool:
+    def _process_next_key(self) -> bool:
         key = self._due.pop(self._registry.now_us())
         if key is None:
             return False
-        again_us = self._act(key)
+        again_us = self._reconcile(key)
         if again_us is not None:
             self._due.add(key, again_us)
         return True
 
-    def _act(self, key: Key) -> int | None:
+    def _reconcile(self, key: Key) -> int | None:
         controller, namespace, name = key
         match controller:
             case "job":
                 return sync_job(self._registry, self._index, namespace, name)
             case "pod":
-                self._free_orphan(namespace, name)
+                self._remove_orphan_tracking(namespace, name)
                 return self._kubelets.sync(namespace, name)
             case "schedule":
-                schedule(self._registry, self._index, self._waiting)
+                schedule_pods(self._registry, self._index, self._waiting)
             case "owner":
                 sync_owner(self._registry, self._index, name)
             case "namespace":
@@ -113,30 +113,30 @@ class Machinery:
                 sync_definition(self._registry, name)
         return None
 
-    def _free_orphan(self, namespace: str, name: str) -> None:
+    def _remove_orphan_tracking(self, namespace: str, name: str) -> None:
         """Let go of a pod that no Job counts any more."""
         pod = self._registry.state.get(PODS.key, namespace, name)
-        if pod is not None and tracked(pod):
+        if pod is not None and is_tracked(pod):
             owners = pod["metadata"].get("ownerReferences") or ()
-            places = [self._index.place(o["uid"]) for o in owners if o["kind"] == JOBS.kind]
+            places = [self._index.location_of(o["uid"]) for o in owners if o["kind"] == JOBS.kind]
             jobs = [self._registry.state.get(*place) for place in places if place]
             if not any(job and "deletionTimestamp" not in job["metadata"] for job in jobs):
-                release(self._registry, [pod])
+                remove_tracking(self._registry, [pod])
 
-    def _take_in_what_is_there(self) -> None:
+    def _index_existing_objects(self) -> None:
         for resource in list(self._registry.catalog.stored()):
             for obj in self._registry.state.items(resource.key):
-                self._note(Change(0, resource.key, None, obj, b""))
+                self._on_change(Change(0, resource.key, None, obj, b""))
 
-    def _note(self, change: Change) -> None:
-        self._index.note(change)
+    def _on_change(self, change: Change) -> None:
+        self._index.update(change)
         at_us = self._registry.now_us() + self._delay_us()
-        for key in self._keys(change):
+        for key in self._affected_keys(change):
             self._due.add(key, at_us)
-        if self._bell is not None:
-            self._bell.set()
+        if self._changed is not None:
+            self._changed.set()
 
-    def _keys(self, change: Change) -> Iterator[Key]:
+    def _affected_keys(self, change: Change) -> Iterator[Key]:
         obj = change.after or change.before
         assert obj is not None
         metadata = obj["metadata"]
@@ -152,14 +152,14 @@ class Machinery:
             case _:
                 pass
         if ending:
-            yield from self._end_keys(change, metadata)
+            yield from self._deletion_keys(change, metadata)
         for owner in metadata.get("ownerReferences") or ():
             if ending or not self._index.exists(owner["uid"]):
                 yield ("owner", "", owner["uid"])
 
     def _pod_keys(self, pod: Object, namespace: str, name: str) -> Iterator[Key]:
         yield ("pod", namespace, name)
-        if wants_node(pod):
+        if needs_node(pod):
             self._waiting.add((namespace, name))
         if self._waiting:  # a pod that changes may have made room
             yield _SCHEDULE
@@ -167,7 +167,7 @@ class Machinery:
             if owner["kind"] == JOBS.kind:
                 yield ("job", namespace, owner["name"])
 
-    def _end_keys(self, change: Change, metadata: Object) -> Iterator[Key]:
+    def _deletion_keys(self, change: Change, metadata: Object) -> Iterator[Key]:
         yield ("owner", "", metadata["uid"])
         if change.resource in _ENDS:
             yield (_ENDS[change.resource], "", metadata["name"])

@@ -44,14 +44,14 @@ def fits(requests: Amounts, free: Amounts) -> bool:
     return all(units <= free.get(name, 0) for name, units in considered.items() if units)
 
 
-def suits(spec: Object, node: Object) -> bool:
+def matches_node(spec: Object, node: Object) -> bool:
     """Return whether a node matches a pod's selector and the pod tolerates all its taints."""
     labels = {**(node["metadata"].get("labels") or {}), "metadata.name": node["metadata"]["name"]}
     if any(labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
         return False
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    if required and not any(_term(term, labels) for term in required["nodeSelectorTerms"]):
+    if required and not any(_matches_term(term, labels) for term in required["nodeSelectorTerms"]):
         return False
     taints = [t for t in node["spec"].get("taints") or () if t["effect"] in _EFFECTS]
     tolerations = spec.get("tolerations") or []
@@ -61,7 +61,7 @@ def suits(spec: Object, node: Object) -> bool:
     return bears and not node["spec"].get("unschedulable")
 
 
-def unknown_wish(spec: Object) -> str:
+def unsupported_constraint(spec: Object) -> str:
     """Return what a pod asks for that the embedded scheduler does not know; empty: nothing."""
     affinity = spec.get("affinity") or {}
     for field in ("podAffinity", "podAntiAffinity"):
@@ -73,12 +73,12 @@ def unknown_wish(spec: Object) -> str:
     return "resourceClaims" if spec.get("resourceClaims") else ""
 
 
-def _term(term: Object, labels: Mapping[str, str]) -> bool:
+def _matches_term(term: Object, labels: Mapping[str, str]) -> bool:
     tests = [*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ())]
-    return bool(tests) and all(_holds(test, labels.get(test["key"])) for test in tests)
+    return bool(tests) and all(_matches_expression(test, labels.get(test["key"])) for test in tests)
 
 
-def _holds(test: Object, value: str | None) -> bool:
+def _matches_expression(test: Object, value: str | None) -> bool:
     values = test.get("values") or []
     match test["operator"]:
         case "In":
