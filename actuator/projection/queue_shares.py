@@ -20,8 +20,8 @@ from tidegate.contracts.fact_kinds.definitions import (
 )
 from tidegate.core.quota import forest
 from tidegate.core.quota.charging import flavor_resource
-from tidegate.core.quota.shares import share
-from tidegate.core.quota.tree import Node, add
+from tidegate.core.quota.shares import dominant_share
+from tidegate.core.quota.tree import Node, add_usage
 from tidegate.core.state.cluster_queues import Forest
 from tidegate.core.state.state import State
 
@@ -85,12 +85,12 @@ class Shares:
     def of_queue(self, name: str) -> int | None:
         """Return a ClusterQueue's share in thousandths; None: it has none to show."""
         at = self._forest().cluster_queues.get(name) if self.on else None
-        return None if at is None else share(at.node).rounded()
+        return None if at is None else dominant_share(at.node).rounded()
 
     def of_cohort(self, name: str) -> int | None:
         """Return a Cohort's share in thousandths; None: it has none to show."""
         node = self._forest().cohorts.get(name) if self.on else None
-        return None if node is None else share(node).rounded()
+        return None if node is None else dominant_share(node).rounded()
 
     def take_changed(self) -> list[tuple[str, str]]:
         """Return the kind and name of each with a share changed since the last call."""
@@ -112,4 +112,4 @@ class Shares:
 
 
 def _charge(node: Node, usage: Mapping[tuple[str, str], int], sign: int) -> None:
-    add(node, [(flavor_resource(*place), sign * units) for place, units in usage.items()])
+    add_usage(node, [(flavor_resource(*place), sign * units) for place, units in usage.items()])

@@ -20,7 +20,7 @@ from scheduler.metrics.resource_gauges import resource_gauges
 from scheduler.metrics.series import ROLE
 from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.quota.forest import forest
-from tidegate.core.quota.shares import share
+from tidegate.core.quota.shares import dominant_share
 from tidegate.core.quota.tree import Node, root_of
 from tidegate.core.state.state import State
 from tidegate.service.config.local_queue_metrics import LocalQueueMetrics
@@ -190,5 +190,5 @@ def cluster_queue_status(state: State, name: str) -> str:
 
 
 def _share(node: Node) -> float:
-    fair_share = share(node)
+    fair_share = dominant_share(node)
     return float("nan") if fair_share.boundless else float(fair_share.precise())

@@ -14,7 +14,7 @@ import msgspec
 from scheduler.metrics.exposed import ALL, exposed_queues
 from tidegate.contracts.facts import LocalQueueDefined
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.quota.charging import count, per_pod
+from tidegate.core.quota.charging import pod_count, requests_per_pod
 from tidegate.core.quota.tree import Node
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
@@ -163,7 +163,7 @@ def _count_admitted(sums: Sums, queue: Queue, kind: _SumKey, number: int, above:
 
 
 def _add_requests(sums: Sums, queue: Queue, workload: Workload, state: State) -> None:
-    for podset, each in zip(workload.podsets, per_pod(state, workload), strict=True):
-        pods = count(workload, podset)
+    for podset, each in zip(workload.podsets, requests_per_pod(state, workload), strict=True):
+        pods = pod_count(workload, podset)
         for resource, units in each.items():
             sums.asked[queue, resource] += units * pods

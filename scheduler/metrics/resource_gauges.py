@@ -102,7 +102,7 @@ def _below_cohorts(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]
         below = _held_below(node, now)
         for fr, cell in node.cells.items():
             labels = [name, *fr, ROLE]
-            quota.add_metric(labels, natural(fr.resource, cell.quota))
+            quota.add_metric(labels, natural(fr.resource, cell.subtree_quota))
             usage.add_metric(labels, natural(fr.resource, below[fr]))
     yield from (quota, usage)
 

@@ -61,7 +61,7 @@ def test_a_share_is_so_large(example: Example) -> None:
     for place, text in re.findall(r"(\S+)=(\S+)", example.follows):
         kind, _, name = place.rpartition(":")
         node = cohort(state, name) if kind else queue(state, name)
-        assert str(shares.share(node, {}).precise())[: len(text)] == text, place
+        assert str(shares.dominant_share(node, {}).precise())[: len(text)] == text, place
 
 
 @pytest.mark.parametrize("example", those("PF"), ids=named)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parts.drawn import drawn
-from tidegate.core.quota.doubles import Double, nearest
+from tidegate.core.quota.doubles import Double, nearest_double
 
 AMOUNTS = st.integers(1, 2**63 - 1)
 WEIGHTS = st.integers(1, 10**12)
@@ -17,8 +17,8 @@ ONE = 10**9
 
 def share(borrowed: int, lendable: int, weight: int) -> Double:
     """Return what a share compares as; ``weight`` is in 1e-9."""
-    ratio = nearest(borrowed, 1).times(1_000).over(nearest(lendable, 1))
-    return ratio.over(nearest(weight, ONE))
+    ratio = nearest_double(borrowed, 1).times(1_000).divided_by(nearest_double(lendable, 1))
+    return ratio.divided_by(nearest_double(weight, ONE))
 
 
 def machine(borrowed: int, lendable: int, weight: int) -> float:

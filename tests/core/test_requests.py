@@ -14,7 +14,12 @@ from tests.conformance.pods import podset
 from tests.parts.drawn import drawn
 from tidegate.contracts.facts import LimitRangeDefined, RuntimeClassDefined
 from tidegate.contracts.observations import LimitRangeItem
-from tidegate.core.quota.requests import adjusted, placement_requests, pod_requests, validate
+from tidegate.core.quota.requests import (
+    adjusted_podset,
+    placement_requests,
+    pod_requests,
+    validate_podset,
+)
 from tidegate.core.state.state import Objects
 from tidegate.model.podset import Container, PodSet
 from tidegate.model.policy import Policy, Transformation
@@ -36,7 +41,7 @@ def test_defaults_and_overhead_are_filled_in_as_recorded(path: Path) -> None:
     pod_sets = case.input["workload"]["spec"]["podSets"]
     wanted = case.expected["workload"]["spec"]["podSets"]
     for before, after in zip(pod_sets, wanted, strict=True):
-        actual_podset = adjusted(objects(case.input), "", podset(before))
+        actual_podset = adjusted_podset(objects(case.input), "", podset(before))
         assert amounts(actual_podset) == amounts(podset(after)), before["name"]
 
 
@@ -172,7 +177,7 @@ def limit_range(namespace: str, kind: str = "Container", **bounds: dict[str, str
 def test_a_limit_range_bounds_containers_and_pods(
     bounds: dict[str, dict[str, str]], kind: str, text: str
 ) -> None:
-    message = validate(
+    message = validate_podset(
         limit_range("team", kind, **bounds), "team", PodSet(containers=asks("2", "2"))
     )
     assert (text in message) if text else (message == "")
@@ -180,12 +185,12 @@ def test_a_limit_range_bounds_containers_and_pods(
 
 def test_no_container_may_request_more_than_its_limit() -> None:
     greedy = Container(requests={"cpu": "2"}, limits={"cpu": "1"})
-    assert "limits allow of cpu" in validate(NONE, "team", PodSet(containers=(greedy,)))
+    assert "limits allow of cpu" in validate_podset(NONE, "team", PodSet(containers=(greedy,)))
 
 
 def test_what_is_no_quantity_is_named_and_counts_nothing() -> None:
     actual_podset = PodSet(containers=asks("1", "two"))
-    assert "'two'" in validate(NONE, "team", actual_podset)
+    assert "'two'" in validate_podset(NONE, "team", actual_podset)
     assert charged(actual_podset) == 1_000
 
 

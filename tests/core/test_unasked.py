@@ -14,7 +14,7 @@ from tidegate.core.flavors.assignment import assign
 from tidegate.core.flavors.choices import Assignment, ask_unasked
 from tidegate.core.flavors.fitting import NO_CANDIDATES, PREEMPT, RECLAIM, Oracle
 from tidegate.core.quota.forest import forest
-from tidegate.core.quota.tree import add, level
+from tidegate.core.quota.tree import add_usage, lowest_fitting_height
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
@@ -31,7 +31,7 @@ def waiting(seed: int) -> Iterator[tuple[State, ClusterQueueState, Workload]]:
     )
     queues = forest(world.state).cluster_queues
     for cq in queues.values():
-        add(cq.node, [(fr, cell.nominal) for fr, cell in cq.node.cells.items()])
+        add_usage(cq.node, [(fr, cell.nominal) for fr, cell in cq.node.cells.items()])
     for workload in world.state.workloads.values():
         if workload.cluster_queue in queues:
             yield world.state, queues[workload.cluster_queue], workload
@@ -44,7 +44,7 @@ def drawn(cq: ClusterQueueState, seed: int, asked: list[FlavorResource]) -> Orac
         asked.append(fr)
         rng = Random(f"{seed}/{fr}/{units}")
         mode = rng.choice((NO_CANDIDATES, PREEMPT, RECLAIM))
-        least = level(cq.node.cells[fr], units)[0]
+        least = lowest_fitting_height(cq.node.cells[fr], units)[0]
         return mode, least if mode == NO_CANDIDATES else rng.randint(0, least)
 
     return answer

@@ -28,7 +28,7 @@ from tidegate.cluster.install import apply
 from tidegate.cluster.running import RunningServices, RunOptions, run_services
 from tidegate.contracts.decisions import StopOrdered, WorkloadEvicted
 from tidegate.contracts.facts import WorkloadAdopted
-from tidegate.core.quota.requests import nano
+from tidegate.core.quota.requests import parse_nano
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 from tidegate.service.config.configuration import read_configuration
 
@@ -165,11 +165,11 @@ async def is_taken_over(made: Kueue, running: RunningServices, count: int) -> bo
     adopted = {event.workload for event in events_of(running.ledger, WorkloadAdopted)}
     status = (await made.read(QUEUE)).get("status", {})
     used = [
-        nano(resource["total"])
+        parse_nano(resource["total"])
         for flavor in status.get("flavorsUsage", ())
         for resource in flavor["resources"]
     ]
-    return len(adopted) == count and used == [nano(f"{made.cpu_milli}m")]
+    return len(adopted) == count and used == [parse_nano(f"{made.cpu_milli}m")]
 
 
 async def is_held(made: Kueue) -> bool:

@@ -12,8 +12,8 @@ from tests.conformance.histories import key
 from tests.conformance.pods import podset
 from tests.conformance.report import compare
 from tests.conformance.stage import stage
-from tidegate.core.quota.charging import charged, count, per_pod, times
-from tidegate.core.quota.requests import adjusted, placement_requests
+from tidegate.core.quota.charging import charges_of, pod_count, requests_per_pod, total_requests
+from tidegate.core.quota.requests import adjusted_podset, placement_requests
 from tidegate.core.state.state import State, Workload
 from tidegate.model.podset import Container, PodSet
 from tidegate.model.quantity import parse
@@ -51,25 +51,29 @@ def run_adjusted(case: Case, mode: str) -> Iterator[str]:
     for value, result in zip(
         case.expected["workload"]["spec"]["podSets"], workload["spec"]["podSets"], strict=True
     ):
-        actual_podset = adjusted(state.objects, namespace, podset(result))
+        actual_podset = adjusted_podset(state.objects, namespace, podset(result))
         yield from compare(value["name"], _amounts(podset(value)), _amounts(actual_podset))
 
 
 def _asked(state: State, workload: Workload) -> list[Json]:
     """Return what a pending workload asks for."""
-    each = per_pod(state, workload)
+    each = requests_per_pod(state, workload)
     return [
-        _row(podset.name, count(workload, podset), times(pod, count(workload, podset)))
+        _row(
+            podset.name,
+            pod_count(workload, podset),
+            total_requests(pod, pod_count(workload, podset)),
+        )
         for podset, pod in zip(workload.podsets, each, strict=True)
     ]
 
 
 def _reserved(workload: Workload) -> list[Json]:
     """Return what a workload that holds quota is charged, podset by podset."""
-    left = {podset.name: count(workload, podset) for podset in workload.podsets}
+    left = {podset.name: pod_count(workload, podset) for podset in workload.podsets}
     rows = []
     for given in workload.assignment:
-        requests = {fr.resource: units for fr, units in charged(workload, (given,))}
+        requests = {fr.resource: units for fr, units in charges_of(workload, (given,))}
         rows.append(_row(given.name, min(left[given.name], given.count), requests))
     return rows
 

@@ -16,7 +16,7 @@ from tests.conformance.topologies import domains
 from tidegate.contracts import facts
 from tidegate.core.decide import decide
 from tidegate.core.queueing import heads
-from tidegate.core.quota.charging import count, per_pod, times
+from tidegate.core.quota.charging import pod_count, requests_per_pod, total_requests
 from tidegate.core.quota.readiness import readiness
 from tidegate.core.state.state import State
 from tidegate.core.topology.cluster import topologies
@@ -153,8 +153,8 @@ def _request_row(row: Json) -> tuple[str, dict[str, int]]:
 def _request_rows(state: State, workload: str) -> list[tuple[str, dict[str, int]]]:
     known = state.workloads[workload]
     return [
-        (podset.name, times(each, count(known, podset)))
-        for podset, each in zip(known.podsets, per_pod(state, known), strict=True)
+        (podset.name, total_requests(each, pod_count(known, podset)))
+        for podset, each in zip(known.podsets, requests_per_pod(state, known), strict=True)
     ]
 
 

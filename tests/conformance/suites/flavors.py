@@ -32,7 +32,7 @@ def run(case: Case, mode: str) -> Iterator[str]:
     given = {**case.input, "workloads": [workload, *_replaced(case)]}
     state = stage(replace(case, input=given), mode)
     for name, usage in _usage(case).items():
-        tree.add(queue(state, name), usage.items())
+        tree.add_usage(queue(state, name), usage.items())
     assignment = assign(
         state,
         state.workloads[key(workload)],

@@ -32,7 +32,7 @@ def run_quota(case: Case, mode: str) -> Iterator[str]:
         return
     used = {name: flat(usage) for name, usage in case.input.get("usage", {}).items()}
     for name, usage in used.items():
-        tree.add(nodes[name], usage.items())
+        tree.add_usage(nodes[name], usage.items())
     yield from _compare_each("available", expected, nodes, _available)
     yield from _compare_each("potentialAvailable", expected, nodes, _potential)
     for name, value in expected["clusterQueueNodes"].items():
@@ -40,7 +40,7 @@ def run_quota(case: Case, mode: str) -> Iterator[str]:
     for name, value in expected["cohortNodes"].items():
         yield from _compare_node(name, value, cohort(state, name))
     for name, usage in used.items():
-        tree.remove(nodes[name], usage.items())
+        tree.remove_usage(nodes[name], usage.items())
     yield from _compare_each("availableAfterUsageRemoved", expected, nodes, _available)
 
 
@@ -49,7 +49,7 @@ def run_share(case: Case, mode: str) -> Iterator[str]:
     state = stage(case, mode)
     nodes = _nodes(state, case)
     for name, usage in case.input["usage"].items():
-        tree.add(nodes[name], flat(usage).items())
+        tree.add_usage(nodes[name], flat(usage).items())
     expected = case.expected
     extra = flat(case.input.get("extraRequest", {}))
     for share in expected.get("shares", ()):
@@ -60,7 +60,7 @@ def run_share(case: Case, mode: str) -> Iterator[str]:
         node = nodes[case.input["clusterQueue"]]
         wanted = flat(case.input.get("requestedFlavorResources", {}))
         fields = {
-            "borrowing": shares.borrows(node),
+            "borrowing": shares.is_borrowing(node),
             "borrowingOnRequested": not within_quota(node, tuple(wanted)),
         }
         yield from compare("it", expected, fields)
@@ -104,11 +104,11 @@ def _lendable(node: tree.Node) -> dict[str, int]:
     total: dict[str, int] = {}
     for fr, cell in node.cells.items():
         total[fr.resource] = total.get(fr.resource, 0) + cell.potential
-    return {resource: tree.bounded(units) for resource, units in total.items()}
+    return {resource: tree.infinite_to_unlimited(units) for resource, units in total.items()}
 
 
 def _potential(node: tree.Node, fr: FlavorResource) -> int:
-    return tree.bounded(tree.cell_of(node, fr).potential)
+    return tree.infinite_to_unlimited(tree.cell_of(node, fr).potential)
 
 
 def _available(node: tree.Node, fr: FlavorResource) -> int:
@@ -127,7 +127,7 @@ def _compare_each(
 
 
 def _compare_node(name: str, document: Json, node: tree.Node) -> Iterator[str]:
-    quota = {fr: tree.bounded(cell.quota) for fr, cell in node.cells.items()}
+    quota = {fr: tree.infinite_to_unlimited(cell.subtree_quota) for fr, cell in node.cells.items()}
     usage = {fr: cell.usage for fr, cell in node.cells.items()}
     for member, mapping in (("subtreeQuota", quota), ("usage", usage)):
         expected = without_zeros(document.get(member, {}))
@@ -135,7 +135,7 @@ def _compare_node(name: str, document: Json, node: tree.Node) -> Iterator[str]:
 
 
 def _share(document: Json, node: tree.Node, extra: dict[FlavorResource, int]) -> Json:
-    share = shares.share(node, extra)
+    share = shares.dominant_share(node, extra)
     return {
         "name": document["name"],
         "kind": document["kind"],

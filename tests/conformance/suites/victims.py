@@ -14,7 +14,7 @@ from tidegate.core.flavors.choices import Assignment, PodSetChoice, external
 from tidegate.core.flavors.fitting import FIT, PREEMPT, Choice
 from tidegate.core.preemption import search
 from tidegate.core.quota import tree
-from tidegate.core.quota.charging import flavor_resource, per_pod
+from tidegate.core.quota.charging import flavor_resource, requests_per_pod
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 
@@ -82,7 +82,7 @@ def _assignment_of(
     """Make an assignment by hand: podset, count, and by resource its flavor and mode."""
     assignment = Assignment(podsets=[])
     for index, (name, pods, assigned) in enumerate(choices):
-        each = per_pod(state, workload)[index]
+        each = requests_per_pod(state, workload)[index]
         member_choice = PodSetChoice(
             name=name,
             count=pods,

@@ -97,4 +97,4 @@ def within_quota(partitions: Sequence[Partition]) -> None:
     for partition in partitions:
         for tree in forest(partition.bus.state).trees:
             for cell in tree.root.cells.values():
-                assert cell.usage <= cell.quota
+                assert cell.usage <= cell.subtree_quota

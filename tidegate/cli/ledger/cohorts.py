@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias
 
 from tidegate.core.quota.forest import forest
-from tidegate.core.quota.shares import share
+from tidegate.core.quota.shares import dominant_share
 from tidegate.core.quota.tree import Cell, Node
 from tidegate.core.state.state import State
 from tidegate.errors import UnknownNameError
@@ -75,7 +75,7 @@ def tree_rows(nodes: Iterable[TreeNode]) -> list[Row]:
         }
         for node, depth in nodes
         for fr in sorted(node.cells)
-        if node.cells[fr].known
+        if node.cells[fr].defined
     ]
 
 
@@ -89,10 +89,10 @@ def quota_bar(cell: Cell, lent: int, width: int = _WIDTH) -> str:
 
     The whole width is the quota, or the usage if that is more.
     """
-    total = max(cell.quota, cell.usage, 1)
-    own = min(cell.usage, cell.quota)
-    borrowed = min(lent, cell.quota - own)
-    edges = [amount * width // total for amount in (own, own + borrowed, cell.quota)]
+    total = max(cell.subtree_quota, cell.usage, 1)
+    own = min(cell.usage, cell.subtree_quota)
+    borrowed = min(lent, cell.subtree_quota - own)
+    edges = [amount * width // total for amount in (own, own + borrowed, cell.subtree_quota)]
     used, to, end = (min(width, edge) for edge in edges)
     return "█" * used + "▒" * (to - used) + "░" * (end - to) + "▓" * (width - end)
 
@@ -108,12 +108,12 @@ def _quota_amounts(node: Node, fr: FlavorResource, pools: _LendingPools) -> Row:
     lent = pools.lent_quota(node, fr)
     amounts = {
         "nominal": cell.nominal,
-        "quota": cell.quota,
+        "quota": cell.subtree_quota,
         "used": cell.usage,
         "borrowed": borrowed_quota(node, fr),
         "lent": lent,
     }
-    drawn = quota_bar(cell, lent) if cell.quota < UNLIMITED else "unlimited"
+    drawn = quota_bar(cell, lent) if cell.subtree_quota < UNLIMITED else "unlimited"
     return {name: quantity_text(fr.resource, units) for name, units in amounts.items()} | {
         "bar": drawn
     }
@@ -124,7 +124,7 @@ def borrowed_quota(node: Node, fr: FlavorResource) -> int:
     cell = node.cells.get(fr)
     if cell is None or node.parent is None:
         return 0
-    return max(0, cell.usage - cell.quota)
+    return max(0, cell.usage - cell.subtree_quota)
 
 
 class _LendingPools:
@@ -163,11 +163,11 @@ def quantity_text(resource: str, units: int) -> str:
 
 
 def _unused_lendable(cell: Cell) -> int:
-    return max(0, cell.quota - max(cell.usage, cell.local))
+    return max(0, cell.subtree_quota - max(cell.usage, cell.local_quota))
 
 
 def _share_row(node: Node, depth: int) -> Row:
-    fair_share = share(node)
+    fair_share = dominant_share(node)
     return {
         "name": node.name,
         "kind": _kind(node),

@@ -8,7 +8,7 @@ from tidegate.cli.objects.api_client import ApiClient, Object
 from tidegate.cli.objects.naming import CLUSTER_QUEUE, CommandKind
 from tidegate.cli.objects.patching import patch_object
 from tidegate.cli.objects.printing import DryRun, with_kind
-from tidegate.core.quota.moving import first_names, spoken, topmost
+from tidegate.core.quota.partition_moves import abbreviate_names, key_as_text, topmost_cohort
 from tidegate.errors import UnknownNameError
 from tidegate.kinds.names import MOVE_TO, PARTITION
 
@@ -25,7 +25,7 @@ class Tree(NamedTuple):
     @property
     def name(self) -> str:
         """Return the tree as people say it: ``Cohort physics``."""
-        return spoken(self.root)
+        return key_as_text(self.root)
 
     def keys(self) -> set[str]:
         """Return the objects as ledgers name them: ``ClusterQueue/a``."""
@@ -53,12 +53,12 @@ def find_tree(api: ApiClient, text: str) -> Tree:
     for root, objects in trees.items():
         for part in objects:
             if _object_key(part) in {f"{kind}/{name}" for kind in kinds}:
-                above = spoken(root) if root != "Cohort/" else "Cohorts in a circle"
+                above = key_as_text(root) if root != "Cohort/" else "Cohorts in a circle"
                 raise UnknownNameError(
                     f"{part['kind']} {name} is in the tree of {above}, which moves as a whole: "
                     "name that."
                 )
-    listed = first_names(sorted(root.partition("/")[2] for root in trees)) or "none"
+    listed = abbreviate_names(sorted(root.partition("/")[2] for root in trees)) or "none"
     raise UnknownNameError(f"There is no tree of the name {text!r}. There are: {listed}.")
 
 
@@ -113,7 +113,9 @@ def _list_trees(api: ApiClient) -> dict[str, list[Object]]:
 def _root_key(obj: Object, parents: dict[str, str]) -> str:
     is_cohort = obj["kind"] == COHORT.kind
     name = obj["metadata"]["name"] if is_cohort else _parent_cohort(obj, "cohortName")
-    return topmost(name, lambda cohort: parents.get(cohort, "")) if name else _object_key(obj)
+    return (
+        topmost_cohort(name, lambda cohort: parents.get(cohort, "")) if name else _object_key(obj)
+    )
 
 
 def _parent_cohort(obj: Object, field: str) -> str:

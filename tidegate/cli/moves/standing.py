@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
-from tidegate.core.quota.moving import (
+from tidegate.core.quota.partition_moves import (
     MovingTree,
-    keys_of,
-    spoken,
-    trees,
-    under_way,
-    why_kept,
-    why_restless,
+    blocking_workload,
+    key_as_text,
+    move_blockers,
+    object_keys,
+    objects_by_root,
+    workload_move_blocker,
 )
 from tidegate.core.state.state import Handover, State
 
@@ -34,7 +34,7 @@ class Move(NamedTuple):
     @property
     def name(self) -> str:
         """Return the tree as people say it: ``Cohort physics``."""
-        return spoken(self.tree)
+        return key_as_text(self.tree)
 
     @property
     def source(self) -> int:
@@ -43,7 +43,7 @@ class Move(NamedTuple):
 
     def object_keys(self) -> list[str]:
         """Return the tree's objects as ledgers name them: ``ClusterQueue/a``."""
-        return keys_of(self.queues, self.cohorts)
+        return object_keys(self.queues, self.cohorts)
 
     def text(self) -> str:
         """Return the move in a sentence's part."""
@@ -58,8 +58,8 @@ def moves_of(state: State) -> list[Move]:
 
 def _requested_moves(state: State) -> Iterator[Move]:
     wishes = state.moves.asked
-    for root, (queues, cohorts) in trees(state).items() if wishes else ():
-        keys = keys_of(queues, cohorts)
+    for root, (queues, cohorts) in objects_by_root(state).items() if wishes else ():
+        keys = object_keys(queues, cohorts)
         targets = [wishes[key] for key in keys if key in wishes]
         if targets:
             to = targets[0]
@@ -87,7 +87,7 @@ def _released_moves(state: State) -> Iterator[Move]:
 
 def _listing_moves(state: State) -> Iterator[Move]:
     taking = state.moves.taking
-    for root, (queues, cohorts) in trees(state).items() if taking else ():
+    for root, (queues, cohorts) in objects_by_root(state).items() if taking else ():
         if not taking.keys().isdisjoint(queues):
             why = f"partition {state.partition} has taken the tree, and not all jobs are listed yet"
             yield Move(root, None, state.partition, "Listing", why, tuple(queues), tuple(cohorts))
@@ -109,9 +109,11 @@ def _blocking_reasons(
     state: State, root: str, queues: Sequence[str], cohorts: Sequence[str], to: int
 ) -> Iterator[str]:
     """Yield what keeps a tree that some objects of ask for another partition."""
-    yield from why_kept(state, root, queues, cohorts, to)
-    if any(state.moves.asked.get(key) != to for key in keys_of(queues, cohorts)):
+    yield from move_blockers(state, root, queues, cohorts, to)
+    if any(state.moves.asked.get(key) != to for key in object_keys(queues, cohorts)):
         return  # it goes on as before
-    workload = under_way(state, MovingTree(to=to, queues=tuple(queues), cohorts=tuple(cohorts)))
+    workload = blocking_workload(
+        state, MovingTree(to=to, queues=tuple(queues), cohorts=tuple(cohorts))
+    )
     if workload is not None:
-        yield why_restless(state, workload)
+        yield workload_move_blocker(state, workload)

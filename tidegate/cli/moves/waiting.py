@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from tidegate.cli.moves.standing import Move, Stage, moves_of
 from tidegate.cli.output import print_message
-from tidegate.core.quota.moving import keys_of
+from tidegate.core.quota.partition_moves import object_keys
 from tidegate.core.state.state import State
 from tidegate.errors import MoveHangsError
 
@@ -85,4 +85,4 @@ def wait_until_moved(
 
 def _has_objects(state: State, keys: set[str]) -> bool:
     objects = state.objects
-    return not keys.isdisjoint(keys_of(list(objects.cluster_queues), list(objects.cohorts)))
+    return not keys.isdisjoint(object_keys(list(objects.cluster_queues), list(objects.cohorts)))

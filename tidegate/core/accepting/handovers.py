@@ -43,7 +43,12 @@ from tidegate.core.accepting.jobs.fields import is_idle
 from tidegate.core.accepting.jobs.observed import let_go_all
 from tidegate.core.accepting.relevance import is_ours
 from tidegate.core.accepting.rounds import forget_rolls
-from tidegate.core.quota.moving import MovingTree, moving_trees, under_way, workloads_of
+from tidegate.core.quota.partition_moves import (
+    MovingTree,
+    blocking_workload,
+    moving_trees,
+    tree_workloads,
+)
 from tidegate.core.state.state import Handover, State
 from tidegate.model.ids import DECIDED_ELSEWHERE
 
@@ -59,13 +64,13 @@ def release_trees(state: State, at_us: int) -> Iterator[FactEvent]:
     if not state.moves.asked:
         return
     for tree in moving_trees(state):
-        if under_way(state, tree) is None:
+        if blocking_workload(state, tree) is None:
             yield from _release(state, at_us, tree)
 
 
 def _release(state: State, at_us: int, tree: MovingTree) -> Iterator[FactEvent]:
     yield TreeReleased(at_us=at_us, to=tree.to, queues=tree.queues, cohorts=tree.cohorts)
-    for workload in workloads_of(state, tree):
+    for workload in tree_workloads(state, tree):
         if state.workloads.get(workload.key) is workload:  # else removed with another of its job
             yield from let_go_all(state, at_us, workload, workload.version, DECIDED_ELSEWHERE)
     for name in tree.queues:

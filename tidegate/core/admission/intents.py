@@ -18,8 +18,14 @@ from tidegate.core.members.standing import elsewhere
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee, Proposal
 from tidegate.core.queueing.admissibility import barrier
-from tidegate.core.quota.charging import PODS, count, per_pod, times
-from tidegate.core.quota.tree import add, fits, free, level, remove
+from tidegate.core.quota.charging import PODS, pod_count, requests_per_pod, total_requests
+from tidegate.core.quota.tree import (
+    add_usage,
+    cell_available,
+    fits,
+    lowest_fitting_height,
+    remove_usage,
+)
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
 from tidegate.core.state.state import Intent, State, Workload
 from tidegate.core.topology.cluster import intended
@@ -86,9 +92,9 @@ def _ready(
     node = cq.node
     now = _anew(context.state, intent, workload, cq)
     usage = list(now.usage.items())
-    remove(node, intent.charges)
+    remove_usage(node, intent.charges)
     fresh = now.mode == "Fit" and fits(node, usage)
-    add(node, intent.charges)
+    add_usage(node, intent.charges)
     fresh = fresh and context.fits_now(cq, usage)
     if fresh and _placed_now(context, intent, workload, now):
         assignment, borrows = now, now.borrows
@@ -112,10 +118,10 @@ def _ready(
 def _anew(state: State, intent: Intent, workload: Workload, cq: ClusterQueueState) -> Assignment:
     """Return a new assignment for a preemptor, its own intent not counted as usage."""
     own, topologies = intended(state, intent), state.forest.topologies
-    remove(cq.node, intent.charges)
+    remove_usage(cq.node, intent.charges)
     topologies.charge(own, -1)
     assignment = assign(state, workload, oracle=_no_candidates(cq), cq=cq)
-    add(cq.node, intent.charges)
+    add_usage(cq.node, intent.charges)
     topologies.charge(own, 1)
     return assignment
 
@@ -133,14 +139,16 @@ def _placed_now(
 
 def _no_candidates(cq: ClusterQueueState) -> Oracle:
     def answer(fr: FlavorResource, units: int) -> tuple[int, int]:
-        return NO_CANDIDATES, level(cq.node.cells[fr], units)[0]
+        return NO_CANDIDATES, lowest_fitting_height(cq.node.cells[fr], units)[0]
 
     return answer
 
 
 def _level(cq: ClusterQueueState, intent: Intent) -> int:
     cells = cq.node.cells
-    return max((level(cells[fr], units)[0] for fr, units in intent.charges), default=0)
+    return max(
+        (lowest_fitting_height(cells[fr], units)[0] for fr, units in intent.charges), default=0
+    )
 
 
 def _abandon_reason(state: State, intent: Intent) -> str:
@@ -199,7 +207,9 @@ def _fits_in(state: State, intent: Intent, cq: ClusterQueueState) -> bool:
     cluster_queues = state.forest.cluster_queues
     free_by_workload = {
         other_intent.workload: all(
-            free(at.node.cells[fr]) >= 0 for fr, units in other_intent.charges if units > 0
+            cell_available(at.node.cells[fr]) >= 0
+            for fr, units in other_intent.charges
+            if units > 0
         )
         for other_intent in state.intents.values()
         if (at := cluster_queues.get(other_intent.cluster_queue)) is not None and at.tree is tree
@@ -223,11 +233,11 @@ def _outdated(
     """
     if [podset.name for podset in assignment] != [podset.name for podset in workload.podsets]:
         return "its podsets are others"
-    each = per_pod(state, workload)
+    each = requests_per_pod(state, workload)
     for podset, pod, assigned in zip(workload.podsets, each, assignment, strict=True):
         if not _may_start_with(state, workload, podset, assigned.count):
             return f"podset {podset.name} requests another number of pods"
-        requests = times(pod, assigned.count)
+        requests = total_requests(pod, assigned.count)
         if PODS in cq.group_of:
             requests[PODS] = assigned.count
         counted = {name: units for name, units in requests.items() if name in assigned.flavors}
@@ -240,7 +250,7 @@ def _outdated(
 
 
 def _may_start_with(state: State, workload: Workload, podset: PodSet, pods: int) -> bool:
-    full = count(workload, podset)
+    full = pod_count(workload, podset)
     if pods == full:
         return True
     least = podset.min_count if gate(state.policy, "PartialAdmission") else None

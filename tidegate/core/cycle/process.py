@@ -18,7 +18,7 @@ from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee, Proposal, with_podsets
 from tidegate.core.preemption.trial import is_displaced
 from tidegate.core.queueing.siblings import PREEMPTION_GATE
-from tidegate.core.quota.tree import add, fits, remove
+from tidegate.core.quota.tree import add_usage, fits, remove_usage
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
 
@@ -133,13 +133,13 @@ def fits_after(context: DecideContext, nominee: Nominee, proposal: Proposal) -> 
     gone = {target.workload.key: target.workload for target in proposal.targets} | context.victims
     topologies = context.state.forest.topologies
     for workload in gone.values():
-        remove(cluster_queues[workload.cluster_queue].node, workload.charges)
+        remove_usage(cluster_queues[workload.cluster_queue].node, workload.charges)
         topologies.shift(workload.key, -1)
     is_fitting = fits(nominee.cq.node, proposal.assignment.usage.items())
     seats = proposal.assignment.seats
     is_fitting = is_fitting and (not seats or topologies.fit(seats))
     for workload in gone.values():
-        add(cluster_queues[workload.cluster_queue].node, workload.charges)
+        add_usage(cluster_queues[workload.cluster_queue].node, workload.charges)
         topologies.shift(workload.key, 1)
     return is_fitting
 

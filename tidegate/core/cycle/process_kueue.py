@@ -18,7 +18,7 @@ from tidegate.core.cycle.process import (
 )
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee, Proposal, propose_again
-from tidegate.core.quota.tree import add, remove
+from tidegate.core.quota.tree import add_usage, remove_usage
 from tidegate.model.gates import gate
 from tidegate.model.ids import FlavorResource
 
@@ -100,13 +100,13 @@ def _recompute(context: DecideContext, nominee: Nominee, before: Proposal) -> Pr
     gone, topologies = list(context.victims.values()), context.state.forest.topologies
     for workload in gone:
         cq = cluster_queues[workload.cluster_queue]
-        remove(cq.node, workload.charges)
+        remove_usage(cq.node, workload.charges)
         topologies.shift(workload.key, -1)
         cq.holding.pop(workload.key)
     proposal = propose_again(context.state, nominee.cq, nominee.workload, before.assignment)
     for workload in gone:
         cq = cluster_queues[workload.cluster_queue]
-        add(cq.node, workload.charges)
+        add_usage(cq.node, workload.charges)
         topologies.shift(workload.key, 1)
         cq.holding[workload.key] = workload
     nominee.proposal = proposal

@@ -30,7 +30,14 @@ from tidegate.core.flavors.fitting import (
 )
 from tidegate.core.flavors.placing import place_assignment
 from tidegate.core.members.placing import candidates
-from tidegate.core.quota.charging import PODS, count, flavor_resource, per_pod, replaced, times
+from tidegate.core.quota.charging import (
+    PODS,
+    flavor_resource,
+    pod_count,
+    replaced_units,
+    requests_per_pod,
+    total_requests,
+)
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
@@ -173,10 +180,10 @@ def assigned(
 def _unassigned(question: Question, counts: tuple[int, ...] | None) -> list[PodSetChoice]:
     """Return each podset with its requests, and no flavor yet."""
     workload, choices = question.workload, list[PodSetChoice]()
-    for index, each in enumerate(per_pod(question.state, workload)):
+    for index, each in enumerate(requests_per_pod(question.state, workload)):
         podset = workload.podsets[index]
-        pods = count(workload, podset) if counts is None else counts[index]
-        requests = times(each, pods)
+        pods = pod_count(workload, podset) if counts is None else counts[index]
+        requests = total_requests(each, pods)
         if PODS in question.cq.group_of:
             requests[PODS] = pods
         choices.append(PodSetChoice(name=podset.name, count=pods, requests=requests))
@@ -216,7 +223,7 @@ def _assign(  # noqa: C901 - the order of its steps is Kueue's
             member.fits = member.fits and group_choice.fits
     for resource, choice in chosen.items():
         fr = flavor_resource(choice.flavor, resource)
-        had = replaced(question.state, question.workload, podsets, resource, choice.flavor)
+        had = replaced_units(question.state, question.workload, podsets, resource, choice.flavor)
         requested = requests[resource] - had
         question.assumed[fr] = question.assumed.get(fr, 0) + requested
     for member in choices:

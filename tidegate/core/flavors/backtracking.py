@@ -13,7 +13,7 @@ from tidegate.core.flavors.assignment import assign
 from tidegate.core.flavors.choices import Assignment
 from tidegate.core.flavors.fitting import Question, no_victims
 from tidegate.core.flavors.parts import parts_of
-from tidegate.core.quota.tree import free
+from tidegate.core.quota.tree import cell_available
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Part
@@ -68,7 +68,7 @@ def _place(search: _Search) -> bool:
         if search.steps > STEPS_MAX:
             return False
         cells = [(slot.cells[name], units) for name, units in part.requests.items()]
-        if any(units and assumed.get(c.fr, 0) + units > free(c) for c, units in cells):
+        if any(units and assumed.get(c.fr, 0) + units > cell_available(c) for c, units in cells):
             continue
         for cell, units in cells:
             assumed[cell.fr] = assumed.get(cell.fr, 0) + units

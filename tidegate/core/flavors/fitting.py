@@ -13,8 +13,8 @@ import msgspec
 from tidegate.core.flavors.eligibility import asks_for_topology, mismatch
 from tidegate.core.members.placing import flavor_refusal, takes
 from tidegate.core.members.standing import elsewhere
-from tidegate.core.quota.charging import PODS, moves, replaced
-from tidegate.core.quota.tree import Cell, free, level
+from tidegate.core.quota.charging import PODS, changes_flavor, replaced_units
+from tidegate.core.quota.tree import Cell, cell_available, lowest_fitting_height
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Group, Slot
@@ -145,8 +145,8 @@ def fit(
     """
     if units > cell.potential:
         return NO_FIT, 0, "ExceedsMaxQuota"
-    height, may_reclaim = level(cell, units)
-    if units <= 0 or units <= free(cell):
+    height, may_reclaim = lowest_fitting_height(cell, units)
+    if units <= 0 or units <= cell_available(cell):
         return FIT, height, None
     state, cq = question.state, question.cq
     if units <= cell.nominal or may_reclaim or _preempts_while_borrowing(state, cq):
@@ -209,7 +209,7 @@ def _try(
     for resource in resources:
         cell = slot.cells[resource]
         units = question.assumed.get(cell.fr, 0) + requests[resource]
-        units -= replaced(question.state, question.workload, podsets, resource, slot.flavor)
+        units -= replaced_units(question.state, question.workload, podsets, resource, slot.flavor)
         settles = question.spares and attempt.mode == NO_CANDIDATES
         settled = attempt.borrow if settles else -1
         mode, height, reason = fit(question, cell, units, settled)
@@ -245,7 +245,7 @@ def _ineligible(question: Question, podsets: list[PodSet], slot: Slot, resources
     if wrong := _elsewhere(question, slot.spec):
         return wrong
     for podset in podsets:
-        if question.workload.replaces and moves(
+        if question.workload.replaces and changes_flavor(
             question.state, question.workload, podset, slot, resources
         ):
             return "not the flavor of the slice that is replaced"

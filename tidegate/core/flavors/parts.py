@@ -13,7 +13,7 @@ from tidegate.core.flavors.assignment import grouped
 from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.flavors.fitting import Question, eligible, no_victims
 from tidegate.core.flavors.placing import request_of
-from tidegate.core.quota.charging import PODS, count, per_pod, times
+from tidegate.core.quota.charging import PODS, pod_count, requests_per_pod, total_requests
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Group, Part, Parts, Slot
@@ -68,11 +68,11 @@ def _total(
     state: State, cq: ClusterQueueState, workload: Workload, members: list[int], *, least: bool
 ) -> dict[str, int]:
     """Return the total requests of podsets; ``least``: with as few pods as they may start with."""
-    each, total = per_pod(state, workload), dict[str, int]()
+    each, total = requests_per_pod(state, workload), dict[str, int]()
     for at in members:
         podset = workload.podsets[at]
         pods = _pods(workload, podset, least=least)
-        requests = times(each[at], pods)
+        requests = total_requests(each[at], pods)
         if PODS in cq.group_of:
             requests[PODS] = pods
         for name, units in requests.items():
@@ -81,13 +81,15 @@ def _total(
 
 
 def _pods(workload: Workload, podset: PodSet, *, least: bool) -> int:
-    pods = count(workload, podset)
+    pods = pod_count(workload, podset)
     return pods if podset.min_count is None or not least else min(pods, podset.min_count)
 
 
 def _needs(state: State, cq: ClusterQueueState, workload: Workload) -> tuple[FlavorResource, ...]:
     """Return every flavor-resource that a workload may be charged."""
-    requests = dict.fromkeys((PODS, *(name for each in per_pod(state, workload) for name in each)))
+    requests = dict.fromkeys(
+        (PODS, *(name for each in requests_per_pod(state, workload) for name in each))
+    )
     groups: dict[int, Group] = {}
     for name in requests:
         if (group := cq.group_of.get(name)) is not None:
@@ -147,7 +149,8 @@ def _demand(
     if several and not all(map(asks_for_topology, podsets)):
         return None
     asks = [
-        request_of(state, workload, podset, flavor, count(workload, podset)) for podset in podsets
+        request_of(state, workload, podset, flavor, pod_count(workload, podset))
+        for podset in podsets
     ]
     if not least or all(podset.min_count is None for podset in podsets):
         return demand(placer, flavor, asks)

@@ -29,8 +29,8 @@ from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.queueing.heads import leave, place
 from tidegate.core.queueing.quota_ops import begin_leaving, deactivate, give, requeue_victims, take
 from tidegate.core.queueing.siblings import beyond, hand_over
-from tidegate.core.quota.charging import charged, requests_digest
-from tidegate.core.quota.forest import forest, intend
+from tidegate.core.quota.charging import charges_of, requests_digest
+from tidegate.core.quota.forest import count_intent_usage, forest
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import repeated_stop, watch
 from tidegate.core.state.interning import share_tried
@@ -207,7 +207,7 @@ def _intend(state: State, workload: Workload, event: PreemptionIntended) -> None
         cluster_queue=workload.cluster_queue,
         victims=event.victims,
         assignment=event.assignment,
-        charges=beyond(state, workload, charged(workload, event.assignment)),
+        charges=beyond(state, workload, charges_of(workload, event.assignment)),
         seq=state.seq,
     )
     state.intents[workload.key] = intent
@@ -216,7 +216,7 @@ def _intend(state: State, workload: Workload, event: PreemptionIntended) -> None
         if other is not None and victim.reason == "FlavorMigration":
             other.made_way_for = workload.key  # other victims have a WorkloadPreempted for that
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
-    intend(state.forest, intent, 1)
+    count_intent_usage(state.forest, intent, 1)
     place(state, workload)
     if cq is not None:
         note_moves(state, cq, workload, event.victims)

@@ -33,7 +33,7 @@ from tidegate.core.folding import timing
 from tidegate.core.queueing.heads import leave, place, unstick, wake
 from tidegate.core.queueing.quota_ops import resolve
 from tidegate.core.quota import generations
-from tidegate.core.quota.forest import concerned, forest
+from tidegate.core.quota.forest import affected_trees, forest
 from tidegate.core.state.definition_kinds import keep_namespace
 from tidegate.core.state.state import State, Stop, Workload
 
@@ -163,10 +163,10 @@ def redefined(state: State, event: _Quota | ClusterQueueReleased | BudgetDecisio
     state.forest.stale = True
     if not state.workloads:
         return
-    generations.redefine(state, event, before, forest(state))
+    generations.update_generations(state, event, before, forest(state))
     if isinstance(event, ClusterQueueDefined | ClusterQueueRemoved):
         _follow_queue(state, event.name)
-    for tree in concerned(state, event):
+    for tree in affected_trees(state, event):
         wake(state, tree)
 
 

@@ -27,7 +27,7 @@ from tidegate.contracts.observed.handovers import (
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.queueing.heads import wake
 from tidegate.core.quota.forest import forest
-from tidegate.core.quota.moving import MovingTree, workloads_of
+from tidegate.core.quota.partition_moves import MovingTree, tree_workloads
 from tidegate.core.state import budgets
 from tidegate.core.state.definition_kinds import definitions_of
 from tidegate.core.state.state import TAKEN_MAX, Handover, State, Workload
@@ -96,7 +96,7 @@ def _handover(state: State, event: TreeReleased) -> Handover:
         ),
         workloads=tuple(
             _running(workload)
-            for workload in workloads_of(state, tree)
+            for workload in tree_workloads(state, tree)
             if workload.phase in HOLDING
         ),
         spent=tuple(_spent(state, owners)),

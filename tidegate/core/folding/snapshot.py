@@ -16,7 +16,7 @@ from tidegate.contracts.codec import FAILURES
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.multikueue.nomination import join
 from tidegate.core.queueing.heads import place
-from tidegate.core.quota.charging import charged
+from tidegate.core.quota.charging import charges_of
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import ClusterQueueState, Forest
 from tidegate.core.state.interning import share_node
@@ -117,7 +117,7 @@ def decode(data: bytes) -> State:
         workload = Workload(**dict(zip(_WORKLOAD, _of_workload(other), strict=True)))
         state.workloads[workload.key] = workload
         if workload.phase in HOLDING:
-            workload.charges = charged(workload, workload.assignment)
+            workload.charges = charges_of(workload, workload.assignment)
     _rebuild(state, stored)
     return state
 

@@ -13,7 +13,7 @@ from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.flavors.choices import Assignment
 from tidegate.core.flavors.placing import seat
 from tidegate.core.folding.fold import apply
-from tidegate.core.quota.tree import Cell, Node, add, cell_of, free, remove
+from tidegate.core.quota.tree import Cell, Node, add_usage, cell_available, cell_of, remove_usage
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Scanned
@@ -71,7 +71,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
     def reserve(self, tree: Tree, node: Node, charges: Charges) -> None:
         """Add usage that is not charged, for later entries of this cycle."""
         remaining = [(fr, units) for fr, units in charges if units]
-        add(node, remaining)
+        add_usage(node, remaining)
         self.reserved.append((tree, node, remaining))
 
     def lower(self, cell: Cell, amount: int) -> None:
@@ -145,7 +145,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
         for cell, amount in self.lowered:
             cell.usage -= amount
         for _, node, charges in reversed(self.reserved):
-            remove(node, charges)
+            remove_usage(node, charges)
         for holdings, sign in self.seated:
             self.state.forest.topologies.charge(holdings, -sign)
         self.reserved, self.lowered, self.seated, self.removed_leaving = [], [], [], []
@@ -158,7 +158,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
     def free_now(self, cq: ClusterQueueState, fr: FlavorResource) -> int:
         """Return the quota that is unused beside all charges; computed once per tree and stamp."""
         if not self.reserved:
-            return free(cell_of(cq.node, fr))
+            return cell_available(cell_of(cq.node, fr))
         at, unused = (self.cycle, cq.tree.stamp), self.unused.get(cq.name)
         if unused is None or self.unused_at[cq.name] != at or fr not in unused:
             cell_of(cq.node, fr)
@@ -168,9 +168,9 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
     def _look_now(self, tree: Tree, at: tuple[int, int]) -> None:
         reserved_nodes = [(node, remaining) for of, node, remaining in self.reserved if of is tree]
         for node, rest in reserved_nodes:
-            remove(node, rest)
+            remove_usage(node, rest)
         for cq in tree.cluster_queues:
-            self.unused[cq.name] = {fr: free(cell) for fr, cell in cq.node.cells.items()}
+            self.unused[cq.name] = {fr: cell_available(cell) for fr, cell in cq.node.cells.items()}
             self.unused_at[cq.name] = at
         for node, rest in reserved_nodes:
-            add(node, rest)
+            add_usage(node, rest)

@@ -17,8 +17,8 @@ from tidegate.core.flavors.parts import explained_demand
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.preemption.available import unused
 from tidegate.core.preemption.candidates import preemptable
-from tidegate.core.quota.charging import per_pod, requests_digest
-from tidegate.core.quota.tree import bounded, free
+from tidegate.core.quota.charging import requests_digest, requests_per_pod
+from tidegate.core.quota.tree import cell_available, infinite_to_unlimited
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import PendingStatus, State, Workload
 from tidegate.core.topology.explain import error_of, places
@@ -155,12 +155,12 @@ def _blocks(cq: ClusterQueueState, flavor_tried: tuple[str, str, str, str], requ
     if slot is None or resource not in slot.cells:
         return False
     cell = slot.cells[resource]
-    return requested > (cell.potential if message == TOO_MUCH else free(cell))
+    return requested > (cell.potential if message == TOO_MUCH else cell_available(cell))
 
 
 def _is_uncovered(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
     """Tell whether a podset requests a resource that the ClusterQueue has no quota of."""
-    each = (request for pod in per_pod(state, workload) for request in pod.items())
+    each = (request for pod in requests_per_pod(state, workload) for request in pod.items())
     ignored = state.policy.ignore_undeclared
     return not ignored and any(units and name not in cq.group_of for name, units in each)
 
@@ -198,8 +198,8 @@ def _tried(
         flavor=attempt.flavor,
         resource=attempt.resource,
         requested=attempt.requested,
-        unused=bounded(free(cell)),
-        maximum=bounded(cell.potential),
+        unused=infinite_to_unlimited(cell_available(cell)),
+        maximum=infinite_to_unlimited(cell.potential),
         reason=attempt.message,
         preemptable=preemptable(state, cq, workload, cell.fr),
     )
@@ -242,10 +242,10 @@ def _details(podset: PodSetChoice) -> Iterator[str]:
         if cell is None:
             yield f"{attempt.message} in flavor {attempt.flavor}"
             continue
-        name, limit = attempt.resource, max(0, bounded(free(cell)))
+        name, limit = attempt.resource, max(0, infinite_to_unlimited(cell_available(cell)))
         word = "unused"
         if attempt.reason == "ExceedsMaxQuota":
-            limit, word = bounded(cell.potential), "at most"
+            limit, word = infinite_to_unlimited(cell.potential), "at most"
         requested, quota = render(name, attempt.requested), render(name, limit)
         yield f"{name} in flavor {attempt.flavor}: {requested} requested, {quota} {word}"
     yield from podset.reasons

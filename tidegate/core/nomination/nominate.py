@@ -25,8 +25,8 @@ from tidegate.core.preemption.bounds import may_suffice, preemptor_of
 from tidegate.core.preemption.search import oracle, place_without, targets
 from tidegate.core.preemption.trial import Target
 from tidegate.core.queueing.admissibility import NAMESPACE_MISMATCH, refused
-from tidegate.core.quota.charging import count
-from tidegate.core.quota.tree import Cell, free, level
+from tidegate.core.quota.charging import pod_count
+from tidegate.core.quota.tree import Cell, cell_available, lowest_fitting_height
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import Intent, State, Workload
 from tidegate.core.state.workload import Part, Slot
@@ -205,7 +205,7 @@ def _most(state: State, workload: Workload, podset: PodSet) -> int:
 
     Kueue's begins with finished pods, too, unless all have: once admitted, these are not charged.
     """
-    pods = count(workload, podset)
+    pods = pod_count(workload, podset)
     return podset.count if pods and not state.scan.looks_back else pods
 
 
@@ -233,7 +233,7 @@ def direct_fit(context: DecideContext, cq: ClusterQueueState, workload: Workload
         for name, requested in part.requests.items():
             cell = slot.cells[name]
             units = usage[cell.fr] = usage.get(cell.fr, 0) + requested
-            borrows = max(borrows, level(cell, units)[0])
+            borrows = max(borrows, lowest_fitting_height(cell, units)[0])
     if borrows and cq.spec.fungibility.when_can_borrow == "TryNextFlavor":
         return None
     assignment = Assignment(podsets=[], usage=usage, borrows=borrows)
@@ -260,7 +260,8 @@ def _chosen(
         lacking = [
             (cell, units)
             for name, requested in part.requests.items()
-            if (units := charged.get((cell := slot.cells[name]).fr, 0) + requested) > free(cell)
+            if (units := charged.get((cell := slot.cells[name]).fr, 0) + requested)
+            > cell_available(cell)
             and units > 0
         ]
         if not lacking:

@@ -14,8 +14,8 @@ import msgspec
 
 from tidegate.core.nomination.nominate import Entry, Nominee
 from tidegate.core.queueing.heads import queue_time
-from tidegate.core.quota.shares import Share, share
-from tidegate.core.quota.tree import Node, passed_on
+from tidegate.core.quota.shares import Share, dominant_share
+from tidegate.core.quota.tree import Node, parent_usage_delta
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
 from tidegate.model.ids import FlavorResource
@@ -147,7 +147,9 @@ def crowned(
             best, came_from = champion, child
     if best is None:
         return None
-    return champion_of(rules, node, best.entry, passed_on(came_from, best.amounts), best.place)
+    return champion_of(
+        rules, node, best.entry, parent_usage_delta(came_from, best.amounts), best.place
+    )
 
 
 def champion_of(
@@ -161,13 +163,13 @@ def champion_of(
     if node.parent is not None:
         for fr, amount in amounts.items():
             cell = node.cells.get(fr)
-            if cell is not None and cell.usage + amount > cell.quota:
+            if cell is not None and cell.usage + amount > cell.subtree_quota:
                 borrows = True
                 break
     return Champion(
         entry=entry,
         amounts=amounts,
-        share=share(node, amounts, as_double=not rules.exact_shares),
+        share=dominant_share(node, amounts, as_double=not rules.exact_shares),
         borrows=borrows,
         place=place,
     )

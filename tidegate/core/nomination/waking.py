@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from tidegate.core.preemption.available import lasting, may_be_had, unused, version_below_root
 from tidegate.core.preemption.bounds import Preemptor
 from tidegate.core.queueing.admission_fair_sharing import applies
-from tidegate.core.quota.tree import INFINITE, Cell, free
+from tidegate.core.quota.tree import INFINITE, Cell, cell_available
 from tidegate.core.state.cluster_queues import CellWatchers, ClusterQueueState, Lack, Tree
 from tidegate.core.state.offering import first_of, is_offered, reconsider, unpark
 from tidegate.core.state.state import State
@@ -85,7 +85,7 @@ def _limit(at: CellWatchers, version: int) -> int | None:
     lack = at.lack
     if lack is None or at.lack_at != version or isinstance(at.cell, Capacity):
         return None
-    return free(at.cell) + lack.own
+    return cell_available(at.cell) + lack.own
 
 
 def _may_wake(at: CellWatchers, limit: int | None) -> bool:

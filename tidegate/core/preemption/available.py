@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from tidegate.core.preemption.bounds import Preemptor, below, limit_of, may_suffice, upwards
 from tidegate.core.preemption.trial import never_preempts, takes_more
-from tidegate.core.quota.tree import Cell, Node, free
+from tidegate.core.quota.tree import Cell, Node, cell_available
 from tidegate.core.state.cluster_queues import Lack
 from tidegate.core.state.state import State
 from tidegate.core.topology.capacity import Capacity, fitting, reachable
@@ -23,7 +23,7 @@ from tidegate.core.topology.evictable import Limits
 
 def unused(state: State, at: Cell | Capacity) -> int:
     """Return the amount that is unused now, as the cycle shows it; may be negative."""
-    return fitting(state.forest.topologies, at) if isinstance(at, Capacity) else free(at)
+    return fitting(state.forest.topologies, at) if isinstance(at, Capacity) else cell_available(at)
 
 
 def may_be_had(asking: Preemptor, at: Cell | Capacity, units: int) -> bool:
@@ -96,9 +96,9 @@ def lasting(asking: Preemptor, cell: Cell, units: int) -> Lack | None:
     own = below(cq.usage_by_priority.get(fr), limit)
     if not reclaims:
         return Lack(units=units - own, own=own)
-    within = cell.usage + units - own <= cell.quota
+    within = cell.usage + units - own <= cell.subtree_quota
     claims = (
-        node.cells[fr].quota - node.cells[fr].usage >= remaining
+        node.cells[fr].subtree_quota - node.cells[fr].usage >= remaining
         for node, _, remaining in upwards(cq.node, fr, units)
     )
     return None if within or any(claims) else Lack(units=units - own, own=own)

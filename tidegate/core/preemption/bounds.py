@@ -25,8 +25,8 @@ from tidegate.core.preemption.trial import (
     never_preempts,
     within_quota,
 )
-from tidegate.core.quota.shares import Share, share
-from tidegate.core.quota.tree import Cell, Node, free, unused_guarantee
+from tidegate.core.quota.shares import Share, dominant_share
+from tidegate.core.quota.tree import Cell, Node, cell_available, local_available
 from tidegate.core.state.cluster_queues import ClusterQueueState, Span
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Rights
@@ -54,7 +54,7 @@ def may_suffice(asking: Preemptor, cell: Cell, units: int) -> bool:
     tree, rights = asking.cq.tree, asking.rights
     if not tree.in_cycle:
         return True  # kueue mode: leaving workloads are candidates, too, and in no sum
-    unused = free(cell)
+    unused = cell_available(cell)
     if units <= unused:
         return True
     if never_preempts(asking.state, rights.never):
@@ -105,9 +105,9 @@ def _may_borrow(cell: Cell, units: int) -> bool:
     """Tell whether a borrowing limit allows an amount, whatever other ClusterQueues free."""
     if cell.borrowing is None or cell.parent is None:
         return True
-    local_free = max(cell.local - cell.usage, 0)
-    over = max(cell.usage - cell.local, 0)
-    return units - local_free <= cell.quota - cell.local + cell.borrowing - over
+    local_free = max(cell.local_quota - cell.usage, 0)
+    over = max(cell.usage - cell.local_quota, 0)
+    return units - local_free <= cell.subtree_quota - cell.local_quota + cell.borrowing - over
 
 
 def _releasable(asking: Preemptor, cell: Cell, units: int, own: int) -> int:
@@ -130,12 +130,12 @@ def _releasable_classic(asking: Preemptor, cell: Cell, units: int, own: int) -> 
     """
     cq, priority = asking.cq, asking.rights.priority
     limit = limit_of(priority, cq.spec.preemption.reclaim_within_cohort)
-    within = cell.usage - own + units <= cell.quota
+    within = cell.usage - own + units <= cell.subtree_quota
     lower = _borrowing_limit(cq, priority)
     number, claimed, needs = 0, False, asking.rights.needs
     for node, parent, remaining in upwards(cq.node, cell.fr, units):
         at = node.cells[cell.fr]
-        claimed = claimed or at.quota - at.usage >= remaining
+        claimed = claimed or at.subtree_quota - at.usage >= remaining
         most = limit if within or claimed else min(limit, lower)
         if most > -_ANY:
             number += below(borrowed(cq.tree, parent, cell.fr, needs, cohorts=True), most)
@@ -153,7 +153,7 @@ def _releasable_fairly(asking: Preemptor, cell: Cell, units: int) -> int:
     """
     cq, rights, fr = asking.cq, asking.rights, cell.fr
     limit, needs = limit_of(rights.priority, cq.spec.preemption.reclaim_within_cohort), rights.needs
-    if cell.usage + units <= cell.quota:
+    if cell.usage + units <= cell.subtree_quota:
         everywhere = borrowed(cq.tree, cq.tree.root, fr, needs, cohorts=False)
         own = borrowed(cq.tree, cq.node, fr, needs, cohorts=False)
         return below(everywhere, limit) - below(own, limit)
@@ -162,7 +162,7 @@ def _releasable_fairly(asking: Preemptor, cell: Cell, units: int) -> int:
     number, gone = 0, _own_losses(asking)
     for node, parent, remaining in upwards(cq.node, fr, units):
         if gone or giving(cq.tree, parent, node, needs, sums_of(cq.tree, node).share):
-            least = share(node, {**gone, fr: gone.get(fr, 0) + remaining})
+            least = dominant_share(node, {**gone, fr: gone.get(fr, 0) + remaining})
             others = giving(cq.tree, parent, node, needs, least)
             for child in others:
                 number += releasable(cq.tree, child, fr, least, limit)
@@ -180,12 +180,12 @@ def givers(asking: Preemptor, amounts: dict[FlavorResource, int]) -> set[str]:
     node = asking.cq.node
     while node.parent is not None:
         extra = {fr: gone.get(fr, 0) + missing.get(fr, 0) for fr in {**gone, **missing}}
-        least = share(node, extra)
+        least = dominant_share(node, extra)
         for child in giving(tree, node.parent, node, asking.rights.needs, least):
             workloads = _take(asking, gone, child, least)
             names.update(workload.cluster_queue for workload in workloads)
         missing = {
-            fr: max(0, units - unused_guarantee(node.cells[fr])) for fr, units in missing.items()
+            fr: max(0, units - local_available(node.cells[fr])) for fr, units in missing.items()
         }
         node = node.parent
     return names
@@ -212,8 +212,8 @@ def upwards(node: Node, fr: FlavorResource, units: int) -> Iterator[tuple[Node, 
     while node.parent is not None:
         yield node, node.parent, units
         cell = node.cells[fr]
-        if cell.local > cell.usage:
-            units = max(0, units - unused_guarantee(cell))
+        if cell.local_quota > cell.usage:
+            units = max(0, units - local_available(cell))
         node = node.parent
 
 

@@ -89,7 +89,7 @@ def leaves_a_gap(state: State, workload: Workload, needs: Collection[FlavorResou
     for fr, units in workload.charges:
         if units and fr in needs:
             cell = state.forest.cluster_queues[workload.cluster_queue].node.cells[fr]
-            if cell.usage - units < cell.quota:
+            if cell.usage - units < cell.subtree_quota:
                 return True
     return False
 
@@ -166,7 +166,7 @@ def preemptable(
     if cq.node.parent is not None and rules.reclaim_within_cohort != "Never":
         for other in cq.tree.cluster_queues:
             cell = other.node.cells.get(fr)
-            if cell is not None and cell.usage > cell.quota and other is not cq:
+            if cell is not None and cell.usage > cell.subtree_quota and other is not cq:
                 total += _usage(state, other, preemptor, fr, rules.reclaim_within_cohort)
     return total
 

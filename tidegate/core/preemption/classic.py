@@ -12,7 +12,7 @@ import msgspec
 from tidegate.contracts.decisions import PreemptionReason
 from tidegate.core.preemption.candidates import CandidateKey, of_cluster_queue, usage_first
 from tidegate.core.preemption.trial import Target, Trial, takes_more, within_quota
-from tidegate.core.quota.tree import Cell, Node, unused_guarantee
+from tidegate.core.quota.tree import Cell, Node, local_available
 from tidegate.core.state.state import Workload
 from tidegate.model.ids import FlavorResource
 
@@ -81,9 +81,9 @@ def _claims(node: Node, remaining: dict[FlavorResource, int]) -> bool:
     fits = True
     for fr, units in remaining.items():
         cell: Cell = node.cells[fr]
-        if cell.quota - cell.usage < units:
+        if cell.subtree_quota - cell.usage < units:
             fits = False
-        remaining[fr] = max(0, units - unused_guarantee(cell))
+        remaining[fr] = max(0, units - local_available(cell))
     return fits
 
 
@@ -124,7 +124,7 @@ def _attempts(trial: Trial, others: list[_Candidate]) -> list[bool]:
     cells = trial.cq.node.cells
     if not others:
         return [True]
-    if forbidden and not all(cells[fr].usage < cells[fr].quota for fr in trial.needs):
+    if forbidden and not all(cells[fr].usage < cells[fr].subtree_quota for fr in trial.needs):
         return [True]
     if forbidden and not any(other.kind == "hierarchy" for other in others):
         return [False, True]

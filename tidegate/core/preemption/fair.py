@@ -15,8 +15,8 @@ from tidegate.contracts.decisions import PreemptionReason
 from tidegate.core.preemption.candidates import CandidateKey, usage_first
 from tidegate.core.preemption.givers import fair_candidates
 from tidegate.core.preemption.trial import Target, Trial, takes_more
-from tidegate.core.quota.shares import Share, borrows, counted, share
-from tidegate.core.quota.tree import Node, add, free, remove
+from tidegate.core.quota.shares import Share, counted_resources, dominant_share, is_borrowing
+from tidegate.core.quota.tree import Node, add_usage, cell_available, remove_usage
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
 from tidegate.model.ids import FlavorResource
@@ -62,12 +62,12 @@ def fair(trial: Trial) -> list[Target]:
     candidates = usage_first(trial.state, candidates, lambda candidate: candidate)
     queues = _queues(candidates)
     state = _Fair(trial=trial, queues=queues, path=_path(cq.node), giving=_giving(trial, queues))
-    add(cq.node, amounts)
+    add_usage(cq.node, amounts)
     is_found = _first_pass(state, within=within)
     again = len(trial.state.policy.fair_sharing) > 1 and not _moves_for_good(trial.state)
     if not is_found and again:
         is_found = _second_pass(state)
-    remove(cq.node, amounts)
+    remove_usage(cq.node, amounts)
     if not is_found:
         trial.restore(state.targets)
         return []
@@ -147,7 +147,7 @@ def _greatest_queue(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
 
 
 def _share(state: _Fair, node: Node) -> Share:
-    return share(node, as_double=not state.trial.state.scan.exact_shares)
+    return dominant_share(node, as_double=not state.trial.state.scan.exact_shares)
 
 
 def _rank_of(state: _Fair, queue: Node) -> _Rank | None:
@@ -167,7 +167,7 @@ def _may_give(state: _Fair, queue: Node) -> bool:
         return True
     trial = state.trial
     needs: Iterable[FlavorResource] = (
-        trial.needs if _moves_for_good(trial.state) else counted(queue)
+        trial.needs if _moves_for_good(trial.state) else counted_resources(queue)
     )
     return takes_more(trial.state.forest.cluster_queues[queue.name], needs)
 
@@ -179,7 +179,7 @@ def _greatest_cohort(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
             continue
         fair_share = state.shares.get(id(child))
         if fair_share is None:
-            if not borrows(child) and child not in state.path:
+            if not is_borrowing(child) and child not in state.path:
                 state.giving.discard(id(child))
                 continue
             fair_share = state.shares[id(child)] = _share(state, child)
@@ -232,11 +232,11 @@ def _take_borrowed(state: _Fair, queue: Node) -> bool:
     After a skipped candidate, none of a higher priority is taken.
     """
     own, other = _almost_common(state, queue)
-    preemptor, workloads, spared = share(own), state.queues[queue.name], None
+    preemptor, workloads, spared = dominant_share(own), state.queues[queue.name], None
     while workloads and (spared is None or workloads[0].priority <= spared):
         workload = workloads.popleft()
         state.trial.take_out(workload)
-        if preemptor <= share(other) and _keeps_its_own(queue, workload, state.trial.needs):
+        if preemptor <= dominant_share(other) and _keeps_quota(queue, workload, state.trial.needs):
             return _note(state, workload, "InCohortFairSharing")
         state.trial.put_back(workload)
         spared = workload.priority
@@ -244,10 +244,10 @@ def _take_borrowed(state: _Fair, queue: Node) -> bool:
     return False
 
 
-def _keeps_its_own(queue: Node, gone: Workload, needs: tuple[FlavorResource, ...]) -> bool:
+def _keeps_quota(queue: Node, gone: Workload, needs: tuple[FlavorResource, ...]) -> bool:
     """Tell whether a queue still uses its quota of all needed flavor-resources of ``gone``."""
     generator = (queue.cells[fr] for fr, units in gone.charges if units and fr in needs)
-    return all(cell.usage >= cell.quota for cell in generator)
+    return all(cell.usage >= cell.subtree_quota for cell in generator)
 
 
 def _second_pass(state: _Fair) -> bool:
@@ -295,5 +295,5 @@ def _fits(state: _Fair) -> bool:
     """Tell whether the preemptor, whose usage is in the tree already, fits."""
     trial = state.trial
     cells = trial.cq.node.cells
-    fits = all(free(cells[fr]) >= 0 for fr in trial.amounts)
+    fits = all(cell_available(cells[fr]) >= 0 for fr in trial.amounts)
     return fits and (trial.placeable is None or trial.placeable())

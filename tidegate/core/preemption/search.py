@@ -22,7 +22,7 @@ from tidegate.core.preemption.fair import fair
 from tidegate.core.preemption.trial import Target, Trial, never_preempts
 from tidegate.core.quota.charging import flavor_resource
 from tidegate.core.quota.forest import forest
-from tidegate.core.quota.tree import Cell, add, level, remove
+from tidegate.core.quota.tree import Cell, add_usage, lowest_fitting_height, remove_usage
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
@@ -107,7 +107,7 @@ def oracle(state: State, cq: ClusterQueueState, workload: Workload) -> Oracle:
         cell = cq.node.cells[fr]
         chosen_targets = find(state, cq, workload, (fr,), {fr: units})
         if not chosen_targets:
-            return NO_CANDIDATES, level(cell, units)[0]
+            return NO_CANDIDATES, lowest_fitting_height(cell, units)[0]
         own = any(target.cluster_queue == cq.name for target in chosen_targets)
         return (PREEMPT if own else RECLAIM), _level_without(state, chosen_targets, cell, units)
 
@@ -118,8 +118,8 @@ def _level_without(state: State, targets: list[Target], cell: Cell, units: int) 
     """Return the height of the smallest subtree that fits an amount once targets have left."""
     cluster_queues = state.forest.cluster_queues
     for target in targets:
-        remove(cluster_queues[target.cluster_queue].node, target.workload.charges)
-    height = level(cell, units)[0]
+        remove_usage(cluster_queues[target.cluster_queue].node, target.workload.charges)
+    height = lowest_fitting_height(cell, units)[0]
     for target in targets:
-        add(cluster_queues[target.cluster_queue].node, target.workload.charges)
+        add_usage(cluster_queues[target.cluster_queue].node, target.workload.charges)
     return height

@@ -12,8 +12,8 @@ from operator import itemgetter
 
 from tidegate.core.members.standing import place_of
 from tidegate.core.preemption.trial import takes_more, within_quota
-from tidegate.core.quota.shares import Share, borrows, removable, share
-from tidegate.core.quota.tree import Node, passed_on
+from tidegate.core.quota.shares import Share, dominant_share, is_borrowing, removable_usage
+from tidegate.core.quota.tree import Node, parent_usage_delta
 from tidegate.core.state.cluster_queues import ClusterQueueState, Leavers, NodeSums, Releases, Tree
 from tidegate.core.state.state import Workload
 from tidegate.model.ids import FlavorResource
@@ -23,7 +23,9 @@ def sums_of(tree: Tree, node: Node) -> NodeSums:
     """Return the cached sums of a node; new ones with only its share if it has changed."""
     cached = tree.node_sums.get(id(node))
     if cached is None or cached.version != node.version:
-        cached = NodeSums(version=node.version, share=share(node), borrows=borrows(node))
+        cached = NodeSums(
+            version=node.version, share=dominant_share(node), borrows=is_borrowing(node)
+        )
         tree.node_sums[id(node)] = cached
     return cached
 
@@ -139,7 +141,7 @@ def releasable(tree: Tree, node: Node, fr: FlavorResource, least: Share, limit: 
     if releases is None:
         releases = at.releases[fr, limit] = _releases(tree, node, fr, limit)
     total = releases.units[bisect_right(releases.ranks, -least.rank)]
-    return min(total, removable(node, fr, least)) if total and _passes_on(node, fr) else total
+    return min(total, removable_usage(node, fr, least)) if total and _passes_on(node, fr) else total
 
 
 def _releases(tree: Tree, node: Node, fr: FlavorResource, limit: int) -> Releases:
@@ -153,7 +155,7 @@ def _releases(tree: Tree, node: Node, fr: FlavorResource, limit: int) -> Release
     for _, units, cq in each:
         over = remaining.get(id(cq))
         if over is None:
-            over = max(0, cq.node.cells[fr].usage - cq.node.cells[fr].quota)
+            over = max(0, cq.node.cells[fr].usage - cq.node.cells[fr].subtree_quota)
         amount = min(units, over)
         remaining[id(cq)] = over - amount
         total += amount
@@ -170,7 +172,7 @@ def _leavers(
         if not takes_more(cq, needs):
             continue
         cells = cq.node.cells
-        over = {fr: cells[fr].usage - cells[fr].quota for fr in needs if fr in cells}
+        over = {fr: cells[fr].usage - cells[fr].subtree_quota for fr in needs if fr in cells}
         for workload in cq.holding.values():
             if workload.phase == "evicting":
                 continue
@@ -193,7 +195,7 @@ def _of_queue(
     cell = cq.node.cells.get(fr)
     if cell is None:
         return
-    over = cell.usage - cell.quota
+    over = cell.usage - cell.subtree_quota
     amounts = [
         (workload, units)
         for workload in cq.holding.values()
@@ -213,7 +215,7 @@ def _of_queue(
 def _rank_left(ranks: dict[str, int], node: Node, cq: ClusterQueueState, workload: Workload) -> int:
     rank = ranks.get(workload.key)
     if rank is None:
-        rank = ranks[workload.key] = share(node, _usage_at(cq.node, node, workload)).rank
+        rank = ranks[workload.key] = dominant_share(node, _usage_at(cq.node, node, workload)).rank
     return rank
 
 
@@ -221,7 +223,7 @@ def _passes_on(node: Node, fr: FlavorResource) -> bool:
     """Tell whether all that borrowing queues below a node free reaches it: no cohort keeps it."""
     for child in node.children:
         cell = child.cells.get(fr) if child.is_cohort else None
-        if cell is not None and (cell.local or not _passes_on(child, fr)):
+        if cell is not None and (cell.local_quota or not _passes_on(child, fr)):
             return False
     return True
 
@@ -239,7 +241,7 @@ def _usage_at(at: Node, node: Node, gone: Workload) -> dict[FlavorResource, int]
     for fr, units in gone.charges:
         amounts[fr] = amounts.get(fr, 0) - units
     while at is not node:
-        amounts = passed_on(at, amounts)
+        amounts = parent_usage_delta(at, amounts)
         assert at.parent is not None, "the node is an ancestor"
         at = at.parent
     return amounts

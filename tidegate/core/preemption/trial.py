@@ -8,7 +8,7 @@ import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason, Victim
 from tidegate.core.preemption.candidates import CandidateKey, order_key
-from tidegate.core.quota.tree import Node, add, free, remove
+from tidegate.core.quota.tree import Node, add_usage, cell_available, remove_usage
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
@@ -51,7 +51,7 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
         cells = self.cq.node.cells
         for fr in self.needs:
             cell = cells.get(fr)
-            if cell is not None and cell.usage + self.amounts.get(fr, 0) > cell.quota:
+            if cell is not None and cell.usage + self.amounts.get(fr, 0) > cell.subtree_quota:
                 return False
         return True
 
@@ -69,12 +69,12 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
 
     def take_out(self, candidate: Workload) -> None:
         """Subtract a candidate's usage from the tree and its nodes."""
-        remove(self.node(candidate), candidate.charges)
+        remove_usage(self.node(candidate), candidate.charges)
         self.state.forest.topologies.shift(candidate.key, -1)
 
     def put_back(self, candidate: Workload) -> None:
         """Undo ``take_out``."""
-        add(self.node(candidate), candidate.charges)
+        add_usage(self.node(candidate), candidate.charges)
         self.state.forest.topologies.shift(candidate.key, 1)
 
     def fits(self, *, borrowing: bool) -> bool:
@@ -82,9 +82,9 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
         cells = self.cq.node.cells
         for fr, units in self.amounts.items():
             cell = cells[fr]
-            if not borrowing and cell.usage + units > cell.quota:
+            if not borrowing and cell.usage + units > cell.subtree_quota:
                 return False
-            if units > free(cell):
+            if units > cell_available(cell):
                 return False
         return self.placeable is None or self.placeable()
 
@@ -155,7 +155,7 @@ def within_quota(node: Node, needs: tuple[FlavorResource, ...]) -> bool:
     cells = node.cells
     for fr in needs:
         cell = cells.get(fr)
-        if cell is not None and cell.usage > cell.quota:
+        if cell is not None and cell.usage > cell.subtree_quota:
             return False
     return True
 
@@ -169,6 +169,6 @@ def takes_more(cq: ClusterQueueState, needs: Iterable[FlavorResource]) -> bool:
     cells, intended = cq.node.cells, cq.intended
     for fr in needs:
         cell = cells.get(fr)
-        if cell is not None and cell.usage - intended.get(fr, 0) > cell.quota:
+        if cell is not None and cell.usage - intended.get(fr, 0) > cell.subtree_quota:
             return True
     return False

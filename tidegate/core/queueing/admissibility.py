@@ -21,7 +21,7 @@ from tidegate.core.members.placing import candidates, refusals
 from tidegate.core.members.standing import closed, unanswered
 from tidegate.core.queueing.admission_checks import check_of, required_checks
 from tidegate.core.queueing.siblings import replaced_leaves, sibling_leaves
-from tidegate.core.quota.charging import invalid
+from tidegate.core.quota.charging import invalid_reason
 from tidegate.core.state.budgets import spent
 from tidegate.core.state.state import State, Workload
 from tidegate.model.clusters import PLACEABLE
@@ -263,7 +263,7 @@ def _namespace(state: State, workload: Workload) -> Barrier | None:
 
 
 def _podsets(state: State, workload: Workload) -> Barrier | None:
-    message = invalid(state, workload)
+    message = invalid_reason(state, workload)
     if not message:
         return None
     return Barrier(code=INVALID, reason="Misconfigured", details=message.rstrip("."))

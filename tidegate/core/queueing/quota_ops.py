@@ -11,9 +11,14 @@ from tidegate.contracts.phases import HOLDING
 from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.queueing.heads import leave, place, wake
 from tidegate.core.queueing.siblings import DEACTIVATED
-from tidegate.core.quota.charging import charged
-from tidegate.core.quota.forest import count_usage, forest, hold, intend
-from tidegate.core.quota.tree import add, remove
+from tidegate.core.quota.charging import charges_of
+from tidegate.core.quota.forest import (
+    charge_workload,
+    count_intent_usage,
+    count_usage_by_priority,
+    forest,
+)
+from tidegate.core.quota.tree import add_usage, remove_usage
 from tidegate.core.state import budgets, deadlines
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.offering import mark_dirty, move, touch, touch_placing
@@ -32,8 +37,8 @@ def take(
     cq = trees.cluster_queues.get(cluster_queue)
     workload.cluster_queue = cluster_queue
     workload.assignment = assignment
-    workload.charges = charged(workload, assignment)
-    hold(trees, workload)
+    workload.charges = charges_of(workload, assignment)
+    charge_workload(trees, workload)
     if state.budgets:
         budgets.charge(state, cluster_queue, workload.charges, 1)
     cluster.hold(state, workload)
@@ -61,8 +66,8 @@ def give(state: State, workload: Workload, *, outside: bool) -> None:
             budgets.charge(state, cq.name, charges, -1)
         was_leaving = cq.tree.leaving.pop(workload.key, None) is not None
         if not was_leaving:
-            count_usage(cq, workload, -1)
-        remove(cq.node, charges)
+            count_usage_by_priority(cq, workload, -1)
+        remove_usage(cq.node, charges)
         freed(state, cq, outside=outside, expected=was_leaving and not outside)
     placed = any(assignment.topology is not None for assignment in workload.assignment)
     cluster.release(state, workload)
@@ -73,23 +78,23 @@ def give(state: State, workload: Workload, *, outside: bool) -> None:
 
 def recharge(state: State, workload: Workload) -> None:
     """Charge a workload again, for the pods that still count."""
-    now = charged(workload, workload.assignment)
+    now = charges_of(workload, workload.assignment)
     _advance(state, workload.cluster_queue)
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     if cq is None or workload.key not in cq.holding or now == workload.charges:
         workload.charges = now
         return
     counted = workload.key not in cq.tree.leaving
-    remove(cq.node, workload.charges)
+    remove_usage(cq.node, workload.charges)
     if counted:
-        count_usage(cq, workload, -1)
+        count_usage_by_priority(cq, workload, -1)
     if state.budgets:
         budgets.charge(state, cq.name, workload.charges, -1)
         budgets.charge(state, cq.name, now, 1)
     workload.charges = now
-    add(cq.node, now)
+    add_usage(cq.node, now)
     if counted:
-        count_usage(cq, workload, 1)
+        count_usage_by_priority(cq, workload, 1)
     if workload.elastic and any(
         assignment.topology is not None for assignment in workload.assignment
     ):
@@ -136,7 +141,7 @@ def begin_leaving(state: State, workload: Workload) -> ClusterQueueState | None:
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     if cq is not None and workload.key in cq.holding:
         if workload.key not in cq.tree.leaving:
-            count_usage(cq, workload, -1)
+            count_usage_by_priority(cq, workload, -1)
         cq.tree.leaving[workload.key] = workload
         cluster.rank(state, workload, leaves=True)
         move(state, cq)
@@ -150,7 +155,7 @@ def requeue_victims(state: State, preemptor: str) -> None:
     if intent is None:
         return
     cq = forest(state).cluster_queues.get(intent.cluster_queue)
-    intend(state.forest, intent, -1)
+    count_intent_usage(state.forest, intent, -1)
     for victim in intent.victims:
         workload = state.workloads.get(victim.workload)
         if workload is not None and workload.made_way_for == preemptor:
@@ -221,9 +226,9 @@ def _revalue(state: State, workload: Workload, priority: int) -> None:
     if cq is None:
         return
     if workload.key in cq.holding and workload.key not in cq.tree.leaving:
-        count_usage(cq, workload, -1)
+        count_usage_by_priority(cq, workload, -1)
         workload.priority = priority
-        count_usage(cq, workload, 1)
+        count_usage_by_priority(cq, workload, 1)
         cluster.rank(state, workload)
     move(state, cq)
     cq.outside_seq = cq.tree.outside_seq = state.seq

@@ -12,7 +12,7 @@ from hashlib import blake2b, sha256
 import msgspec
 
 from tidegate.core.members.placing import candidates
-from tidegate.core.quota.requests import pod_requests, validate
+from tidegate.core.quota.requests import pod_requests, validate_podset
 from tidegate.core.state.cluster_queues import Pods
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Slot
@@ -29,24 +29,24 @@ _SHAPE_BYTES = 15
 _encode = msgspec.msgpack.Encoder().encode
 
 
-def per_pod(state: State, workload: Workload) -> tuple[dict[str, int], ...]:
+def requests_per_pod(state: State, workload: Workload) -> tuple[dict[str, int], ...]:
     """Return what one pod of each podset is charged; computed once for equal podsets."""
     requests = workload.requests
     if requests is None:
-        pods = _pods(state, workload)
+        pods = _cached_pods(state, workload)
         workload.podsets, requests, workload.invalid = pods  # shared by all equal workloads
         workload.requests = requests
     return requests
 
 
-def count(workload: Workload, podset: PodSet) -> int:
+def pod_count(workload: Workload, podset: PodSet) -> int:
     """Return how many of a podset's pods still count: those that are not reclaimable."""
     if not workload.reclaimable:
         return podset.count
     return podset.count - min(workload.reclaimable.get(podset.name, 0), podset.count)
 
 
-def charged(
+def charges_of(
     workload: Workload, assignment: tuple[PodSetAssignment, ...]
 ) -> tuple[tuple[FlavorResource, int], ...]:
     """Return the charges of an assignment without reclaimable pods; amounts may be zero.
@@ -61,7 +61,7 @@ def charged(
             for resource, flavor in assigned.flavors.items()
         )
     total: dict[FlavorResource, int] = {}
-    counts = {podset.name: count(workload, podset) for podset in workload.podsets}
+    counts = {podset.name: pod_count(workload, podset) for podset in workload.podsets}
     for assigned in assignment:
         remaining = counts.get(assigned.name, assigned.count)
         for resource, flavor in assigned.flavors.items():
@@ -82,9 +82,9 @@ def charged_units(workload: Workload, assignment: PodSetAssignment, resource: st
     return units // assignment.count * remaining if remaining < assignment.count else units
 
 
-def times(each: Mapping[str, int], pods: int) -> dict[str, int]:
+def total_requests(per_pod: Mapping[str, int], pods: int) -> dict[str, int]:
     """Return the requests of ``pods`` pods; amounts are capped at ``UNLIMITED``."""
-    return {name: min(UNLIMITED, units * pods) for name, units in each.items()}
+    return {name: min(UNLIMITED, units * pods) for name, units in per_pod.items()}
 
 
 @lru_cache(maxsize=65_536)
@@ -104,15 +104,15 @@ def shape_key(state: State, workload: Workload) -> bytes:
         (
             workload.priority,
             workload.podsets,
-            [count(workload, podset) for podset in workload.podsets],
-            per_pod(state, workload),
+            [pod_count(workload, podset) for podset in workload.podsets],
+            requests_per_pod(state, workload),
             workload.allowed_flavors,
             workload.preemption_gates,
             workload.replaces,
             workload.never_preempts,
             qualified(
                 "" if alike else workload.key.partition("/")[0],
-                cluster_of(workload.key) if not workload.body else _clusters(state, workload),
+                cluster_of(workload.key) if not workload.body else _placement_key(state, workload),
             ),
             bool(workload.displaced_seq) and not alike,
         )
@@ -120,61 +120,63 @@ def shape_key(state: State, workload: Workload) -> bytes:
     return sha256(encoded).digest()[:_SHAPE_BYTES]
 
 
-def _clusters(state: State, workload: Workload) -> str:
+def _placement_key(state: State, workload: Workload) -> str:
     """Return a placed job's own cluster and the clusters that may run it."""
     return f"{cluster_of(workload.key)}>{','.join(candidates(state, workload))}"
 
 
 def requested_units(state: State, workload: Workload) -> dict[str, dict[str, int]]:
     """Return the requests of all pods of each podset, by its name: resource to base units."""
-    pods = zip(workload.podsets, per_pod(state, workload), strict=True)
-    return {podset.name: times(each, count(workload, podset)) for podset, each in pods}
+    pods = zip(workload.podsets, requests_per_pod(state, workload), strict=True)
+    return {podset.name: total_requests(each, pod_count(workload, podset)) for podset, each in pods}
 
 
 def requests_digest(state: State, workload: Workload) -> bytes:
     """Return 8 bytes of a digest of a workload's pod counts and requests, to compare reasons."""
-    counts = [count(workload, podset) for podset in workload.podsets]
-    return blake2b(_encode((counts, per_pod(state, workload))), digest_size=8).digest()
+    counts = [pod_count(workload, podset) for podset in workload.podsets]
+    return blake2b(_encode((counts, requests_per_pod(state, workload))), digest_size=8).digest()
 
 
-def invalid(state: State, workload: Workload) -> str:
+def invalid_reason(state: State, workload: Workload) -> str:
     """Return why a workload may not be admitted as it is, in one sentence; "" if it may."""
-    per_pod(state, workload)
+    requests_per_pod(state, workload)
     return workload.invalid
 
 
-def _pods(state: State, workload: Workload) -> Pods:
+def _cached_pods(state: State, workload: Workload) -> Pods:
     namespace = workload.key.partition("/")[0]
     key = sha256(_encode((namespace, workload.podsets))).digest()
     cached = state.forest.pods.get(key)
     if cached is None:
         podsets, objects = workload.podsets, state.objects
         each = tuple(pod_requests(objects, namespace, podset, state.policy) for podset in podsets)
-        generator = (validate(objects, namespace, podset) for podset in podsets)
+        generator = (validate_podset(objects, namespace, podset) for podset in podsets)
         cached = podsets, each, next((wrong for wrong in generator if wrong), "")
         state.forest.pods[key] = cached
     return cached
 
 
-def replaced(
+def replaced_units(
     state: State, workload: Workload, podsets: list[PodSet], resource: str, flavor: str
 ) -> int:
     """Return the units of a flavor charged for these podsets of the slice that is replaced."""
     if not workload.replaces:
         return 0
-    had = (_had(state, workload, podset.name, resource) for podset in podsets)
+    had = (_replaced_charge(state, workload, podset.name, resource) for podset in podsets)
     return sum(units for name, units in had if name == flavor)
 
 
-def moves(
+def changes_flavor(
     state: State, workload: Workload, podset: PodSet, slot: Slot, resources: list[str]
 ) -> bool:
     """Tell whether a flavor differs from that of the slice that a workload replaces."""
-    had = (_had(state, workload, podset.name, resource)[0] for resource in resources)
+    had = (_replaced_charge(state, workload, podset.name, resource)[0] for resource in resources)
     return any(flavor not in ("", slot.flavor) for flavor in had)
 
 
-def _had(state: State, workload: Workload, podset: str, resource: str) -> tuple[str, int]:
+def _replaced_charge(
+    state: State, workload: Workload, podset: str, resource: str
+) -> tuple[str, int]:
     """Return the replaced slice's flavor and amount of a resource; no flavor if it has none."""
     older = state.workloads.get(workload.replaces)
     for assignment in () if older is None else older.assignment:

@@ -26,23 +26,23 @@ class Double(NamedTuple):
 
     def times(self, factor: int) -> Double:
         """Return the product with a small integer, rounded."""
-        product = nearest(self.mantissa * factor, 1)
+        product = nearest_double(self.mantissa * factor, 1)
         return Double(product.mantissa, product.exponent + self.exponent)
 
-    def over(self, divisor: Double) -> Double:
+    def divided_by(self, divisor: Double) -> Double:
         """Return the quotient, rounded."""
-        quotient = nearest(self.mantissa, divisor.mantissa)
+        quotient = nearest_double(self.mantissa, divisor.mantissa)
         exponent = quotient.exponent + self.exponent - divisor.exponent
         return Double(quotient.mantissa, exponent)
 
 
-def nearest(over: int, under: int) -> Double:
+def nearest_double(numerator: int, denominator: int) -> Double:
     """Return the double that is nearest to a positive fraction."""
-    exponent = over.bit_length() - under.bit_length() - _BITS
-    mantissa, rest, unit = _scaled(over, under, exponent)
+    exponent = numerator.bit_length() - denominator.bit_length() - _BITS
+    mantissa, rest, unit = _divide_scaled(numerator, denominator, exponent)
     if mantissa >> _BITS:
         exponent += 1
-        mantissa, rest, unit = _scaled(over, under, exponent)
+        mantissa, rest, unit = _divide_scaled(numerator, denominator, exponent)
     if 2 * rest > unit or (2 * rest == unit and mantissa & 1):
         mantissa += 1
     if mantissa >> _BITS:
@@ -50,7 +50,7 @@ def nearest(over: int, under: int) -> Double:
     return Double(mantissa, exponent)
 
 
-def _scaled(over: int, under: int, exponent: int) -> tuple[int, int, int]:
+def _divide_scaled(numerator: int, denominator: int, exponent: int) -> tuple[int, int, int]:
     """Return a fraction divided by a power of 2: whole part, rest, and what the rest is of."""
-    over, under = over << max(0, -exponent), under << max(0, exponent)
-    return *divmod(over, under), under
+    numerator, denominator = numerator << max(0, -exponent), denominator << max(0, exponent)
+    return *divmod(numerator, denominator), denominator

@@ -23,16 +23,16 @@ from tidegate.core.state.state import State
 from tidegate.model.quota import ClusterQueueSpec
 
 
-def redefine(state: State, event: object, before: Forest, now: Forest) -> None:
+def update_generations(state: State, event: object, before: Forest, now: Forest) -> None:
     """Note which ClusterQueues' quota a definition changed, by the forests without and with it."""
     if not state.requeue.by_event:
         return
-    for name in _concerned(event, before, now):
+    for name in _queues_with_changed_quota(event, before, now):
         if name in state.objects.cluster_queues:
             state.generations[name] = state.seq
 
 
-def _concerned(event: object, before: Forest, now: Forest) -> dict[str, None]:
+def _queues_with_changed_quota(event: object, before: Forest, now: Forest) -> dict[str, None]:
     """Return the names of ClusterQueues that a definition changed the quota of."""
     match event:
         case ClusterQueueDefined():

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 import msgspec
 
 from tidegate.core.multikueue.nomination import check_activity
-from tidegate.core.quota.moving import needs_partition_0, why_closed
+from tidegate.core.quota.partition_moves import moving_messages, partition_0_needs
 from tidegate.core.state.budgets import spent
 from tidegate.core.state.state import Objects, State
 from tidegate.model.multikueue import CONTROLLER as MULTIKUEUE
@@ -32,15 +32,15 @@ def readiness(state: State, cluster_queue: str) -> Readiness:
     """Return whether a ClusterQueue may admit workloads; ignores cycles among its cohorts."""
     if cluster_queue not in state.objects.cluster_queues:
         return Readiness(active=False, reason="NotFound", message="There is no such ClusterQueue.")
-    wrong = list(_wrong(state, cluster_queue))
-    if not wrong:
+    problems = list(_problems(state, cluster_queue))
+    if not problems:
         return Readiness(active=True, reason="Ready", message="It can admit new workloads.")
     return Readiness(
-        active=False, reason=wrong[0][0], message=" ".join(message for _, message in wrong)
+        active=False, reason=problems[0][0], message=" ".join(message for _, message in problems)
     )
 
 
-def _wrong(state: State, cluster_queue: str) -> Iterator[tuple[str, str]]:
+def _problems(state: State, cluster_queue: str) -> Iterator[tuple[str, str]]:
     defined = state.objects.cluster_queues[cluster_queue]
     spec, objects = defined.spec, state.objects
     if defined.deleting:
@@ -49,20 +49,20 @@ def _wrong(state: State, cluster_queue: str) -> Iterator[tuple[str, str]]:
         stop = objects.stops.get(cluster_queue)
         by = f", set by {stop.by}" if stop is not None and stop.by else ""
         yield "Stopped", f"Its stopPolicy is {spec.stop_policy}{by}."
-    yield from (("Moving", text) for text in why_closed(state, cluster_queue))
+    yield from (("Moving", text) for text in moving_messages(state, cluster_queue))
     if budget := spent(state, cluster_queue):
         yield "BudgetExhausted", f"{budget[0].upper()}{budget[1:]}."
     flavors = [flavor.flavor for group in spec.groups for flavor in group.flavors]
     if missing := [name for name in flavors if name not in objects.flavors]:
         yield "FlavorNotFound", f"There is no ResourceFlavor {', '.join(missing)}."
     if state.partition:
-        yield from (("NotInThisPartition", text) for text in needs_partition_0(state, spec))
+        yield from (("NotInThisPartition", text) for text in partition_0_needs(state, spec))
     elif lost := [name for name in flavors if _lacks_topology(objects, name)]:
         topologies = dict.fromkeys(objects.flavors[name].spec.topology for name in lost)
         names, named = ", ".join(lost), ", ".join(topologies)
         message = f"ResourceFlavor {names} has a topology, and there is no Topology {named}."
         yield "TopologyNotFound", message
-    yield from _wrong_with_checks(state, spec.checks, set(flavors))
+    yield from _check_problems(state, spec.checks, set(flavors))
 
 
 def _lacks_topology(objects: Objects, flavor: str) -> bool:
@@ -71,7 +71,7 @@ def _lacks_topology(objects: Objects, flavor: str) -> bool:
     return bool(topology) and topology not in objects.topologies
 
 
-def _wrong_with_checks(
+def _check_problems(
     state: State, rules: Collection[CheckRule], flavors: set[str]
 ) -> Iterator[tuple[str, str]]:
     """Yield problems with admission checks; a MultiKueue check's status does not count for this.

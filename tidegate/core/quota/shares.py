@@ -13,7 +13,7 @@ from decimal import Context, Decimal
 
 import msgspec
 
-from tidegate.core.quota.doubles import nearest
+from tidegate.core.quota.doubles import nearest_double
 from tidegate.core.quota.tree import INFINITE, Node
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import UNLIMITED
@@ -69,7 +69,7 @@ ZERO = Share()
 """The least share: nothing is borrowed."""
 
 
-def share(
+def dominant_share(
     node: Node, extra: Mapping[FlavorResource, int] = _NOTHING, *, as_double: bool = False
 ) -> Share:
     """Return a node's share, with ``extra`` counted as if it were used; ZERO at a root.
@@ -80,20 +80,20 @@ def share(
         return ZERO
     borrowed: dict[str, int] = {}
     for fr, cell in node.cells.items():
-        above = cell.usage - cell.quota
+        above = cell.usage - cell.subtree_quota
         if extra and fr in extra:
             above += extra[fr]
-        if above > 0 and cell.known:
+        if above > 0 and cell.defined:
             borrowed[fr.resource] = borrowed.get(fr.resource, 0) + above
-    return _dominant(node, borrowed, as_double=as_double) if borrowed else ZERO
+    return _weighted_share(node, borrowed, as_double=as_double) if borrowed else ZERO
 
 
-def counted(node: Node) -> list[FlavorResource]:
+def counted_resources(node: Node) -> list[FlavorResource]:
     """Return the flavor-resources in a node's share: those with quota at or below the node."""
-    return [fr for fr, cell in node.cells.items() if cell.known]
+    return [fr for fr, cell in node.cells.items() if cell.defined]
 
 
-def removable(node: Node, fr: FlavorResource, least: Share) -> int:
+def removable_usage(node: Node, fr: FlavorResource, least: Share) -> int:
     """Return by how much a node's usage of a flavor-resource may fall while its share is kept.
 
     The share must stay at least ``least``. At most what the node borrows of the flavor-resource;
@@ -103,23 +103,23 @@ def removable(node: Node, fr: FlavorResource, least: Share) -> int:
         return INFINITE
     rest: dict[str, int] = {fr.resource: 0}
     for other, cell in node.cells.items():
-        above = cell.usage - cell.quota
-        if above > 0 and cell.known and other != fr:
+        above = cell.usage - cell.subtree_quota
+        if above > 0 and cell.defined and other != fr:
             rest[other.resource] = rest.get(other.resource, 0) + above
-    if least <= _dominant(node, rest):
+    if least <= _weighted_share(node, rest):
         return INFINITE
     lent = node.lendable.get(fr.resource, 0) * node.weight
     needed = -(-least.over * lent // (WEIGHT_ONE * least.under)) - rest[fr.resource]
     at = node.cells[fr]
-    return max(0, at.usage - at.quota - needed)
+    return max(0, at.usage - at.subtree_quota - needed)
 
 
-def borrows(node: Node) -> bool:
+def is_borrowing(node: Node) -> bool:
     """Tell whether a node uses more of any flavor-resource than the quota of its subtree."""
-    return node.parent is not None and any(c.usage > c.quota for c in node.cells.values())
+    return node.parent is not None and any(c.usage > c.subtree_quota for c in node.cells.values())
 
 
-def _dominant(node: Node, borrowed: Mapping[str, int], *, as_double: bool = False) -> Share:
+def _weighted_share(node: Node, borrowed: Mapping[str, int], *, as_double: bool = False) -> Share:
     resource, over, under = "", 0, 1
     for name, above in borrowed.items():
         lent = node.lendable.get(name, 0)
@@ -128,7 +128,9 @@ def _dominant(node: Node, borrowed: Mapping[str, int], *, as_double: bool = Fals
             resource, over, under = name, above, lent
     boundless = node.weight == 0 and over > 0
     weight = node.weight or WEIGHT_ONE
-    rank = _rank_of_double(over, under, weight) if as_double else _rank(over, under, weight)
+    rank = (
+        _rank_of_double(over, under, weight) if as_double else _fraction_rank(over, under, weight)
+    )
     over *= WEIGHT_ONE
     under *= weight
     return Share(
@@ -142,7 +144,7 @@ def _dominant(node: Node, borrowed: Mapping[str, int], *, as_double: bool = Fals
     )
 
 
-def _rank(over: int, under: int, weight: int) -> int:
+def _fraction_rank(over: int, under: int, weight: int) -> int:
     return (over * WEIGHT_ONE << _RANK_BITS) // (under * weight)
 
 
@@ -150,5 +152,5 @@ def _rank_of_double(over: int, under: int, weight: int) -> int:
     """Return the rank of Kueue's share of a ratio, in thousandths and divided by the weight."""
     if not over:
         return 0
-    ratio = nearest(over, 1).times(_SCALE).over(nearest(under, 1))
-    return ratio.over(nearest(weight, WEIGHT_ONE)).rank
+    ratio = nearest_double(over, 1).times(_SCALE).divided_by(nearest_double(under, 1))
+    return ratio.divided_by(nearest_double(weight, WEIGHT_ONE)).rank

@@ -31,11 +31,11 @@ class Cell(msgspec.Struct, kw_only=True, eq=False):
     nominal: int = 0  # the node's own nominal quota
     lending: int | None = None  # lendingLimit; None: all may be lent
     borrowing: int | None = None  # borrowingLimit; None: no limit
-    known: bool = False  # quota of it is defined at the node or below
-    quota: int = 0  # the node's own, and what its children lend
-    local: int = 0  # the part of ``quota`` that the node does not lend
+    defined: bool = False  # quota of it is defined at the node or below
+    subtree_quota: int = 0  # the node's own, and what its children lend
+    local_quota: int = 0  # the part of ``subtree_quota`` that the node does not lend
     potential: int = 0  # the most that could ever be available at the node
-    usage: int = 0  # its own, and its children's beyond their ``local``
+    usage: int = 0  # its own, and its children's beyond their ``local_quota``
 
 
 class Node(msgspec.Struct, kw_only=True, eq=False):
@@ -59,56 +59,61 @@ def root_of(node: Node) -> Node:
     return node
 
 
-def settle(cell: Cell, lent: int) -> None:
+def compute_quota(cell: Cell, lent: int) -> None:
     """Compute a cell's quota and its local part, from its own and what its children lend."""
-    cell.quota = min(INFINITE, cell.nominal + lent)
+    cell.subtree_quota = min(INFINITE, cell.nominal + lent)
     if cell.lending is None or cell.parent is None:
-        cell.local = 0
-    elif cell.quota >= _HALF:
-        cell.local = INFINITE if cell.lending < _HALF else 0
+        cell.local_quota = 0
+    elif cell.subtree_quota >= _HALF:
+        cell.local_quota = INFINITE if cell.lending < _HALF else 0
     else:
-        cell.local = max(0, cell.quota - cell.lending)
+        cell.local_quota = max(0, cell.subtree_quota - cell.lending)
 
 
-def limit(cell: Cell) -> None:
+def compute_potential(cell: Cell) -> None:
     """Compute the most that could ever be available at a cell; its parent's must be known."""
     if cell.parent is None:
-        cell.potential = cell.quota
+        cell.potential = cell.subtree_quota
         return
-    most = cell.local + cell.parent.potential
+    most = cell.local_quota + cell.parent.potential
     if cell.borrowing is not None:
-        most = min(most, cell.quota + cell.borrowing)
+        most = min(most, cell.subtree_quota + cell.borrowing)
     cell.potential = min(INFINITE, most)
 
 
-def free(cell: Cell) -> int:
+def cell_available(cell: Cell) -> int:
     """Return the unused amount at a cell, including what it may borrow; may be negative.
 
     Walks to the root: O(depth). Changes nothing.
     """
     parent = cell.parent
     if parent is None:
-        return cell.quota - cell.usage
-    beyond = cell.usage - cell.local
-    number = free(parent) if parent.parent is not None else parent.quota - parent.usage
+        return cell.subtree_quota - cell.usage
+    beyond = cell.usage - cell.local_quota
+    number = (
+        cell_available(parent) if parent.parent is not None else parent.subtree_quota - parent.usage
+    )
     if cell.borrowing is not None:
-        most = cell.quota - cell.local + cell.borrowing - (beyond if beyond > 0 else 0)  # noqa: FURB136 - the hottest line
+        most = cell.subtree_quota - cell.local_quota + cell.borrowing
+        most -= beyond if beyond > 0 else 0  # noqa: FURB136 - the hottest line
         number = min(number, most)
     return number - beyond if beyond < 0 else number
 
 
-def shift(cell: Cell, delta: int) -> None:
+def shift_usage(cell: Cell, delta: int) -> None:
     """Change a cell's usage by ``delta``, and its ancestors' by what exceeds local quota."""
     at: Cell | None = cell
     while at is not None and delta:
-        before = at.usage - at.local
+        before = at.usage - at.local_quota
         after = before + delta
         at.usage += delta
         delta = (after if after > 0 else 0) - (before if before > 0 else 0)  # noqa: FURB136 - the hottest line
         at = at.parent
 
 
-def passed_on(node: Node, amounts: Mapping[FlavorResource, int]) -> dict[FlavorResource, int]:
+def parent_usage_delta(
+    node: Node, amounts: Mapping[FlavorResource, int]
+) -> dict[FlavorResource, int]:
     """Return by how much a parent's usage rises if a node used ``amounts`` more.
 
     Changes nothing.
@@ -116,19 +121,19 @@ def passed_on(node: Node, amounts: Mapping[FlavorResource, int]) -> dict[FlavorR
     borrowed: dict[FlavorResource, int] = {}
     for fr, amount in amounts.items():
         cell = node.cells.get(fr) or cell_of(node, fr)
-        before = cell.usage - cell.local
+        before = cell.usage - cell.local_quota
         after = before + amount
         borrowed[fr] = (after if after > 0 else 0) - (before if before > 0 else 0)  # noqa: FURB136
     return borrowed
 
 
-def unused_guarantee(cell: Cell) -> int:
+def local_available(cell: Cell) -> int:
     """Return the unused part of the quota that a node does not lend."""
-    unused = cell.local - cell.usage
+    unused = cell.local_quota - cell.usage
     return unused if unused > 0 else 0  # noqa: FURB136 - hot
 
 
-def level(cell: Cell, amount: int) -> tuple[int, bool]:
+def lowest_fitting_height(cell: Cell, amount: int) -> tuple[int, bool]:
     """Return the height of the smallest subtree that fits ``amount``, and if it has a parent.
 
     0 is the ClusterQueue's own quota; the root's height if the amount does not even fit there.
@@ -136,52 +141,52 @@ def level(cell: Cell, amount: int) -> tuple[int, bool]:
     Source: behaviour.md 4, FindHeightOfLowestSubtreeThatFits.
     """
     parent = cell.parent
-    if parent is None or cell.usage + amount <= cell.quota:
+    if parent is None or cell.usage + amount <= cell.subtree_quota:
         return 0, parent is not None
-    remaining = amount - unused_guarantee(cell)
+    remaining = amount - local_available(cell)
     at = parent
-    while at.usage + remaining > at.quota:
-        remaining -= unused_guarantee(at)
+    while at.usage + remaining > at.subtree_quota:
+        remaining -= local_available(at)
         if at.parent is None:
             return at.height, False
         at = at.parent
     return at.height, at.parent is not None
 
 
-def bounded(amount: int) -> int:
+def infinite_to_unlimited(amount: int) -> int:
     """Return an amount of the tree for reports: ``UNLIMITED`` for infinite ones."""
     return UNLIMITED if amount >= _HALF else amount
 
 
-def unbounded(amount: int) -> int:
-    """Return a quota as an amount of the tree; the inverse of ``bounded``."""
+def unlimited_to_infinite(amount: int) -> int:
+    """Return a quota as an amount of the tree; the inverse of ``infinite_to_unlimited``."""
     return INFINITE if amount >= UNLIMITED else amount
 
 
 def available(node: Node, fr: FlavorResource) -> int:
     """Return the unused amount of one flavor-resource at a node; may be negative."""
-    return bounded(free(cell_of(node, fr)))
+    return infinite_to_unlimited(cell_available(cell_of(node, fr)))
 
 
-def add(node: Node, amounts: Iterable[tuple[FlavorResource, int]]) -> None:
+def add_usage(node: Node, amounts: Iterable[tuple[FlavorResource, int]]) -> None:
     """Add usage to a ClusterQueue, given as pairs."""
     cells = node.cells
     for fr, amount in amounts:
-        shift(cells.get(fr) or cell_of(node, fr), amount)
+        shift_usage(cells.get(fr) or cell_of(node, fr), amount)
 
 
-def remove(node: Node, amounts: Iterable[tuple[FlavorResource, int]]) -> None:
+def remove_usage(node: Node, amounts: Iterable[tuple[FlavorResource, int]]) -> None:
     """Subtract usage from a ClusterQueue, given as pairs."""
     cells = node.cells
     for fr, amount in amounts:
-        shift(cells.get(fr) or cell_of(node, fr), -amount)
+        shift_usage(cells.get(fr) or cell_of(node, fr), -amount)
 
 
 def fits(node: Node, amounts: Iterable[tuple[FlavorResource, int]]) -> bool:
     """Tell whether each amount fits into a ClusterQueue's unused quota; 0 always fits."""
     cells = node.cells
     for fr, amount in amounts:
-        if amount > 0 and amount > free(cells.get(fr) or cell_of(node, fr)):
+        if amount > 0 and amount > cell_available(cells.get(fr) or cell_of(node, fr)):
             return False
     return True
 
@@ -192,7 +197,7 @@ def cell_of(node: Node, fr: FlavorResource) -> Cell:
     if cell is None:
         above = None if node.parent is None else cell_of(node.parent, fr)
         cell = Cell(fr=fr, parent=above, height=node.height)
-        settle(cell, 0)
-        limit(cell)
+        compute_quota(cell, 0)
+        compute_potential(cell)
         node.cells[fr] = cell
     return cell

@@ -38,7 +38,7 @@ from tidegate.core.members.placing import is_name_in_use, startable
 from tidegate.core.members.standing import is_silent
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.quota.forest import forest
-from tidegate.core.quota.tree import add, cell_of, free, remove
+from tidegate.core.quota.tree import add_usage, cell_available, cell_of, remove_usage
 from tidegate.core.reconcile.reconcile_workload import DEACTIVATED
 from tidegate.core.state.desired_state import agrees, failed, wanted
 from tidegate.core.state.state import State, Workload, about
@@ -157,8 +157,10 @@ def _is_exceeded(state: State, workload: Workload) -> bool:
         return False
     leaving = [(queues[each.cluster_queue].node, each.charges) for each in cq.tree.leaving.values()]
     for node, charges in leaving:
-        remove(node, charges)
-    exceeded = any(amount > 0 and free(cell_of(cq.node, fr)) < 0 for fr, amount in workload.charges)
+        remove_usage(node, charges)
+    exceeded = any(
+        amount > 0 and cell_available(cell_of(cq.node, fr)) < 0 for fr, amount in workload.charges
+    )
     for node, charges in leaving:
-        add(node, charges)
+        add_usage(node, charges)
     return exceeded

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidegate.core.quota.requests import nano
+from tidegate.core.quota.requests import parse_nano
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_metadata import is_elastic
 from tidegate.jobs.job_status import PodSetLocation
@@ -113,4 +113,4 @@ def _raised(template: Object) -> Object:
 
 def _is_less(quantity: Any, least: str) -> bool:  # noqa: ANN401 - any JSON
     given_quantity = isinstance(quantity, str | int | float)
-    return not given_quantity or nano(quantity_text(quantity)) < nano(least)
+    return not given_quantity or parse_nano(quantity_text(quantity)) < parse_nano(least)

@@ -160,4 +160,8 @@ def _stopped_queues(state: State, mine: Workload, reason: str) -> tuple[StoppedQ
 def _borrowed_amounts(state: State, cluster_queue: str) -> Amounts:
     queue = forest(state).cluster_queues.get(cluster_queue)
     cells = () if queue is None or queue.node.parent is None else queue.node.cells.items()
-    return amounts((fr, cell.usage - cell.quota) for fr, cell in cells if cell.usage > cell.quota)
+    return amounts(
+        (fr, cell.usage - cell.subtree_quota)
+        for fr, cell in cells
+        if cell.usage > cell.subtree_quota
+    )

@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.contracts.facts import ClusterQueueDefined
-from tidegate.core.quota.charging import PODS, count, per_pod
+from tidegate.core.quota.charging import PODS, pod_count, requests_per_pod
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.tree import available
 from tidegate.core.state.cluster_queues import ClusterQueueState
@@ -159,8 +159,8 @@ def _least_sufficient(starts: Callable[[int], bool], upper: int, guess: int) -> 
 
 def _requests_of(state: State, workload: Workload) -> dict[str, int]:
     total = {PODS: 0}
-    for podset, each in zip(workload.podsets, per_pod(state, workload), strict=True):
-        pods = count(workload, podset)
+    for podset, each in zip(workload.podsets, requests_per_pod(state, workload), strict=True):
+        pods = pod_count(workload, podset)
         total[PODS] += pods
         for resource, units in each.items():
             total[resource] = total.get(resource, 0) + units * pods

@@ -23,7 +23,7 @@ from tidegate.cli.nats_options import (
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.times import utc
 from tidegate.core.queueing.usage import queue_usage
-from tidegate.core.quota.moving import first_names, trees
+from tidegate.core.quota.partition_moves import abbreviate_names, objects_by_root
 from tidegate.core.state.state import State
 from tidegate.errors import BusUnreachableError
 from tidegate.urls import shown
@@ -99,7 +99,7 @@ def _partition_record(reader: Reader, state: State, url: str, nats: NatsOptions)
         "term": info.get("term", 0),
         "ledgerId": state.ledger_id,
         "trees": parts,
-        "treesText": first_names([tree["name"] for tree in parts]),
+        "treesText": abbreviate_names([tree["name"] for tree in parts]),
         "queues": len(state.objects.cluster_queues),
         "pending": sum(tree["pending"] for tree in parts),
         "admitted": sum(tree["admitted"] for tree in parts),
@@ -115,7 +115,7 @@ def _partition_record(reader: Reader, state: State, url: str, nats: NatsOptions)
 
 def _tree_records(state: State) -> Iterator[dict[str, Any]]:
     """Yield the trees of a partition with their workloads, by name."""
-    for root, (queues, cohorts) in sorted(trees(state).items()):
+    for root, (queues, cohorts) in sorted(objects_by_root(state).items()):
         kind, _, name = root.partition("/")
         usages = [queue_usage(state, queue) for queue in queues]
         yield {

@@ -28,7 +28,7 @@ from tidegate.cli.objects.api_client import (
 )
 from tidegate.cli.objects.printing import DryRun, DryRunOption, print_done
 from tidegate.cli.output import Output, OutputOption, print_message, print_record
-from tidegate.core.quota.moving import needs_partition_0
+from tidegate.core.quota.partition_moves import partition_0_needs
 from tidegate.core.state.state import State
 from tidegate.errors import MoveHangsError, UnknownNameError
 from tidegate.model.ids import PARTITION_MAX
@@ -176,7 +176,7 @@ class _TreeMove:
         queues = (
             state.objects.cluster_queues.get(name) for name in self._object_names("ClusterQueue")
         )
-        needs = (need for queue in queues if queue for need in needs_partition_0(state, queue.spec))
+        needs = (need for queue in queues if queue for need in partition_0_needs(state, queue.spec))
         if need := next(needs, ""):
             raise MoveHangsError(f"{self._tree.name} cannot leave partition 0: {need}")
 

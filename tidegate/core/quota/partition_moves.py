@@ -29,79 +29,83 @@ class MovingTree(msgspec.Struct, frozen=True, kw_only=True):
 
 def moving_trees(state: State) -> list[MovingTree]:
     """Return the trees whose objects all name one other partition, which can take them."""
-    movable = (_moving(state, root, *parts) for root, parts in trees(state).items())
+    movable = (_moving_tree(state, root, *parts) for root, parts in objects_by_root(state).items())
     return [tree for tree in movable if tree is not None]
 
 
-def keys_of(queues: Sequence[str], cohorts: Sequence[str]) -> list[str]:
+def object_keys(queues: Sequence[str], cohorts: Sequence[str]) -> list[str]:
     """Return the objects of a tree as ``Moves.asked`` names them: ``ClusterQueue/a``."""
     return [f"ClusterQueue/{name}" for name in queues] + [f"Cohort/{name}" for name in cohorts]
 
 
-def spoken(key: str) -> str:
+def key_as_text(key: str) -> str:
     """Return the key of an object or of a tree's root as text: ``Cohort physics``."""
     return key.replace("/", " ", 1)
 
 
-def first_names(names: Sequence[str]) -> str:
+def abbreviate_names(names: Sequence[str]) -> str:
     """Return the first names of a list, and how many more there are."""
     more = f" and {len(names) - _NAMED_MAX} more" if len(names) > _NAMED_MAX else ""
     return ", ".join(names[:_NAMED_MAX]) + more
 
 
-def trees(state: State) -> dict[str, tuple[list[str], list[str]]]:
+def objects_by_root(state: State) -> dict[str, tuple[list[str], list[str]]]:
     """Return the ClusterQueues and Cohorts of each tree, by its root.
 
     A root is ``Cohort/a``, or ``ClusterQueue/a`` in no cohort.
     """
     parts: dict[str, tuple[list[str], list[str]]] = {}
     for name, defined in state.objects.cluster_queues.items():
-        parts.setdefault(_root(state, defined.spec, name), ([], []))[0].append(name)
+        parts.setdefault(_queue_root(state, defined.spec, name), ([], []))[0].append(name)
     for name in state.objects.cohorts:
-        parts.setdefault(root_of(state, name), ([], []))[1].append(name)
+        parts.setdefault(cohort_root_of(state, name), ([], []))[1].append(name)
     return parts
 
 
-def _roots_of_removed(state: State) -> set[str]:
+def _removed_queue_roots(state: State) -> set[str]:
     """Return the roots above ClusterQueues that are deleted and whose workloads still run."""
-    return {_root(state, old.spec, "") for old in state.objects.removed_queues.values()}
+    return {_queue_root(state, old.spec, "") for old in state.objects.removed_queues.values()}
 
 
-def why_kept(
+def move_blockers(
     state: State, root: str, queues: Sequence[str], cohorts: Sequence[str], to: int
 ) -> Iterator[str]:
     """Yield what keeps a tree from moving to a partition, except workloads under way."""
     wishes = state.moves.asked
-    others = [spoken(key) for key in keys_of(queues, cohorts) if wishes.get(key) != to]
+    others = [key_as_text(key) for key in object_keys(queues, cohorts) if wishes.get(key) != to]
     if others:
         verb = "does" if len(others) == 1 else "do"
-        yield f"{first_names(others)} {verb} not ask for partition {to}"
+        yield f"{abbreviate_names(others)} {verb} not ask for partition {to}"
         return
-    if root in _roots_of_removed(state):
+    if root in _removed_queue_roots(state):
         yield "a ClusterQueue of it is deleted, and what ran in it has not ended"
     if not state.moves.taking.keys().isdisjoint(queues):
         yield "it came from another partition, and not all its jobs are listed yet"
     if to:
         specs = [state.objects.cluster_queues[name].spec for name in queues]
-        needs = dict.fromkeys(need for spec in specs for need in needs_partition_0(state, spec))
+        needs = dict.fromkeys(need for spec in specs for need in partition_0_needs(state, spec))
         yield from (need.rstrip(".") for need in needs)
 
 
-def _moving(state: State, root: str, queues: list[str], cohorts: list[str]) -> MovingTree | None:
+def _moving_tree(
+    state: State, root: str, queues: list[str], cohorts: list[str]
+) -> MovingTree | None:
     wishes = state.moves.asked
-    to = next((wishes[key] for key in keys_of(queues, cohorts) if key in wishes), state.partition)
-    if to == state.partition or any(why_kept(state, root, queues, cohorts, to)):
+    to = next(
+        (wishes[key] for key in object_keys(queues, cohorts) if key in wishes), state.partition
+    )
+    if to == state.partition or any(move_blockers(state, root, queues, cohorts, to)):
         return None
     return MovingTree(to=to, queues=tuple(sorted(queues)), cohorts=tuple(sorted(cohorts)))
 
 
-def root_of(state: State, cohort: str) -> str:
+def cohort_root_of(state: State, cohort: str) -> str:
     """Return the root of a cohort's tree; all cohorts above which is a cycle count as one tree."""
     cohorts = state.objects.cohorts
-    return topmost(cohort, lambda name: cohorts[name].spec.parent if name in cohorts else "")
+    return topmost_cohort(cohort, lambda name: cohorts[name].spec.parent if name in cohorts else "")
 
 
-def topmost(cohort: str, parent_of: Callable[[str], str]) -> str:
+def topmost_cohort(cohort: str, parent_of: Callable[[str], str]) -> str:
     """Return the root above a cohort, by each cohort's parent; ``Cohort/`` without an end."""
     for _ in range(COHORTS_MAX):
         parent = parent_of(cohort)
@@ -111,11 +115,11 @@ def topmost(cohort: str, parent_of: Callable[[str], str]) -> str:
     return "Cohort/"
 
 
-def _root(state: State, spec: ClusterQueueSpec, name: str) -> str:
-    return root_of(state, spec.cohort) if spec.cohort else f"ClusterQueue/{name}"
+def _queue_root(state: State, spec: ClusterQueueSpec, name: str) -> str:
+    return cohort_root_of(state, spec.cohort) if spec.cohort else f"ClusterQueue/{name}"
 
 
-def why_closed(state: State, cluster_queue: str) -> Iterator[str]:
+def moving_messages(state: State, cluster_queue: str) -> Iterator[str]:
     """Yield why a ClusterQueue admits nothing while its tree moves."""
     moves = state.moves
     if f"ClusterQueue/{cluster_queue}" in moves.asked:
@@ -124,12 +128,12 @@ def why_closed(state: State, cluster_queue: str) -> Iterator[str]:
                 yield f"Its tree moves to partition {tree.to} once nothing of it is under way."
     if moves.taking:
         queues = state.objects.cluster_queues
-        root = _root(state, queues[cluster_queue].spec, cluster_queue)
-        if any(_root(state, queues[q].spec, q) == root for q in moves.taking if q in queues):
+        root = _queue_root(state, queues[cluster_queue].spec, cluster_queue)
+        if any(_queue_root(state, queues[q].spec, q) == root for q in moves.taking if q in queues):
             yield "Its tree came from another partition, and its jobs are not all listed yet."
 
 
-def needs_partition_0(state: State, spec: ClusterQueueSpec) -> Iterator[str]:
+def partition_0_needs(state: State, spec: ClusterQueueSpec) -> Iterator[str]:
     """Yield what of a ClusterQueue only partition 0 decides: topologies and worker clusters."""
     flavors, checks = state.objects.flavors, state.objects.checks
     names = [flavor.flavor for group in spec.groups for flavor in group.flavors]
@@ -143,7 +147,7 @@ def needs_partition_0(state: State, spec: ClusterQueueSpec) -> Iterator[str]:
         yield f"AdmissionCheck {', '.join(distant)} is of MultiKueue: it needs partition 0."
 
 
-def workloads_of(state: State, tree: MovingTree) -> list[Workload]:
+def tree_workloads(state: State, tree: MovingTree) -> list[Workload]:
     """Return the workloads of a tree: those that hold its quota, and those that wait for it."""
     keys = dict[str, None]()
     for local_queue, defined in state.objects.local_queues.items():
@@ -155,12 +159,12 @@ def workloads_of(state: State, tree: MovingTree) -> list[Workload]:
     return [state.workloads[key] for key in keys]
 
 
-def under_way(state: State, tree: MovingTree) -> Workload | None:
+def blocking_workload(state: State, tree: MovingTree) -> Workload | None:
     """Return a workload that keeps a tree from moving now; None: the tree may move."""
-    return next((w for w in workloads_of(state, tree) if why_restless(state, w)), None)
+    return next((w for w in tree_workloads(state, tree) if workload_move_blocker(state, w)), None)
 
 
-def why_restless(state: State, workload: Workload) -> str:
+def workload_move_blocker(state: State, workload: Workload) -> str:
     """Return why another partition could not take over a workload as it is; empty: it could.
 
     A job with variants, or whose slice is about to be replaced, has several workloads.
