@@ -120,7 +120,8 @@ def _match(counts: Numbers, leaf: int) -> None:
     )
     if counts.scores is not None:
         domain = tree.leaf_first + leaf
-        news = sum(score(request_filter, node) for node in nodes) - counts.scores[domain]
+        rated = 0 if counts.why[leaf] else sum(score(request_filter, node) for node in nodes)
+        news = rated - counts.scores[domain]
         while domain >= 0:
             counts.scores[domain] += news
             domain = tree.parent[domain]
