@@ -28,7 +28,7 @@ from tidegate.contracts.decisions import (
 )
 from tidegate.contracts.fact_kinds.clusters import RemoteClusterChanged
 from tidegate.contracts.facts import GapObserved, ObservationRefused, RoundCompleted
-from tidegate.core.members.standing import SILENT_US, stop_policy
+from tidegate.core.members.cluster_status import SILENT_US, strictest_stop_policy
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.model.clusters import KINDS, RESOURCES
 from tidegate.model.policy import PodsReady
@@ -235,7 +235,7 @@ def test_a_cordoned_cluster_gets_nothing_new_and_a_drained_one_is_emptied(policy
     assert len(hub.orders()) == 1
     stopped = FlavorSpec(clusters=("east",), stop_policies={"east": policy})  # type: ignore[dict-item]
     hub.bus.tell(flavor("east", version=20, spec=stopped))
-    assert stop_policy(hub.bus.state, "east") == policy
+    assert strictest_stop_policy(hub.bus.state, "east") == policy
     east.tell(job("second"))
     decisions = hub.decide()
     assert not [d for d in decisions if isinstance(d, StartOrdered)]

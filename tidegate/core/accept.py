@@ -43,15 +43,15 @@ from tidegate.core.accepting.relevance import record_removal, removed_elsewhere
 from tidegate.core.accepting.reports import take_remote
 from tidegate.core.accepting.rounds import begin_round, end_round, forget_rolls
 from tidegate.core.folding.fold import apply
-from tidegate.core.members.door import enter
-from tidegate.core.members.standing import (
-    doubt,
-    forget_names,
-    hear_member,
-    identify,
-    is_doubted,
-    is_replaced,
+from tidegate.core.members.cluster_status import (
+    accept_member_heartbeat,
+    check_cluster_uid,
+    forget_former_uids,
+    is_cluster_replaced,
+    is_unverified,
+    report_dropped_observation,
 )
+from tidegate.core.members.qualify import qualify_observation
 from tidegate.core.state.definition_kinds import definitions_of
 from tidegate.core.state.desired_state import decision_seq
 from tidegate.core.state.state import State
@@ -129,18 +129,18 @@ def _facts_of(
         return
     try:
         decoded = decode_observation(message.payload)
-        observation = enter(decoded, cluster) if cluster else decoded
+        observation = qualify_observation(decoded, cluster) if cluster else decoded
     except UndecodableError as error:
         yield _refused(at_us, message, str(error))
         return
     if observation is None:
         return
     if cluster:
-        yield from identify(state, at_us, observation)
-        if is_replaced(state, cluster):
+        yield from check_cluster_uid(state, at_us, observation)
+        if is_cluster_replaced(state, cluster):
             return
-        if is_doubted(state, cluster, observation):
-            yield from doubt(state, at_us, cluster, message.at.seq)
+        if is_unverified(state, cluster, observation):
+            yield from report_dropped_observation(state, at_us, cluster, message.at.seq)
             return
     yield from _news(state, at_us, message, observation, cluster)
 
@@ -165,7 +165,7 @@ def _news(
 ) -> Iterator[FactEvent]:
     match observation:
         case observations.Heartbeat() if cluster:
-            yield from hear_member(state, at_us, observation)
+            yield from accept_member_heartbeat(state, at_us, observation)
             note_unwatched(state, observation, at_us)
         case (
             observations.SyncStarted()
@@ -178,7 +178,7 @@ def _news(
             yield from _failed(state, at_us, observation)
         case observations.PolicyObserved():
             yield from take_policy(state, at_us, observation)
-            forget_names(state)
+            forget_former_uids(state)
         case RemoteClusterObserved() | RemoteWorkloadObserved():
             yield from take_remote(state, at_us, observation)
         case TreeReleasedObserved() | TreeTakenObserved():

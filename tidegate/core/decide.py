@@ -17,7 +17,7 @@ from tidegate.core.admission.second_pass import fail_nodes
 from tidegate.core.cycle import cycle
 from tidegate.core.cycle.requeue import record_scans
 from tidegate.core.folding.strays import stop_strays
-from tidegate.core.members.copies import remove_copies
+from tidegate.core.members.copies import order_copy_removals
 from tidegate.core.multikueue.dispatch import dispatch
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.quota.forest import forest
@@ -86,7 +86,7 @@ RULES: tuple[Rule, ...] = (
     _each_due("requeue", requeue),  # back-offs that are over compete in this turn's cycles
     _each_due("asked", reissue_reservation),  # whose checks did not appear in the Workload
     abandon,  # an intent that can no longer be met reserves no quota
-    _when_due("copy", remove_copies),  # of placed jobs, in clusters where they have no quota
+    _when_due("copy", order_copy_removals),  # of placed jobs, in clusters where they have no quota
     _when_due("stray", stop_strays),  # running objects without a workload
     _when_due("repair", make_way),  # recovered workloads for whose restart there is no quota
     _each_due("repair", reissue_order),  # last: the decisions above give their orders themselves

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.core.multikueue.stage import LWS, Stage
-from tidegate.core.multikueue.nomination import send, wake
+from tidegate.core.multikueue.nomination import reconcile_followers, reconcile_groups
 from tidegate.model.multikueue import MultiKueuePolicy
 
 FIRST, SECOND, THIRD = (f"team/train-{index}" for index in range(3))
@@ -28,7 +28,7 @@ def stage() -> Stage:
 def test_a_workload_that_follows_another_wakes_none(stage: Stage) -> None:
     """So n groups that go to one cluster cost n looks, and not n times n."""
     state = stage.bus.state
-    send(state, state.workloads[SECOND])
+    reconcile_followers(state, state.workloads[SECOND])
     assert not state.forest.to_reconcile
 
 
@@ -37,8 +37,8 @@ def test_the_first_of_a_group_wakes_those_that_look_for_a_cluster_alone(stage: S
     first = state.workloads[FIRST].dispatch
     assert first is not None
     first.stopping_us = 1
-    send(state, state.workloads[SECOND])
+    reconcile_followers(state, state.workloads[SECOND])
     assert list(state.forest.to_reconcile) == [THIRD]
     state.forest.to_reconcile.clear()
-    wake(state, state.workloads[FIRST])
+    reconcile_groups(state, state.workloads[FIRST])
     assert list(state.forest.to_reconcile) == [THIRD]

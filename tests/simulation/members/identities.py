@@ -25,7 +25,7 @@ from tidegate.contracts.facts import (
     WorkloadRemoved,
     WorkloadSubmitted,
 )
-from tidegate.core.members.standing import REPLACED
+from tidegate.core.members.cluster_status import REPLACED
 from tidegate.model.clusters import AT, cluster_of
 
 

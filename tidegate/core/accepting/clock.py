@@ -23,7 +23,7 @@ from tidegate.contracts.facts import (
 from tidegate.contracts.observations import Heartbeat
 from tidegate.core.accepting.jobs.adoption import is_complete
 from tidegate.core.accepting.jobs.observed import let_go_all
-from tidegate.core.members.standing import fall_silent, is_open
+from tidegate.core.members.cluster_status import detect_silent_members, is_open
 from tidegate.core.state import deadlines
 from tidegate.core.state.dedup import Beat
 from tidegate.core.state.state import State
@@ -69,7 +69,7 @@ def take_heartbeat(state: State, beat: Heartbeat, stored_us: int) -> Iterator[Fa
     if last is None or last.resources != beat.resources:
         note_unwatched(state, beat, at_us)
     yield from _release_unwatched(state, at_us)
-    yield from fall_silent(state, at_us)
+    yield from detect_silent_members(state, at_us)
     due_us = deadlines.next_due(state)
     if due_us is not None and due_us <= at_us:
         yield TimePassed(at_us=at_us)

@@ -28,7 +28,7 @@ from tidegate.core.accepting.relevance import (
     roll_key,
     unname,
 )
-from tidegate.core.members.standing import unbound
+from tidegate.core.members.cluster_status import unrecorded_uid
 from tidegate.core.state.dedup import Roll
 from tidegate.core.state.definition_kinds import definitions_of
 from tidegate.core.state.state import State
@@ -57,7 +57,7 @@ def begin_round(state: State, at_us: int, bracket: SyncStarted) -> Iterator[Fact
             resource=bracket.resource,
             session=bracket.session,
             round=bracket.round,
-            cluster_uid=unbound(state, bracket),
+            cluster_uid=unrecorded_uid(state, bracket),
         )
 
 

@@ -21,7 +21,7 @@ from tidegate.contracts.decisions import (
 from tidegate.contracts.phases import HOLDING, SLICE_REPLACED
 from tidegate.core.admission.orders import eviction, started, stop_orders
 from tidegate.core.flavors.choices import Assignment
-from tidegate.core.members.placing import chosen
+from tidegate.core.members.placement import cluster_for_assignment
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee, Proposal
 from tidegate.core.preemption.candidates import loses_us
@@ -72,7 +72,7 @@ def reserve(
             borrows=borrows,
             checks=checks,
             cycle=context.number,
-            cluster=chosen(state, workload, assignment) if workload.body else "",
+            cluster=cluster_for_assignment(state, workload, assignment) if workload.body else "",
         )
     )
     late = any(podset.delayed_topology for podset in assignment)

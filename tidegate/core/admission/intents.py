@@ -13,8 +13,8 @@ from tidegate.core.flavors.assignment import assign
 from tidegate.core.flavors.choices import Assignment
 from tidegate.core.flavors.eligibility import mismatch
 from tidegate.core.flavors.fitting import NO_CANDIDATES, Oracle
-from tidegate.core.members.placing import chosen, flavor_refusal
-from tidegate.core.members.standing import elsewhere
+from tidegate.core.members.cluster_status import flavor_refusal
+from tidegate.core.members.placement import cluster_for_assignment, placement_refusal
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee, Proposal
 from tidegate.core.queueing.admissibility import barrier
@@ -168,7 +168,7 @@ def _abandon_reason(state: State, intent: Intent) -> str:
         return "its LocalQueue leads to another ClusterQueue"
     if message := _outdated(state, cq, workload, intent.assignment):
         return message
-    if workload.body and not chosen(state, workload, intent.assignment):
+    if workload.body and not cluster_for_assignment(state, workload, intent.assignment):
         return "no cluster has all its flavors"
     if not _fits_in(state, intent, cq):
         return "quota changed"
@@ -283,7 +283,7 @@ def _repels(  # noqa: PLR0913, PLR0917 - one podset's one flavor in its queue
     variants = gate(state.policy, "ConcurrentAdmission")
     if variants and allowed is not None and flavor not in allowed:
         return f"flavor {flavor} is not among its allowed flavors"
-    away = flavor_refusal if workload.body else elsewhere
+    away = placement_refusal if workload.body else flavor_refusal
     message = away(state, workload, slot.spec) or mismatch(podset, slot.spec)
     message = message or topology_mismatch(state, podset, slot.spec, only=cq.only_topologies)
     return f"flavor {flavor}: {message}" if message else ""

@@ -24,7 +24,7 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.core.flavors.eligibility import asks_for_topology
-from tidegate.core.members.placing import startable
+from tidegate.core.members.placement import startable_copy
 from tidegate.core.state.desired_state import stays_gated
 from tidegate.core.state.state import State, Workload, about
 from tidegate.model.clusters import local
@@ -51,7 +51,7 @@ def start_order(state: State, workload: Workload) -> StartOrdered | CopyOrdered:
     Pods that run in a worker cluster stay gated here: they get nothing but the order's marks. For a
     placed job it is the order to create its copy, or to start the copy once it exists.
     """
-    copy = startable(state, workload) if workload.body else None
+    copy = startable_copy(state, workload) if workload.body else None
     if workload.body and copy is None:
         return _copy_order(state, workload)
     starts = _injected(state, workload)

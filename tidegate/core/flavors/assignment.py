@@ -29,7 +29,7 @@ from tidegate.core.flavors.fitting import (
     search,
 )
 from tidegate.core.flavors.placing import place_assignment
-from tidegate.core.members.placing import candidates
+from tidegate.core.members.placement import candidate_clusters
 from tidegate.core.quota.charging import (
     PODS,
     flavor_resource,
@@ -94,7 +94,7 @@ def _assign_anywhere(question: Question, counts: tuple[int, ...] | None) -> Assi
     state, workload, cq = question.state, question.workload, question.cq
     best: tuple[Attempt, Assignment] | None = None
     assignments = list[Assignment]()
-    for cluster in candidates(state, workload) or ("",):
+    for cluster in candidate_clusters(state, workload) or ("",):
         within = replace(question, cluster=cluster, assumed={})
         assignment = _assign_all(within, counts, ())
         assignments.append(assignment)

@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from tidegate.core.flavors.eligibility import asks_for_topology, mismatch
-from tidegate.core.members.placing import flavor_refusal, takes
-from tidegate.core.members.standing import elsewhere
+from tidegate.core.members.cluster_status import flavor_refusal
+from tidegate.core.members.placement import is_flavor_open, placement_refusal
 from tidegate.core.quota.charging import PODS, changes_flavor, replaced_units
 from tidegate.core.quota.tree import Cell, cell_available, lowest_fitting_height
 from tidegate.core.state.cluster_queues import ClusterQueueState
@@ -260,13 +260,13 @@ def _elsewhere(question: Question, spec: FlavorSpec) -> str:
     """Return why a workload may not use a flavor because of the flavor's clusters; "": it may."""
     state, workload = question.state, question.workload
     if not workload.body:
-        return elsewhere(state, workload, spec)
-    if not question.cluster:
         return flavor_refusal(state, workload, spec)
-    if takes(spec, question.cluster):
+    if not question.cluster:
+        return placement_refusal(state, workload, spec)
+    if is_flavor_open(spec, question.cluster):
         return ""
     return (
-        flavor_refusal(state, workload, spec)
+        placement_refusal(state, workload, spec)
         or f"not in cluster {question.cluster}, with the others"
     )
 

@@ -80,7 +80,12 @@ from tidegate.core.folding.strays import fold_stray
 from tidegate.core.folding.workloads import apply_workload
 from tidegate.core.members import copies
 from tidegate.core.multikueue import nomination
-from tidegate.core.multikueue.fold import apply_dispatch, apply_worker, follow_flavor, release_names
+from tidegate.core.multikueue.fold import (
+    apply_cluster,
+    apply_dispatch,
+    forget_former_members,
+    reconcile_drained_flavor,
+)
 from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.queueing.siblings import may_be_parent
 from tidegate.core.state import budgets
@@ -110,7 +115,7 @@ def apply(  # noqa: C901, PLR0912 - an arm a family
             apply_workload(state, event)
             _follow(state, event)
         case RemoteClusterChanged() | NominationReported() | RemoteFact() | ClusterNamed():
-            apply_worker(state, event)
+            apply_cluster(state, event)
         case PolicyConfigured():
             _configure(state, event)
         case TopologyDefined() | TopologyRemoved() | NodeDefined() | NodeRemoved():
@@ -136,27 +141,27 @@ def _follow(state: State, event: WorkloadDecision | WorkloadFact) -> None:
     if workload is not None and (workload.parent or may_be_parent(state, workload)):
         variants.follow(state, workload, event)
     timing.follow(state, workload, event)
-    if workload is not None and workload.job.kind in nomination.TOGETHER:
-        nomination.follow(state, workload, event)
+    if workload is not None and workload.job.kind in nomination.GROUPED_KINDS:
+        nomination.update_groups(state, workload, event)
     if state.copies or (workload is not None and workload.body):
-        copies.follow(state, workload, event)
+        copies.update_placed_job(state, workload, event)
 
 
 def _define(state: State, event: DefinitionEvent) -> None:
-    placed = copies.places(state, event)
+    placed = copies.has_placement(state, event)
     apply_definition(state, event)
     follow_removal(state, event)
-    follow_flavor(state, event)
+    reconcile_drained_flavor(state, event)
     admission_fair_sharing.follow(state, event)
     budgets.follow(state, event)
-    copies.follow_definition(state, event, placed=placed)
+    copies.update_after_definition(state, event, had_placement=placed)
 
 
 def _configure(state: State, event: PolicyConfigured) -> None:
     apply_definition(state, event)
     variants.follow_policy(state, event)
-    release_names(state)
-    copies.look_again(state)
+    forget_former_members(state)
+    copies.recheck_placed_jobs(state)
     admission_fair_sharing.follow(state, event)
 
 
@@ -212,7 +217,7 @@ def _apply_reception(
             variants.end_due(state)
         case LedgerOpened() | RoundStarted() | RoundCompleted() | WatchesExpected():
             apply_observed(state, event)
-            copies.follow_rounds(state, event)
+            copies.update_after_round(state, event)
             end_taking(state)
         case GapObserved() | StreamReplaced() | ObservationRefused() | ClockSkewed():
             apply_observed(state, event)

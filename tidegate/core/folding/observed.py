@@ -20,7 +20,7 @@ from tidegate.contracts.fact_kinds.reception import (
 from tidegate.contracts.facts import ActuationFailed, JobStateReported, LedgerOpened
 from tidegate.core.folding.definitions import to_queue
 from tidegate.core.folding.timing import set_deadlines
-from tidegate.core.members.standing import place_of
+from tidegate.core.members.cluster_status import execution_cluster
 from tidegate.core.queueing.quota_ops import note_checkpoint
 from tidegate.core.state import deadlines
 from tidegate.core.state.definition_kinds import definitions_of
@@ -71,7 +71,7 @@ def _was_listed(state: State, workload: Workload) -> bool:
 
     No fact records that a job runs as before, since nothing changed.
     """
-    resource = qualified(local(workload.resource), place_of(workload))
+    resource = qualified(local(workload.resource), execution_cluster(workload))
     listed = state.rounds.get(resource)
     return not workload.state.suspended and listed is not None and bool(listed.completed)
 

@@ -19,8 +19,7 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.multikueue.nomination import TOGETHER
-from tidegate.core.multikueue.nomination import leave as leave_object
+from tidegate.core.multikueue.nomination import GROUPED_KINDS, unindex_group
 from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.queueing.admission_checks import check_of
 from tidegate.core.queueing.heads import leave, place, unstick, wake
@@ -163,8 +162,8 @@ def _remove(state: State, workload: Workload) -> None:
     if older is not None and older.successor == workload.key:
         older.successor = ""
     leave_family(state, workload)
-    if workload.job.kind in TOGETHER:
-        leave_object(state, workload)
+    if workload.job.kind in GROUPED_KINDS:
+        unindex_group(state, workload)
     _leave_queue(state, workload)
 
 

@@ -50,8 +50,8 @@ from tidegate.contracts.observed.jobs import JobState
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.folding.definitions import to_queue
 from tidegate.core.folding.observed import apply_observed
-from tidegate.core.members.placing import copies_of, is_its_copy, lingers
-from tidegate.core.members.standing import is_open
+from tidegate.core.members.cluster_status import is_open
+from tidegate.core.members.placement import copies_of, has_current_copy, is_current_copy
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import watch
 from tidegate.core.state.remotes import Copy
@@ -68,9 +68,9 @@ def apply_copy(state: State, event: CopyOrder | CopyEvent) -> None:
     workload = state.workloads.get(state.by_uid.get(event.uid, ""))
     match event:
         case CopyReported():
-            _report(state, workload, event)
+            _fold_report(state, workload, event)
         case CopyRemoved():
-            _remove(state, workload, event)
+            _fold_removal(state, workload, event)
         case CopyRemovalOrdered():
             copy = state.copies.get(event.copy.uid)
             if copy is not None:
@@ -99,10 +99,10 @@ def _fold_workload(
             state.forest.to_reconcile[workload.key] = None
         case _:
             assert_never(event)
-    _look_at_copies(state, workload)
+    _update_removals(state, workload)
 
 
-def _report(state: State, workload: Workload | None, event: CopyReported) -> None:
+def _fold_report(state: State, workload: Workload | None, event: CopyReported) -> None:
     copy = state.copies.get(event.copy.uid)
     if copy is None:
         copy = Copy(ref=event.copy, origin=event.uid, resource=event.resource)
@@ -111,15 +111,15 @@ def _report(state: State, workload: Workload | None, event: CopyReported) -> Non
     copy.ready, copy.finished, copy.status = event.ready, event.finished, event.status
     copy.may_run = copy.may_run or not event.state.suspended
     if workload is None:
-        _look(state, copy)
+        _update_removal(state, copy)
         return
     workload.copies[copy.ref.uid] = None
-    if workload.phase in HOLDING and is_its_copy(workload, copy):
-        _mirror(state, workload, event.state)
-    _look_at_copies(state, workload)
+    if workload.phase in HOLDING and is_current_copy(workload, copy):
+        _set_job_state(state, workload, event.state)
+    _update_removals(state, workload)
 
 
-def _mirror(state: State, workload: Workload, job_state: JobState) -> None:
+def _set_job_state(state: State, workload: Workload, job_state: JobState) -> None:
     """Give a placed job the state of its copy."""
     fact = JobStateReported(
         at_us=state.now_us, workload=workload.key, uid=workload.uid, state=job_state
@@ -127,31 +127,35 @@ def _mirror(state: State, workload: Workload, job_state: JobState) -> None:
     apply_observed(state, fact)
 
 
-def _remove(state: State, workload: Workload | None, event: CopyRemoved) -> None:
+def _fold_removal(state: State, workload: Workload | None, event: CopyRemoved) -> None:
     copy = state.copies.pop(event.copy.uid, None)
     deadlines.clear(state, f"{FAMILY}/{event.copy.uid}")
     if workload is None or copy is None:
         return
     workload.copies.pop(event.copy.uid, None)
-    _note_stopped(state, workload)
-    if workload.phase in HOLDING and is_its_copy(workload, copy):
+    _update_stopped(state, workload)
+    if workload.phase in HOLDING and is_current_copy(workload, copy):
         workload.ready = False
-        _mirror(state, workload, JobState())
+        _set_job_state(state, workload, JobState())
     watch(state, workload)
 
 
-def follow(state: State, workload: Workload | None, event: WorkloadFact | WorkloadDecision) -> None:
+def update_placed_job(
+    state: State, workload: Workload | None, event: WorkloadFact | WorkloadDecision
+) -> None:
     """Update a placed job after an event about it was folded, and check its copies."""
     if isinstance(event, WorkloadRemoved):
         for copy in [each for each in state.copies.values() if each.origin == event.uid]:
-            _look(state, copy)
+            _update_removal(state, copy)
     if workload is None or not workload.body:
         return
-    _fold_placed(state, workload, event)
-    _look_at_copies(state, workload)
+    _update_placed_job(state, workload, event)
+    _update_removals(state, workload)
 
 
-def _fold_placed(state: State, workload: Workload, event: WorkloadFact | WorkloadDecision) -> None:
+def _update_placed_job(
+    state: State, workload: Workload, event: WorkloadFact | WorkloadDecision
+) -> None:
     match event:
         case WorkloadSubmitted():
             uids = (uid for uid, copy in state.copies.items() if copy.origin == workload.uid)
@@ -160,35 +164,35 @@ def _fold_placed(state: State, workload: Workload, event: WorkloadFact | Workloa
             workload.refused = workload.refused if workload.body == event.body else ()
             workload.body, workload.home_gone = event.body or workload.body, False
         case QuotaReserved() | WorkloadAdopted():
-            _begin(state, workload, event.cluster)
+            _set_cluster(state, workload, event.cluster)
         case WorkloadEvicted():
-            _note_stopped(state, workload)
+            _update_stopped(state, workload)
             if event.reason == NAME_TAKEN:
                 workload.refused = (*workload.refused, workload.cluster)
         case QuotaReleased():
             workload.cluster, workload.ready = "", False
-            _mirror(state, workload, JobState())
+            _set_job_state(state, workload, JobState())
         case StartOrdered() if (ordered := state.copies.get(event.job.uid)) is not None:
             ordered.may_run = True
         case _:
             pass
 
 
-def _note_stopped(state: State, workload: Workload) -> None:
+def _update_stopped(state: State, workload: Workload) -> None:
     """Note whether an evicted placed job has no copy any more in the cluster of its quota."""
-    workload.stopped = workload.phase == "evicting" and not lingers(state, workload)
+    workload.stopped = workload.phase == "evicting" and not has_current_copy(state, workload)
     state.forest.to_reconcile[workload.key] = None
 
 
-def _begin(state: State, workload: Workload, cluster: str) -> None:
+def _set_cluster(state: State, workload: Workload, cluster: str) -> None:
     workload.cluster = cluster
-    own = (copy for copy in copies_of(state, workload) if is_its_copy(workload, copy))
+    own = (copy for copy in copies_of(state, workload) if is_current_copy(workload, copy))
     if (copy := next(own, None)) is not None:
-        _mirror(state, workload, copy.state)
+        _set_job_state(state, workload, copy.state)
     watch(state, workload)
 
 
-def look_again(state: State) -> None:
+def recheck_placed_jobs(state: State) -> None:
     """Requeue and check placed jobs, and copies without a job: a member's state has changed."""
     for workload in state.workloads.values():
         if not workload.body:
@@ -199,10 +203,10 @@ def look_again(state: State) -> None:
         state.forest.to_reconcile[workload.key] = None
     for copy in state.copies.values():
         if copy.origin not in state.by_uid:
-            _look(state, copy)
+            _update_removal(state, copy)
 
 
-def places(state: State, event: Named) -> bool:
+def has_placement(state: State, event: Named) -> bool:
     """Tell whether an event's LocalQueue places its jobs in other clusters."""
     queue = state.objects.local_queues.get(f"{event.namespace}/{event.name}")
     return (
@@ -210,14 +214,14 @@ def places(state: State, event: Named) -> bool:
     )
 
 
-def follow_definition(state: State, event: Named, *, placed: bool) -> None:
+def update_after_definition(state: State, event: Named, *, had_placement: bool) -> None:
     """Check placed jobs after a change of a member's Namespace or of a LocalQueue's placement.
 
     If a LocalQueue's placement changed, its pending workloads are queued again.
     """
     if isinstance(event, NamespaceDefined | NamespaceRemoved) and AT in event.name:
-        look_again(state)
-    if not isinstance(event, LocalQueueDefined) or placed == places(state, event):
+        recheck_placed_jobs(state)
+    if not isinstance(event, LocalQueueDefined) or had_placement == has_placement(state, event):
         return
     for key in state.by_queue.get(f"{event.namespace}/{event.name}", ()):
         workload = state.workloads[key]
@@ -225,39 +229,39 @@ def follow_definition(state: State, event: Named, *, placed: bool) -> None:
             to_queue(state, workload, workload.cluster_queue)
 
 
-def follow_rounds(
+def update_after_round(
     state: State, event: LedgerOpened | RoundStarted | RoundCompleted | WatchesExpected
 ) -> None:
     """Check placed jobs after an event that may change which clusters are listed."""
     if state.policy.member_clusters and not isinstance(event, RoundStarted):
-        look_again(state)
+        recheck_placed_jobs(state)
 
 
-def _look_at_copies(state: State, workload: Workload) -> None:
+def _update_removals(state: State, workload: Workload) -> None:
     """Make the deletion of each copy of a workload due that must go and was not ordered yet."""
     for copy in copies_of(state, workload):
-        _look(state, copy)
+        _update_removal(state, copy)
 
 
-def _look(state: State, copy: Copy) -> None:
+def _update_removal(state: State, copy: Copy) -> None:
     """Make a copy's deletion due, or clear it; a deletion that was ordered is not taken back."""
     if copy.removals:
         return
     key = f"{FAMILY}/{copy.ref.uid}"
-    if _why_away(state, copy) is None:
+    if _removal_cause(state, copy) is None:
         deadlines.clear(state, key)
     else:
         deadlines.set_due(state, key)
 
 
-def _why_away(state: State, copy: Copy) -> RemovalCause | None:
+def _removal_cause(state: State, copy: Copy) -> RemovalCause | None:
     """Return why a copy must be deleted; None: it stays, or that is not known yet."""
     workload = state.workloads.get(state.by_uid.get(copy.origin, ""))
     if workload is None:
         home = cluster_of(copy.origin)
         unknown_yet = home in state.policy.member_clusters and not is_open(state, home)
         return None if unknown_yet else "NoWorkload"
-    if not is_its_copy(workload, copy):
+    if not is_current_copy(workload, copy):
         return "Elsewhere"
     match workload.phase:
         case "finished":
@@ -270,14 +274,14 @@ def _why_away(state: State, copy: Copy) -> RemovalCause | None:
             return "Elsewhere"
 
 
-def remove_copies(state: State, uids: list[str]) -> Iterator[list[DecisionEvent]]:
+def order_copy_removals(state: State, uids: list[str]) -> Iterator[list[DecisionEvent]]:
     """Yield the deletion order of each of these copies."""
     for uid in uids:
         copy = state.copies.get(uid)
         if copy is None or not is_open(state, copy.ref.cluster):
             continue
-        why = _why_away(state, copy)
-        if why is None and not copy.removals:
+        cause = _removal_cause(state, copy)
+        if cause is None and not copy.removals:
             continue
         workload = state.workloads.get(state.by_uid.get(copy.origin, ""))
         yield [
@@ -287,7 +291,7 @@ def remove_copies(state: State, uids: list[str]) -> Iterator[list[DecisionEvent]
                 uid=copy.origin,
                 cluster_queue="" if workload is None else workload.cluster_queue,
                 copy=copy.ref,
-                reason=why or "Elsewhere",
+                reason=cause or "Elsewhere",
                 attempt=copy.removals + 1,
             )
         ]

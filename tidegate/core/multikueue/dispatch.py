@@ -15,23 +15,29 @@ from tidegate.contracts.decision_kinds.clusters import (
     ClustersNominated,
 )
 from tidegate.contracts.decisions import DecisionEvent
-from tidegate.core.multikueue.leaving import (
-    again,
-    patience_us,
-    take_back,
-    withdrawn,
-)
 from tidegate.core.multikueue.nomination import (
-    askable,
+    allowed_clusters,
+    clusters_for_group,
     clusters_of,
-    directed,
     is_connected,
     is_drained,
     is_external,
-    is_open,
-    nominees,
+    may_get_copies,
+    nominated_clusters,
 )
-from tidegate.core.multikueue.slices import inherit, is_evicted_before, joins, may_be_sent, older
+from tidegate.core.multikueue.slices import (
+    inherit_cluster,
+    is_joining,
+    is_predecessor_evicted,
+    may_dispatch,
+    replaced_slices,
+)
+from tidegate.core.multikueue.withdrawal import (
+    repeat_decisions,
+    withdraw_everywhere,
+    withdraw_from,
+    worker_lost_us,
+)
 from tidegate.core.queueing.admission_checks import check_of, check_state, required_checks
 from tidegate.core.state.remotes import Dispatch
 from tidegate.core.state.state import State, Workload, about
@@ -51,9 +57,9 @@ def dispatch(state: State, workload: Workload) -> list[DecisionEvent]:
     check = check_of(state, workload.cluster_queue)
     if not check or workload.phase not in ("reserved", "admitted"):
         return (
-            _refuse(state, workload, check)
-            or take_back(state, workload)
-            or _take_older_back(state, workload, "")
+            _reject_check(state, workload, check)
+            or withdraw_everywhere(state, workload)
+            or _withdraw_replaced_slices(state, workload, "")
         )
     if check_state(workload, check) in ("Retry", "Rejected"):
         return []  # it is about to be evicted, which withdraws its copies
@@ -63,23 +69,23 @@ def dispatch(state: State, workload: Workload) -> list[DecisionEvent]:
     return []
 
 
-def _take_older_back(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
+def _withdraw_replaced_slices(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Withdraw replaced slices from all clusters, except from the one where the job runs now."""
     del check
-    slices = [each for each in older(state, workload) if each.phase == "finished"]
-    return next((results for each in slices if (results := take_back(state, each))), [])
+    slices = [each for each in replaced_slices(state, workload) if each.phase == "finished"]
+    return next((results for each in slices if (results := withdraw_everywhere(state, each))), [])
 
 
-def _refuse(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
+def _reject_check(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Reject the check of a workload that no cluster can run, even while it waits for quota."""
     waits = workload.phase in ("pending", "reserved", "admitted")
     if not check or not waits or not workload.active or check_state(workload, check) == "Rejected":
         return []
-    wrong = _unfit(state, workload)
-    return [_decided(state, workload, check, "Rejected", wrong)] if wrong else []
+    wrong = _unsupported_reason(state, workload)
+    return [_decide_check(state, workload, check, "Rejected", wrong)] if wrong else []
 
 
-def _unfit(state: State, workload: Workload) -> str:
+def _unsupported_reason(state: State, workload: Workload) -> str:
     policy, kind = state.policy.multikueue, workload.job.kind
     if policy is None:
         return ""
@@ -88,7 +94,7 @@ def _unfit(state: State, workload: Workload) -> str:
         owner = adapter.owner if adapter is not None else _OTHERS.get(kind, "")
         named = f' for owner kind "{owner}"' if owner else ""
         return f"No multikueue adapter found{named}"
-    if not may_be_sent(workload, adapter):
+    if not may_dispatch(workload, adapter):
         return f"Elastic jobs are not sent to worker clusters: remove its annotation {_ELASTIC}"
     if adapter.managed_by and CONTROLLER not in workload.gates:
         field, other = adapter.managed_by, ""
@@ -105,7 +111,7 @@ _OTHERS = {
 }
 
 
-def _ended(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
+def _retry_out_of_sync(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Retry a workload whose worker cluster reports that its copy differs from its job."""
     dispatched = workload.dispatch
     if dispatched is None or not dispatched.chosen:
@@ -117,26 +123,26 @@ def _ended(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
         f'Remote workload on worker cluster "{dispatched.chosen}" is out of sync with its user '
         "job, resetting for re-dispatch"
     )
-    return [_decided(state, workload, check, "Retry", message, cause="OutOfSync")]
+    return [_decide_check(state, workload, check, "Retry", message, cause="OutOfSync")]
 
 
-def _evicted(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
+def _retry_evicted(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     dispatched = workload.dispatch
     if dispatched is None or not dispatched.chosen:
         return []
     copy = dispatched.copies.get(dispatched.chosen)
-    joining = joins(workload, check_state(workload, check))
-    before = joining and is_evicted_before(state, workload, dispatched.chosen)
+    joining = is_joining(workload, check_state(workload, check))
+    before = joining and is_predecessor_evicted(state, workload, dispatched.chosen)
     if not before and (copy is None or not copy.evicted_us):
         return []
     message = (
         f'Workload evicted on worker cluster: "{dispatched.chosen}", resetting for re-admission. '
         'Previously: "Ready"'
     )
-    return [_decided(state, workload, check, "Retry", message, cause="Evicted")]
+    return [_decide_check(state, workload, check, "Retry", message, cause="Evicted")]
 
 
-def _drained(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
+def _retry_drained(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Retry a workload whose cluster is drained, once that cluster is connected."""
     dispatched = workload.dispatch
     if dispatched is None or not dispatched.chosen or not is_drained(state, dispatched.chosen):
@@ -144,10 +150,10 @@ def _drained(state: State, workload: Workload, check: str) -> list[DecisionEvent
     if not is_connected(state, dispatched.chosen):
         return []  # the job could not be stopped there
     message = f'Worker cluster "{dispatched.chosen}" is drained'
-    return [_decided(state, workload, check, "Retry", message)]
+    return [_decide_check(state, workload, check, "Retry", message)]
 
 
-def _differing(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
+def _withdraw_differing(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Withdraw copies whose spec differs from the workload's: editing a copy removes it."""
     dispatched = workload.dispatch
     if dispatched is None:
@@ -158,13 +164,13 @@ def _differing(state: State, workload: Workload, check: str) -> list[DecisionEve
         if copy.differs and not copy.finished_us
     ]
     del check
-    return withdrawn(state, workload, dispatched, differing, OUT_OF_SYNC)
+    return withdraw_from(state, workload, dispatched, differing, OUT_OF_SYNC)
 
 
-def _lost(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
+def _retry_lost(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Give up a cluster that had admitted a workload and lost it, or is lost itself."""
     dispatched = workload.dispatch
-    if dispatched is None or _winner(state, workload, dispatched, check):
+    if dispatched is None or _admitting_cluster(state, workload, dispatched, check):
         return []
     before = check_state(workload, check)
     if not dispatched.chosen and before != "Ready":
@@ -172,22 +178,22 @@ def _lost(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     if not clusters_of(state, check):
         return []  # without the check's configuration no other cluster is known
     if not dispatched.chosen and not dispatched.leaving:
-        return [_decided(state, workload, check, "Retry", _NO_CLUSTER)]
+        return [_decide_check(state, workload, check, "Retry", _NO_CLUSTER)]
     cluster = state.remote_clusters.get(dispatched.chosen)
     listed = dispatched.chosen in clusters_of(state, check)
-    if listed and is_connected(state, dispatched.chosen) and joins(workload, before):
+    if listed and is_connected(state, dispatched.chosen) and is_joining(workload, before):
         return []  # the slice waits there for its admission
     if listed and (cluster is None or not cluster.connected):
-        if cluster is not None and state.now_us < cluster.lost_us + patience_us(state):
+        if cluster is not None and state.now_us < cluster.lost_us + worker_lost_us(state):
             return []
-        return [_decided(state, workload, check, "Retry", "Admitting remote lost")]
-    return [_decided(state, workload, check, "Retry", "Admitting remote no longer exists")]
+        return [_decide_check(state, workload, check, "Retry", "Admitting remote lost")]
+    return [_decide_check(state, workload, check, "Retry", "Admitting remote no longer exists")]
 
 
-def _winner(state: State, workload: Workload, dispatched: Dispatch, check: str) -> str:
+def _admitting_cluster(state: State, workload: Workload, dispatched: Dispatch, check: str) -> str:
     """Return the cluster that has admitted a workload: the chosen one, else the earliest."""
     usable = [cluster for cluster in clusters_of(state, check) if is_connected(state, cluster)]
-    beside = None if dispatched.chosen else directed(state, workload)
+    beside = None if dispatched.chosen else clusters_for_group(state, workload)
     usable = [cluster for cluster in usable if beside is None or cluster in beside]
     admitting = [
         (cluster != dispatched.chosen, copy.admitted_us, cluster)
@@ -195,15 +201,15 @@ def _winner(state: State, workload: Workload, dispatched: Dispatch, check: str) 
         if copy.admitted_us
         and cluster in usable
         and cluster not in dispatched.leaving
-        and (cluster == dispatched.chosen or is_open(state, cluster))
+        and (cluster == dispatched.chosen or may_get_copies(state, cluster))
     ]
     return min(admitting)[2] if admitting else ""
 
 
-def _choose(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
+def _choose_cluster(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Choose the cluster that admitted a workload first, after withdrawing the other copies."""
     dispatched = workload.dispatch
-    cluster = "" if dispatched is None else _winner(state, workload, dispatched, check)
+    cluster = "" if dispatched is None else _admitting_cluster(state, workload, dispatched, check)
     if dispatched is None or not cluster:
         return []
     others = [
@@ -211,36 +217,40 @@ def _choose(state: State, workload: Workload, check: str) -> list[DecisionEvent]
         for name in dict.fromkeys((*dispatched.nominated, *dispatched.copies))
         if name != cluster
     ]
-    if withdrawals := withdrawn(state, workload, dispatched, others, "OtherClusterChosen"):
+    if withdrawals := withdraw_from(state, workload, dispatched, others, "OtherClusterChosen"):
         return withdrawals
     copy = dispatched.copies[cluster]
     if not dispatched.chosen and not copy.foreign:
         return [ClusterChosen(**about(state, workload), job=workload.job, cluster=cluster)]
     if dispatched.chosen and copy.job and check_state(workload, check) == "Pending":
         message = f'The workload was admitted on "{cluster}"'
-        return [_decided(state, workload, check, "Ready", message, cause="Admitted")]
+        return [_decide_check(state, workload, check, "Ready", message, cause="Admitted")]
     return []
 
 
-def _nominate(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
+def _nominate_clusters(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Nominate more clusters once all other checks are Ready; withdraw copies from others."""
     if workload.phase != "reserved" or check_state(workload, check) != "Pending":
         return []
     names = required_checks(state, workload.cluster_queue, workload.assignment)
     if any(check_state(workload, name) != "Ready" for name in names if name != check):
         return []
-    if decisions := inherit(state, workload):
+    if decisions := inherit_cluster(state, workload):
         return decisions
     dispatched, configured = workload.dispatch or Dispatch(), clusters_of(state, check)
-    if not configured or dispatched.chosen or _winner(state, workload, dispatched, check):
+    if (
+        not configured
+        or dispatched.chosen
+        or _admitting_cluster(state, workload, dispatched, check)
+    ):
         return []  # no configuration, or a cluster has the job or has admitted it
-    allowed = askable(state, dispatched, configured, directed(state, workload))
+    allowed = allowed_clusters(state, dispatched, configured, clusters_for_group(state, workload))
     unasked = [
         cluster for cluster in (*dispatched.nominated, *dispatched.copies) if cluster not in allowed
     ]
-    if withdrawals := withdrawn(state, workload, dispatched, unasked, "NotNominated"):
+    if withdrawals := withdraw_from(state, workload, dispatched, unasked, "NotNominated"):
         return withdrawals
-    clusters = nominees(state, dispatched, allowed)
+    clusters = nominated_clusters(state, dispatched, allowed)
     if not clusters or clusters == dispatched.nominated:
         return []
     return [
@@ -253,7 +263,7 @@ def _nominate(state: State, workload: Workload, check: str) -> list[DecisionEven
     ]
 
 
-def _decided(  # noqa: PLR0913 - the fields of a check's state
+def _decide_check(  # noqa: PLR0913 - the fields of a check's state
     state: State,
     workload: Workload,
     check: str,
@@ -270,15 +280,15 @@ def _decided(  # noqa: PLR0913 - the fields of a check's state
 
 
 _STEPS: tuple[Callable[[State, Workload, str], list[DecisionEvent]], ...] = (
-    _refuse,
-    again,
-    _take_older_back,
-    _ended,
-    _evicted,
-    _drained,
-    _differing,
-    _lost,
-    _choose,
-    _nominate,
+    _reject_check,
+    repeat_decisions,
+    _withdraw_replaced_slices,
+    _retry_out_of_sync,
+    _retry_evicted,
+    _retry_drained,
+    _withdraw_differing,
+    _retry_lost,
+    _choose_cluster,
+    _nominate_clusters,
 )
 """The order of multikueue.md 2.5; an ended copy that is in sync ends its workload by a fact."""

@@ -27,12 +27,11 @@ from tidegate.contracts.fact_kinds.clusters import (
 )
 from tidegate.contracts.fact_kinds.definitions import FlavorDefined, Named
 from tidegate.core.folding.definitions import to_queue
-from tidegate.core.members.copies import look_again
-from tidegate.core.members.standing import REPLACED, key_of
-from tidegate.core.multikueue.leaving import patience_us
-from tidegate.core.multikueue.nomination import send
-from tidegate.core.multikueue.nomination import wake as wake_beside
-from tidegate.core.multikueue.slices import standing
+from tidegate.core.members.cluster_status import REPLACED, member_key
+from tidegate.core.members.copies import recheck_placed_jobs
+from tidegate.core.multikueue.nomination import reconcile_followers, reconcile_groups
+from tidegate.core.multikueue.slices import current_slice
+from tidegate.core.multikueue.withdrawal import worker_lost_us
 from tidegate.core.queueing.heads import place, wake
 from tidegate.core.quota.forest import forest
 from tidegate.core.state import deadlines
@@ -45,7 +44,7 @@ FAMILY = "remote"
 """Deadlines of a workload: its next round of nomination, or the end of waiting for its cluster."""
 
 
-def apply_worker(state: State, event: ClusterFact) -> None:
+def apply_cluster(state: State, event: ClusterFact) -> None:
     """Fold a fact about a member cluster, or about MultiKueue's worker clusters."""
     if isinstance(event, RemoteClusterChanged) and event.cluster.startswith(AT):
         _apply_member(state, event)
@@ -55,8 +54,8 @@ def apply_worker(state: State, event: ClusterFact) -> None:
 
 def _apply_member(state: State, event: RemoteClusterChanged) -> None:
     """Fold that a member sends heartbeats, or falls silent; requeue its pending workloads."""
-    state.remote_clusters[event.cluster] = _status(state, event)
-    _look_at_workers(state)
+    state.remote_clusters[event.cluster] = _cluster_status(state, event)
+    _wake_dispatched(state)
     cluster = cluster_of(event.cluster)
     if event.cluster_uid:
         state.member_uids[cluster] = event.cluster_uid
@@ -66,20 +65,20 @@ def _apply_member(state: State, event: RemoteClusterChanged) -> None:
         state.forest.to_reconcile[workload.key] = None
         if workload.phase == "pending":
             to_queue(state, workload, workload.cluster_queue)
-    look_again(state)
+    recheck_placed_jobs(state)
 
 
-def release_names(state: State) -> None:
+def forget_former_members(state: State) -> None:
     """Forget the uids of clusters that are no members any more: others may get their names."""
     named = state.policy.member_clusters
     for cluster in [name for name in state.member_uids if name not in named]:
         del state.member_uids[cluster]
-        remote = state.remote_clusters.get(key_of(cluster))
+        remote = state.remote_clusters.get(member_key(cluster))
         if remote is not None and remote.reason == REPLACED:
-            del state.remote_clusters[key_of(cluster)]
+            del state.remote_clusters[member_key(cluster)]
 
 
-def follow_flavor(state: State, event: Named) -> None:
+def reconcile_drained_flavor(state: State, event: Named) -> None:
     """Reconcile workloads on a flavor that is now drained in some cluster."""
     if (
         not isinstance(event, FlavorDefined)
@@ -99,25 +98,27 @@ def _apply_worker(state: State, event: ClusterFact) -> None:
             objects.multikueue_clusters[event.name] = event
         case MultiKueueClusterRemoved():
             objects.multikueue_clusters.pop(event.name, None)
-            _connect(state, event.name, RemoteCluster(connected=False, lost_us=event.at_us))
+            _set_cluster_state(
+                state, event.name, RemoteCluster(connected=False, lost_us=event.at_us)
+            )
         case MultiKueueConfigDefined():
             objects.multikueue_configs[event.name] = event
         case MultiKueueConfigRemoved():
             objects.multikueue_configs.pop(event.name, None)
         case RemoteClusterChanged():
-            _reach(state, event)
+            _fold_connection(state, event)
         case NominationReported():
-            _propose(state, event)
+            _fold_nomination(state, event)
             return
         case RemoteWorkloadReported() | RemoteWorkloadRemoved():
-            _copy(state, event)
+            _fold_remote_copy(state, event)
             return
         case _:
             assert_never(event)
-    _look_at_workers(state)
+    _wake_dispatched(state)
 
 
-def _look_at_workers(state: State) -> None:
+def _wake_dispatched(state: State) -> None:
     """Wake and reconcile workloads with MultiKueue checks: the usable clusters have changed."""
     state.redefined_seq = state.seq
     state.forest.stale = True
@@ -138,19 +139,19 @@ def apply_dispatch(state: State, event: ClusterDecision) -> None:
     if workload is None or (event.uid and workload.uid != event.uid):
         return
     if isinstance(event, CheckDecided):
-        _decide(state, workload, event)
+        _fold_check(state, workload, event)
     else:
         if workload.dispatch is None:
             workload.dispatch = Dispatch()
-        _order(state, workload, workload.dispatch, event)
+        _fold_dispatch(state, workload, workload.dispatch, event)
         if isinstance(event, ClusterChosen):
-            send(state, workload)
+            reconcile_followers(state, workload)
         elif isinstance(event, RemoteWithdrawn):
-            wake_beside(state, workload)
+            reconcile_groups(state, workload)
     state.forest.to_reconcile[workload.key] = None
 
 
-def _order(
+def _fold_dispatch(
     state: State,
     workload: Workload,
     dispatch: Dispatch,
@@ -171,15 +172,17 @@ def _order(
         case RemoteDeactivated():
             dispatch.stopping_us = dispatch.stopping_us or event.at_us
             deadlines.set(
-                state, f"{FAMILY}/{workload.key}", dispatch.stopping_us + patience_us(state)
+                state, f"{FAMILY}/{workload.key}", dispatch.stopping_us + worker_lost_us(state)
             )
         case RemoteWithdrawn():
-            _withdraw(state, workload, dispatch, event)
+            _fold_withdrawal(state, workload, dispatch, event)
         case _:
             assert_never(event)
 
 
-def _withdraw(state: State, workload: Workload, dispatch: Dispatch, event: RemoteWithdrawn) -> None:
+def _fold_withdrawal(
+    state: State, workload: Workload, dispatch: Dispatch, event: RemoteWithdrawn
+) -> None:
     gone = set(event.clusters)
     dispatch.nominated = tuple(cluster for cluster in dispatch.nominated if cluster not in gone)
     if dispatch.chosen in gone:
@@ -190,18 +193,18 @@ def _withdraw(state: State, workload: Workload, dispatch: Dispatch, event: Remot
         deadlines.clear(state, f"{FAMILY}/{workload.key}")
 
 
-def _decide(state: State, workload: Workload, event: CheckDecided) -> None:
+def _fold_check(state: State, workload: Workload, event: CheckDecided) -> None:
     state_of_check = CheckState(state=event.state, message=event.message, at_us=event.at_us)
     workload.checks = {**workload.checks, event.check: state_of_check}
     if event.state == "Ready":
-        _place(state, workload)
+        _mark_pods_placed(state, workload)
         if workload.dispatch is not None:
             workload.dispatch.ran = True
     else:
         deadlines.clear(state, f"{FAMILY}/{workload.key}")
 
 
-def _place(state: State, workload: Workload) -> None:
+def _mark_pods_placed(state: State, workload: Workload) -> None:
     """Mark a workload's pods as placed: the worker cluster places them, not this one."""
     workload.assignment = tuple(
         replace(assignment, delayed_topology="Ready") if assignment.delayed_topology else assignment
@@ -210,7 +213,7 @@ def _place(state: State, workload: Workload) -> None:
     state.forest.topologies.waiting.pop(workload.key, None)
 
 
-def _propose(state: State, event: NominationReported) -> None:
+def _fold_nomination(state: State, event: NominationReported) -> None:
     workload = state.workloads.get(event.workload)
     if workload is None or workload.uid != event.uid:
         return
@@ -220,7 +223,7 @@ def _propose(state: State, event: NominationReported) -> None:
     state.forest.to_reconcile[event.workload] = None
 
 
-def _copy(state: State, event: RemoteWorkloadReported | RemoteWorkloadRemoved) -> None:
+def _fold_remote_copy(state: State, event: RemoteWorkloadReported | RemoteWorkloadRemoved) -> None:
     workload = state.workloads.get(event.workload)
     dispatch = None if workload is None else workload.dispatch
     if dispatch is None:
@@ -235,17 +238,17 @@ def _copy(state: State, event: RemoteWorkloadReported | RemoteWorkloadRemoved) -
             assert_never(event)
     state.forest.to_reconcile[event.workload] = None
     if workload is not None and workload.elastic:  # also the slice that stands for its job
-        state.forest.to_reconcile[standing(state, workload).key] = None
+        state.forest.to_reconcile[current_slice(state, workload).key] = None
 
 
-def _reach(state: State, event: RemoteClusterChanged) -> None:
-    before, now = state.remote_clusters.get(event.cluster), _status(state, event)
+def _fold_connection(state: State, event: RemoteClusterChanged) -> None:
+    before, now = state.remote_clusters.get(event.cluster), _cluster_status(state, event)
     if before is None or before.session != now.session:
-        _repeat(state, event.cluster)
-    _connect(state, event.cluster, now)
+        _repeat_decisions(state, event.cluster)
+    _set_cluster_state(state, event.cluster, now)
 
 
-def _status(state: State, event: RemoteClusterChanged) -> RemoteCluster:
+def _cluster_status(state: State, event: RemoteClusterChanged) -> RemoteCluster:
     """Return a cluster's state after an event; since when it does not answer stays the same."""
     before = state.remote_clusters.get(event.cluster)
     lost_us = 0 if before is None else before.lost_us
@@ -258,7 +261,7 @@ def _status(state: State, event: RemoteClusterChanged) -> RemoteCluster:
     )
 
 
-def _repeat(state: State, cluster: str) -> None:
+def _repeat_decisions(state: State, cluster: str) -> None:
     for workload in state.workloads.values():
         dispatch = workload.dispatch
         if dispatch is not None and cluster in (
@@ -269,7 +272,7 @@ def _repeat(state: State, cluster: str) -> None:
             dispatch.again = True
 
 
-def _connect(state: State, cluster: str, now: RemoteCluster) -> None:
+def _set_cluster_state(state: State, cluster: str, now: RemoteCluster) -> None:
     """Set a cluster's state; set the grace of workloads that run there, or clear it."""
     state.remote_clusters[cluster] = now
     for key, workload in state.workloads.items():
@@ -288,4 +291,4 @@ def _set_grace(state: State, workload: str, cluster: str) -> None:
     if now is None or now.connected:
         deadlines.clear(state, f"{FAMILY}/{workload}")
     else:
-        deadlines.set(state, f"{FAMILY}/{workload}", now.lost_us + patience_us(state))
+        deadlines.set(state, f"{FAMILY}/{workload}", now.lost_us + worker_lost_us(state))

@@ -32,16 +32,16 @@ from tidegate.model.multikueue import (
 )
 from tidegate.model.texts import whole
 
-TOGETHER = frozenset(kind for kind, adapter in ADAPTERS.items() if adapter.together)
+GROUPED_KINDS = frozenset(kind for kind, adapter in ADAPTERS.items() if adapter.together)
 """Kinds of jobs of which an object has several, that go to one cluster."""
 _HELD = ("reserved", "admitted")
 
 
-def askable(
+def allowed_clusters(
     state: State,
     dispatch: Dispatch,
     configured: tuple[str, ...],
-    clusters_beside: tuple[str, ...] | None,
+    group_clusters: tuple[str, ...] | None,
 ) -> tuple[str, ...]:
     """Return the clusters of a check's configuration that may be nominated at all.
 
@@ -49,8 +49,10 @@ def askable(
     status, in its order. A workload that is one group of an object may go to ``clusters_beside``.
     """
     named = dispatch.proposed if is_external(state) else configured
-    named = named if clusters_beside is None else clusters_beside
-    return tuple(cluster for cluster in named if cluster in configured and is_open(state, cluster))
+    named = named if group_clusters is None else group_clusters
+    return tuple(
+        cluster for cluster in named if cluster in configured and may_get_copies(state, cluster)
+    )
 
 
 def is_external(state: State) -> bool:
@@ -59,7 +61,9 @@ def is_external(state: State) -> bool:
     return policy is not None and policy.dispatcher == "External"
 
 
-def nominees(state: State, dispatch: Dispatch, allowed: tuple[str, ...]) -> tuple[str, ...]:
+def nominated_clusters(
+    state: State, dispatch: Dispatch, allowed: tuple[str, ...]
+) -> tuple[str, ...]:
     """Return all clusters that may have a copy by now, of those that the check may use.
 
     A cluster is not nominated again while an older copy there is being withdrawn.
@@ -85,20 +89,20 @@ def nominees(state: State, dispatch: Dispatch, allowed: tuple[str, ...]) -> tupl
     )
 
 
-def join(state: State, workload: Workload) -> None:
+def index_group(state: State, workload: Workload) -> None:
     """Index a workload as a group of its object."""
-    part = _part(workload)
+    part = _group_of(workload)
     if part is not None:
         uid, index = part
         state.parts.setdefault(uid, {})[index] = workload.key
 
 
-def leave(state: State, workload: Workload) -> None:
+def unindex_group(state: State, workload: Workload) -> None:
     """Remove a deleted workload from the index; reconcile its object's others, which may wait."""
-    part = _part(workload)
+    part = _group_of(workload)
     if part is not None:
         uid, index = part
-        wake(state, workload)
+        reconcile_groups(state, workload)
         parts = state.parts.get(uid, {})
         if parts.get(index) == workload.key:
             del parts[index]
@@ -106,66 +110,66 @@ def leave(state: State, workload: Workload) -> None:
             state.parts.pop(uid, None)
 
 
-def follow(state: State, workload: Workload, event: WorkloadDecision | WorkloadFact) -> None:
+def update_groups(state: State, workload: Workload, event: WorkloadDecision | WorkloadFact) -> None:
     """Index a new workload; reconcile the object's others after one that left its cluster."""
     match event:
         case WorkloadSubmitted():
-            join(state, workload)
+            index_group(state, workload)
         case WorkloadFinished() | WorkloadEvicted() | QuotaReleased() | WorkloadDeactivated():
-            wake(state, workload)
+            reconcile_groups(state, workload)
         case _:
             pass
 
 
-def wake(state: State, workload: Workload) -> None:
-    """Reconcile the object's other workloads that search a cluster: see ``directed``."""
-    for _, other in _beside(state, workload):
-        if other.phase in _HELD and not _chosen(other):
+def reconcile_groups(state: State, workload: Workload) -> None:
+    """Reconcile the object's other workloads that search a cluster: see ``clusters_for_group``."""
+    for _, other in _other_groups(state, workload):
+        if other.phase in _HELD and not _chosen_cluster(other):
             state.forest.to_reconcile[other.key] = None
 
 
-def send(state: State, workload: Workload) -> None:
+def reconcile_followers(state: State, workload: Workload) -> None:
     """Let the object's other workloads follow one to its cluster, unless they do already."""
-    cluster = _chosen(workload)
-    beside = (other for _, other in _beside(state, workload))
-    if not any(cluster == _chosen(other) and _stands(other) for other in beside):
-        wake(state, workload)
+    cluster = _chosen_cluster(workload)
+    beside = (other for _, other in _other_groups(state, workload))
+    if not any(cluster == _chosen_cluster(other) and _stays_in_cluster(other) for other in beside):
+        reconcile_groups(state, workload)
 
 
-def directed(state: State, workload: Workload) -> tuple[str, ...] | None:
+def clusters_for_group(state: State, workload: Workload) -> tuple[str, ...] | None:
     """Return the clusters that an object's other workloads allow for one of them; None: any."""
-    part = _part(workload)
+    part = _group_of(workload)
     if part is None:
         return None
-    mine, waits, is_led = _rank(part[1], workload), False, False
-    for index, other in _beside(state, workload):
-        cluster = _chosen(other)
-        if cluster and _stands(other):
+    mine, waits, is_led = _search_order(part[1], workload), False, False
+    for index, other in _other_groups(state, workload):
+        cluster = _chosen_cluster(other)
+        if cluster and _stays_in_cluster(other):
             return (cluster,)
         waits = waits or bool(cluster)
         searches = other.phase == "reserved" and other.active
-        is_led = is_led or (searches and _rank(index, other) < mine)
+        is_led = is_led or (searches and _search_order(index, other) < mine)
     return () if waits or is_led else None
 
 
-def _rank(index: int, workload: Workload) -> tuple[bool, int]:
+def _search_order(index: int, workload: Workload) -> tuple[bool, int]:
     """Return the order among an object's workloads: the lowest searches the cluster for all."""
     return workload.dispatch is None or not workload.dispatch.nominated, index
 
 
-def _chosen(workload: Workload) -> str:
+def _chosen_cluster(workload: Workload) -> str:
     return "" if workload.dispatch is None else workload.dispatch.chosen
 
 
-def _stands(workload: Workload) -> bool:
+def _stays_in_cluster(workload: Workload) -> bool:
     """Tell whether a workload stays in its cluster."""
     dispatch = workload.dispatch
     return workload.phase in _HELD and dispatch is not None and not dispatch.stopping_us
 
 
-def _beside(state: State, workload: Workload) -> Iterator[tuple[int, Workload]]:
+def _other_groups(state: State, workload: Workload) -> Iterator[tuple[int, Workload]]:
     """Yield an object's other workloads, each with its group's index, in order."""
-    part = _part(workload)
+    part = _group_of(workload)
     if part is None:
         return
     for index, key in sorted(state.parts.get(part[0], {}).items()):
@@ -174,9 +178,9 @@ def _beside(state: State, workload: Workload) -> Iterator[tuple[int, Workload]]:
             yield index, other
 
 
-def _part(workload: Workload) -> tuple[str, int] | None:
+def _group_of(workload: Workload) -> tuple[str, int] | None:
     """Return the uid of a workload's object and its group's index; None: it is the whole object."""
-    if workload.job.kind not in TOGETHER:
+    if workload.job.kind not in GROUPED_KINDS:
         return None
     uid, _, text = workload.job.uid.rpartition(".")
     index = whole(text)
@@ -197,7 +201,7 @@ def is_connected(state: State, cluster: str) -> bool:
     return remote_cluster is not None and remote_cluster.connected
 
 
-def is_open(state: State, cluster: str) -> bool:
+def may_get_copies(state: State, cluster: str) -> bool:
     """Tell whether a cluster may get new copies: its stop policy is neither Hold nor Drain."""
     defined = state.objects.multikueue_clusters.get(cluster)
     return defined is None or defined.stop_policy == "None"

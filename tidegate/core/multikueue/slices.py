@@ -19,15 +19,17 @@ from tidegate.core.state.state import State, Workload, about
 from tidegate.model.multikueue import Adapter
 
 
-def may_be_sent(workload: Workload, adapter: Adapter) -> bool:
+def may_dispatch(workload: Workload, adapter: Adapter) -> bool:
     """Tell whether a workload is not elastic, or its kind may be sent although elastic."""
     return not workload.elastic or adapter.elastic
 
 
-def inherit(state: State, workload: Workload) -> list[DecisionEvent]:
+def inherit_cluster(state: State, workload: Workload) -> list[DecisionEvent]:
     """Choose for a slice the cluster that ran the slice it replaced; its copy is created there."""
     own = workload.dispatch or Dispatch()
-    cluster = next((each.chosen for each in _dispatches(state, workload) if each.chosen), "")
+    cluster = next(
+        (each.chosen for each in _replaced_dispatches(state, workload) if each.chosen), ""
+    )
     if not cluster or own.chosen or own.nominated or cluster in own.leaving:
         return []
     chosen = ClusterChosen(
@@ -40,20 +42,20 @@ def inherit(state: State, workload: Workload) -> list[DecisionEvent]:
     return [chosen]
 
 
-def joins(workload: Workload, check_state: str) -> bool:
+def is_joining(workload: Workload, check_state: str) -> bool:
     """Tell whether a slice is not admitted yet in the cluster of the slice that it replaced."""
     dispatched = workload.dispatch
     return dispatched is not None and bool(dispatched.replaces) and check_state == "Pending"
 
 
-def is_evicted_before(state: State, workload: Workload, cluster: str) -> bool:
+def is_predecessor_evicted(state: State, workload: Workload, cluster: str) -> bool:
     """Tell whether a cluster evicted the older slice, for which the job still runs there."""
-    newest = next((each for each in _dispatches(state, workload) if each.chosen), None)
+    newest = next((each for each in _replaced_dispatches(state, workload) if each.chosen), None)
     copy = None if newest is None else newest.copies.get(cluster)
     return copy is not None and bool(copy.evicted_us) and not copy.finished_us
 
 
-def is_kept(state: State, workload: Workload) -> bool:
+def is_copy_kept(state: State, workload: Workload) -> bool:
     """Tell whether a replaced slice keeps its copy in its cluster.
 
     It does while the slice that stands for the job now runs there, or is to run there.
@@ -61,7 +63,7 @@ def is_kept(state: State, workload: Workload) -> bool:
     own = workload.dispatch
     if workload.phase != "finished" or own is None or not own.chosen:
         return False
-    current = standing(state, workload)
+    current = current_slice(state, workload)
     if current is workload or current.phase not in HOLDING:
         return False
     if not check_of(state, current.cluster_queue):
@@ -71,7 +73,7 @@ def is_kept(state: State, workload: Workload) -> bool:
     return its.chosen == own.chosen or (undecided and own.chosen not in its.leaving)
 
 
-def older(state: State, workload: Workload) -> Iterator[Workload]:
+def replaced_slices(state: State, workload: Workload) -> Iterator[Workload]:
     """Yield the slices of a job that a workload replaced, the newest first."""
     passed, key = {workload.key}, workload.replaces if workload.elastic else ""
     while key not in passed and (before := state.workloads.get(key)) is not None:
@@ -82,11 +84,11 @@ def older(state: State, workload: Workload) -> Iterator[Workload]:
         key = before.replaces
 
 
-def _dispatches(state: State, workload: Workload) -> Iterator[Dispatch]:
-    return (each.dispatch for each in older(state, workload) if each.dispatch is not None)
+def _replaced_dispatches(state: State, workload: Workload) -> Iterator[Dispatch]:
+    return (each.dispatch for each in replaced_slices(state, workload) if each.dispatch is not None)
 
 
-def standing(state: State, workload: Workload) -> Workload:
+def current_slice(state: State, workload: Workload) -> Workload:
     """Return the slice that stands for a job now: a workload, or the last of its successors."""
     passed = {workload.key}
     while workload.phase == "finished":

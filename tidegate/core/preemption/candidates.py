@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
-from tidegate.core.members.standing import is_silent
+from tidegate.core.members.cluster_status import is_cluster_silent
 from tidegate.core.queueing.admission_fair_sharing import applies, usages
 from tidegate.core.queueing.heads import queue_time
 from tidegate.core.state.cluster_queues import ClusterQueueState
@@ -153,7 +153,7 @@ def of_cluster_queue(
         and uses(workload, needs)
         and not (cq.spec.min_runtime_us and f"{GUARANTEE}/{workload.key}" in state.deadlines.at)
         and _satisfies(policy, preemptor, workload, rule)
-        and not is_silent(state, workload)
+        and not is_cluster_silent(state, workload)
     ]
 
 

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from operator import itemgetter
 
-from tidegate.core.members.standing import place_of
+from tidegate.core.members.cluster_status import execution_cluster
 from tidegate.core.preemption.trial import takes_more, within_quota
 from tidegate.core.quota.shares import Share, dominant_share, is_borrowing, removable_usage
 from tidegate.core.quota.tree import Node, parent_usage_delta
@@ -204,7 +204,11 @@ def _of_queue(
         if of == fr
     ]
     if not cq.spec.min_runtime_us and not cq.spec.usage_based_admission:
-        gaps = (at.priority for at, units in amounts if units > over and units and not place_of(at))
+        gaps = (
+            at.priority
+            for at, units in amounts
+            if units > over and units and not execution_cluster(at)
+        )
         limit = min(gaps, default=limit)
     ranks = sums_of(tree, node).left
     for workload, units in amounts:

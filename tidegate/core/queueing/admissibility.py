@@ -17,8 +17,8 @@ import msgspec
 from tidegate.contracts.decisions import PendingReason
 from tidegate.contracts.observed.jobs import ON_HOLD
 from tidegate.core.flavors.eligibility import asks_for_topology, selects
-from tidegate.core.members.placing import candidates, refusals
-from tidegate.core.members.standing import closed, unanswered
+from tidegate.core.members.cluster_status import closed_reason, unanswerable_check
+from tidegate.core.members.placement import candidate_clusters, cluster_refusals
 from tidegate.core.queueing.admission_checks import check_of, required_checks
 from tidegate.core.queueing.siblings import replaced_leaves, sibling_leaves
 from tidegate.core.quota.charging import invalid_reason
@@ -126,7 +126,7 @@ def _local_queue(state: State, workload: Workload) -> Barrier | None:
 
 
 def _member(state: State, workload: Workload) -> Barrier | None:
-    details = closed(state, workload)
+    details = closed_reason(state, workload)
     return Barrier(code=CLUSTER_CLOSED, reason="Suspended", details=details) if details else None
 
 
@@ -204,18 +204,15 @@ def _checks(state: State, workload: Workload) -> Barrier | None:
     resources = list(workload.checks)
     if workload.phase == "reserved":
         resources = required_checks(state, workload.cluster_queue, workload.assignment)
-    generator = (workload.checks.get(name) for name in resources)
-    if not any(
-        state_of_check is not None and state_of_check.state in ("Retry", "Rejected")
-        for state_of_check in generator
-    ):
+    checks = (workload.checks.get(name) for name in resources)
+    if not any(check is not None and check.state in ("Retry", "Rejected") for check in checks):
         return None
     details = "an admission check failed"
     return Barrier(code=CHECK_FAILED, reason="PendingEvaluation", details=details)
 
 
 def _unanswered(state: State, workload: Workload) -> Barrier | None:
-    name = unanswered(state, workload)
+    name = unanswerable_check(state, workload)
     details = f"admission check {name} is not answered for jobs of member clusters"
     return Barrier(code=UNANSWERED, reason="Misconfigured", details=details) if name else None
 
@@ -223,9 +220,10 @@ def _unanswered(state: State, workload: Workload) -> Barrier | None:
 def _placement(state: State, workload: Workload) -> Barrier | None:
     if details := _unplaceable(state, workload):
         return Barrier(code=UNPLACEABLE, reason="Misconfigured", details=details)
-    if not workload.body or candidates(state, workload):
+    if not workload.body or candidate_clusters(state, workload):
         return None
-    details = "; ".join(refusals(state, workload)) or "its ClusterQueue has no flavor of a member"
+    refusals = "; ".join(cluster_refusals(state, workload))
+    details = refusals or "its ClusterQueue has no flavor of a member"
     return Barrier(code=UNPLACED, reason="NoClusterAccepts", details=details)
 
 

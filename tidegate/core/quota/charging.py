@@ -11,7 +11,7 @@ from hashlib import blake2b, sha256
 
 import msgspec
 
-from tidegate.core.members.placing import candidates
+from tidegate.core.members.placement import candidate_clusters
 from tidegate.core.quota.requests import pod_requests, validate_podset
 from tidegate.core.state.cluster_queues import Pods
 from tidegate.core.state.state import State, Workload
@@ -122,7 +122,7 @@ def shape_key(state: State, workload: Workload) -> bytes:
 
 def _placement_key(state: State, workload: Workload) -> str:
     """Return a placed job's own cluster and the clusters that may run it."""
-    return f"{cluster_of(workload.key)}>{','.join(candidates(state, workload))}"
+    return f"{cluster_of(workload.key)}>{','.join(candidate_clusters(state, workload))}"
 
 
 def requested_units(state: State, workload: Workload) -> dict[str, dict[str, int]]:

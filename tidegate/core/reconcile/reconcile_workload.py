@@ -28,10 +28,10 @@ from tidegate.core.admission.orders import (
     started,
     stop_orders,
 )
-from tidegate.core.members.placing import OF_COPY
-from tidegate.core.members.standing import drained
+from tidegate.core.members.cluster_status import has_drained_flavor
+from tidegate.core.members.placement import OF_COPY
 from tidegate.core.multikueue.dispatch import dispatch
-from tidegate.core.multikueue.leaving import is_withdrawn
+from tidegate.core.multikueue.withdrawal import is_withdrawn
 from tidegate.core.queueing.admissibility import (
     CHECK_FAILED,
     INACTIVE,
@@ -111,7 +111,7 @@ def _must_leave(state: State, workload: Workload) -> list[DecisionEvent]:
         return evicted(state, workload, HOME_GONE, message="The job at home was deleted.")
     if workload.mismatch:
         return _differs(state, workload)
-    if drained(state, workload):
+    if has_drained_flavor(state, workload):
         return evicted(state, workload, CLUSTER_DRAINED)
     for reason, policy in _stop_policies(state, workload):
         if policy == "HoldAndDrain":

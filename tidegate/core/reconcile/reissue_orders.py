@@ -34,8 +34,8 @@ from tidegate.core.admission.orders import (
     start_order,
     stop_orders,
 )
-from tidegate.core.members.placing import is_name_in_use, startable
-from tidegate.core.members.standing import is_silent
+from tidegate.core.members.cluster_status import is_cluster_silent
+from tidegate.core.members.placement import is_name_in_use, startable_copy
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.tree import add_usage, cell_available, cell_of, remove_usage
@@ -52,7 +52,7 @@ def reissue_order(state: State, workload: Workload) -> list[DecisionEvent]:
 
     Folding the decisions as a whole clears the deadline.
     """
-    if is_silent(state, workload) or agrees(state, workload):
+    if is_cluster_silent(state, workload) or agrees(state, workload):
         return []
     kind, order = wanted(workload), workload.order
     assert kind is not None, "a job without a desired state never differs from it"
@@ -62,7 +62,7 @@ def reissue_order(state: State, workload: Workload) -> list[DecisionEvent]:
     if workload.body and (events := _leave_cluster(state, workload)):
         return events
     again: list[DecisionEvent] = []
-    creates = order is not None and order.creates and startable(state, workload) is not None
+    creates = order is not None and order.creates and startable_copy(state, workload) is not None
     if order is not None and order.kind == kind and not creates:
         again.append(
             OrderReissued(
@@ -139,7 +139,7 @@ def _was_stopped(state: State, workload: Workload) -> bool:
 
     False for a workload in a silent cluster: it may run.
     """
-    if not workload.recovered or is_silent(state, workload):
+    if not workload.recovered or is_cluster_silent(state, workload):
         return False
     waits = workload.state.suspended and not workload.state.active
     return waits and wanted(workload) == "start" and not agrees(state, workload)

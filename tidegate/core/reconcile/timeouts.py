@@ -15,7 +15,7 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.core.admission.orders import evicted, stop_orders
-from tidegate.core.members.standing import is_silent
+from tidegate.core.members.cluster_status import is_cluster_silent
 from tidegate.core.reconcile.reconcile_workload import BACKOFF_FINISHED, DEACTIVATED
 from tidegate.core.state.state import State, Workload, about
 from tidegate.model.policy import PodsReady
@@ -28,7 +28,7 @@ _DOUBLINGS_MAX = 32
 
 def not_ready(state: State, workload: Workload) -> list[DecisionEvent]:
     """Evict a workload whose pods were not ready in time, or deactivate it after too many tries."""
-    if is_silent(state, workload):
+    if is_cluster_silent(state, workload):
         return []
     ready = state.policy.pods_ready
     assert ready is not None, "without waitForPodsReady nothing is due"
@@ -57,7 +57,7 @@ def _backoff_us(ready: PodsReady, attempts: int) -> int:
 
 def ran_too_long(state: State, workload: Workload) -> list[DecisionEvent]:
     """Deactivate a workload that has run for its maximum execution time."""
-    if is_silent(state, workload):
+    if is_cluster_silent(state, workload):
         return []
     message = f"It has run for {workload.max_execution_s} s, its maximum."
     return evicted(state, workload, DEACTIVATED, cause=TOO_LONG, message=message)
@@ -65,7 +65,7 @@ def ran_too_long(state: State, workload: Workload) -> list[DecisionEvent]:
 
 def expire(state: State, workload: Workload) -> list[DecisionEvent]:
     """Return that an object expires: a finished workload's Workload, or a deactivated one's job."""
-    if is_silent(state, workload):
+    if is_cluster_silent(state, workload):
         return []
     finished = workload.phase == "finished"
     direct = workload.job.kind == "workload"

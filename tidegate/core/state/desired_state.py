@@ -10,7 +10,7 @@ from typing import Literal
 
 from tidegate.contracts.decision_kinds.copies import NAME_TAKEN
 from tidegate.contracts.observations import JobState
-from tidegate.core.members.placing import is_name_in_use, startable
+from tidegate.core.members.placement import is_name_in_use, startable_copy
 from tidegate.core.state import deadlines
 from tidegate.core.state.state import Order, State, Workload
 from tidegate.model.multikueue import ADAPTERS, CONTROLLER
@@ -193,7 +193,7 @@ def _order_again_us(state: State, workload: Workload) -> int:
     interval_us, reason = _interval_us(state, workload), failed(workload)
     if reason == "gone":
         return order.at_us + max(INTERVAL_US_MAX, interval_us)
-    if order.kind == "start" and order.creates and startable(state, workload) is not None:
+    if order.kind == "start" and order.creates and startable_copy(state, workload) is not None:
         return state.now_us
     if order.kind == "start":
         is_known = reason == "stale" and workload.state_us > order.at_us

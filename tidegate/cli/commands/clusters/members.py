@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.cli.commands.clusters.workers import Standing, Worker
-from tidegate.core.members.standing import REPLACED, is_listed, key_of, place_of, stop_policy
+from tidegate.core.members.cluster_status import (
+    REPLACED,
+    execution_cluster,
+    is_listed,
+    member_key,
+    strictest_stop_policy,
+)
 from tidegate.core.state.state import State, Workload
 from tidegate.model.quota import StopPolicy
 
@@ -17,14 +23,14 @@ def member_clusters(state: State) -> list[Worker]:
     """
     workloads = dict[str, list[Workload]]()
     for workload in state.workloads.values():
-        if cluster := place_of(workload):
+        if cluster := execution_cluster(workload):
             workloads.setdefault(cluster, []).append(workload)
     names = sorted({*state.policy.member_clusters, *workloads})
     return [_member_cluster(state, name, workloads.get(name, [])) for name in names]
 
 
 def _member_cluster(state: State, name: str, workloads: list[Workload]) -> Worker:
-    remote = state.remote_clusters.get(key_of(name))
+    remote = state.remote_clusters.get(member_key(name))
     standing: Standing = "Unknown"
     if remote is not None:
         standing = "Heard" if remote.connected else "Silent"
@@ -36,7 +42,7 @@ def _member_cluster(state: State, name: str, workloads: list[Workload]) -> Worke
         kind="member",
         name=name,
         standing=standing,
-        stop_policy=stop_policy(state, name),
+        stop_policy=strictest_stop_policy(state, name),
         reason="" if remote is None else remote.reason,
         message="" if remote is None else remote.message,
         lost_us=0 if remote is None else remote.lost_us,

@@ -24,7 +24,7 @@ from tidegate.cli.output import Column, Output, OutputOption, print_record, prin
 from tidegate.cli.times import utc
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
-from tidegate.core.members.standing import key_of
+from tidegate.core.members.cluster_status import member_key
 from tidegate.core.state.state import State
 from tidegate.errors import UnknownNameError
 
@@ -180,7 +180,7 @@ def _time_text(at_us: int) -> str:
 
 def _newest_changes(reader: Reader, worker: Worker) -> list[tuple[str, str]]:
     """Return the newest facts about a cluster, the oldest of them first."""
-    name = key_of(worker.name) if worker.kind == "member" else worker.name
+    name = member_key(worker.name) if worker.kind == "member" else worker.name
     entries = reader.ledger.back(reader.end, narrow=EntryFilter(frozenset(_TYPES)))
     changes = (
         (utc(entry.at_us), _sentence(entry, name)) for entry in entries if entry.type in _TYPES

@@ -13,7 +13,7 @@ from tidegate.contracts.fact_kinds.clusters import (
     RemoteClusterChanged,
 )
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.multikueue.leaving import patience_us
+from tidegate.core.multikueue.withdrawal import worker_lost_us
 from tidegate.core.state.state import State
 from tidegate.model.quota import StopPolicy
 
@@ -82,7 +82,7 @@ def _worker_cluster(state: State, name: str) -> Worker:
         reason="" if reached is None else reached.reason,
         message="" if reached is None else reached.message,
         lost_us=0 if reached is None else reached.lost_us,
-        patience_us=patience_us(state),
+        patience_us=worker_lost_us(state),
         configs=configs,
         checks=checks,
         running=workloads["running"],

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from tidegate.contracts.facts import WorkloadAdopted
 from tidegate.contracts.observations import JobObserved
 from tidegate.core.accepting.jobs.fields import fact_about
-from tidegate.core.members.placing import is_copy_of
-from tidegate.core.members.standing import exists, is_listed
+from tidegate.core.members.cluster_status import is_flavor_present, is_listed
+from tidegate.core.members.placement import is_copy_of
 from tidegate.core.queueing.admissibility import barrier
 from tidegate.core.queueing.admission_checks import are_ready
 from tidegate.core.quota.forest import forest
@@ -175,7 +175,7 @@ def _flavor(
         each.flavor
         for each in group.flavors
         if (named := flavors.get(each.flavor)) is None
-        or exists(state, workload, named.spec, cluster)
+        or is_flavor_present(state, workload, named.spec, cluster)
     ]
     for name in names:
         defined = state.objects.flavors.get(name)

@@ -27,7 +27,7 @@ from tidegate.contracts.phases import HOLDING
 from tidegate.core.accepting.jobs.fields import fact_about, is_ready, reference_of, state_key
 from tidegate.core.accepting.jobs.mismatches import compare_copy
 from tidegate.core.accepting.relevance import is_outdated, note, passes_by, record_removal
-from tidegate.core.members.placing import is_copy_of, is_its_copy, lingers
+from tidegate.core.members.placement import has_current_copy, is_copy_of, is_current_copy
 from tidegate.core.state.remotes import Copy
 from tidegate.core.state.state import State, Stray, Workload
 
@@ -95,7 +95,7 @@ def _counts(workload: Workload, copy: Copy) -> bool:
     For a workload without quota only the copy's end counts: the job need not run again.
     """
     if workload.phase in HOLDING:
-        return is_its_copy(workload, copy)
+        return is_current_copy(workload, copy)
     ended = workload.phase in ("pending", "inactive") and bool(copy.finished)
     return ended and is_copy_of(workload, copy)
 
@@ -125,7 +125,7 @@ def remove_copy(state: State, at_us: int, copy: Copy, version: int) -> Iterator[
         copy=copy.ref,
         version=version,
     )
-    if workload is not None and workload.home_gone and not lingers(state, workload):
+    if workload is not None and workload.home_gone and not has_current_copy(state, workload):
         yield WorkloadRemoved(**fact_about(at_us, workload))
 
 
@@ -162,7 +162,7 @@ def outlives(at_us: int, workload: Workload, version: int) -> Iterator[HomeGone]
 
 def is_outlived(state: State, workload: Workload) -> bool:
     """Tell whether a placed job, deleted at home, keeps its workload: a copy of it may run."""
-    return workload.phase in HOLDING and lingers(state, workload)
+    return workload.phase in HOLDING and has_current_copy(state, workload)
 
 
 def at_home(job: JobObserved) -> JobObserved:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tidegate.contracts.facts import ActuationFailed, WorkloadMismatched
 from tidegate.contracts.observations import JobObserved
 from tidegate.core.accepting.jobs.fields import fact_about
-from tidegate.core.members.placing import OF_COPY
+from tidegate.core.members.placement import OF_COPY
 from tidegate.core.queueing.siblings import acting
 from tidegate.core.state.desired_state import FORGED, decision_seq, is_stopped, stays_gated
 from tidegate.core.state.state import State, Workload

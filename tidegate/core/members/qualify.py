@@ -9,104 +9,110 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tidegate.contracts import observations as seen
-from tidegate.core.members.placing import ACCEPTS
+from tidegate.contracts import observations
+from tidegate.core.members.placement import ACCEPTS
 from tidegate.core.state.definition_kinds import FIELDS
 from tidegate.errors import UndecodableError
 from tidegate.model.clusters import AT, KINDS, NAMESPACES, PLACEABLE, RESOURCES, qualified
 from tidegate.model.texts import is_name
 
 
-def enter(observation: seen.Observation, cluster: str) -> seen.Observation | None:
+def qualify_observation(
+    observation: observations.Observation, cluster: str
+) -> observations.Observation | None:
     """Return an observation of a member cluster with qualified names; None: it is ignored.
 
     Raises:
         UndecodableError: a name holds "@", or a job is of a kind that stays out of the ledger.
     """
     match observation:
-        case seen.SyncStarted() | seen.SyncCompleted():
-            return _bracket(observation, cluster)
-        case seen.Heartbeat():
+        case observations.SyncStarted() | observations.SyncCompleted():
+            return _qualify_sync(observation, cluster)
+        case observations.Heartbeat():
             watched = tuple(
-                _name(resource, cluster)
+                _qualify_name(resource, cluster)
                 for resource in observation.resources
                 if resource in (*RESOURCES, NAMESPACES)
             )
             return replace(
-                observation, session=_name(observation.session, cluster), resources=watched
+                observation, session=_qualify_name(observation.session, cluster), resources=watched
             )
-        case seen.JobObserved():
-            return _job(observation, cluster)
-        case seen.NamespaceObserved():
-            return _namespace(observation, cluster)
-        case seen.ObjectGone() if (
+        case observations.JobObserved():
+            return _qualify_job(observation, cluster)
+        case observations.NamespaceObserved():
+            return _qualify_namespace(observation, cluster)
+        case observations.ObjectGone() if (
             observation.resource not in FIELDS or observation.resource == NAMESPACES
         ):
             return replace(
                 observation,
-                uid=_name(observation.uid, cluster),
-                session=_name(observation.session, cluster),
-                resource=_name(observation.resource, cluster),
+                uid=_qualify_name(observation.uid, cluster),
+                session=_qualify_name(observation.session, cluster),
+                resource=_qualify_name(observation.resource, cluster),
             )
-        case seen.ObjectRefused() if observation.resource in RESOURCES:
-            return _refused(observation, cluster)
-        case seen.ActuationReported():
+        case observations.ObjectRefused() if observation.resource in RESOURCES:
+            return _qualify_refusal(observation, cluster)
+        case observations.ActuationReported():
             return replace(
                 observation,
                 job=replace(
-                    observation.job, uid=_name(observation.job.uid, cluster), cluster=cluster
+                    observation.job,
+                    uid=_qualify_name(observation.job.uid, cluster),
+                    cluster=cluster,
                 ),
-                workload=_name(observation.workload, cluster),
+                workload=_qualify_name(observation.workload, cluster),
             )
         case _:
             return None
 
 
-def _bracket(
-    observation: seen.SyncStarted | seen.SyncCompleted, cluster: str
-) -> seen.SyncStarted | seen.SyncCompleted | None:
+def _qualify_sync(
+    observation: observations.SyncStarted | observations.SyncCompleted, cluster: str
+) -> observations.SyncStarted | observations.SyncCompleted | None:
     if observation.resource not in (*RESOURCES, NAMESPACES):
         return None
     names = {
-        "resource": _name(observation.resource, cluster),
-        "session": _name(observation.session, cluster),
+        "resource": _qualify_name(observation.resource, cluster),
+        "session": _qualify_name(observation.session, cluster),
     }
-    if isinstance(observation, seen.SyncStarted):
+    if isinstance(observation, observations.SyncStarted):
         return replace(observation, **names)
-    present = tuple(_name(uid, cluster) for uid in observation.present)
+    present = tuple(_qualify_name(uid, cluster) for uid in observation.present)
     return replace(observation, present=present, **names)
 
 
-def _namespace(namespace: seen.NamespaceObserved, cluster: str) -> seen.NamespaceObserved:
+def _qualify_namespace(
+    namespace: observations.NamespaceObserved, cluster: str
+) -> observations.NamespaceObserved:
     """Return a member's Namespace with the only label that counts here."""
     text = namespace.labels.get(ACCEPTS)
     return replace(
         namespace,
-        name=_name(namespace.name, cluster),
-        uid=_name(namespace.uid, cluster),
-        session=_name(namespace.session, cluster),
+        name=_qualify_name(namespace.name, cluster),
+        uid=_qualify_name(namespace.uid, cluster),
+        session=_qualify_name(namespace.session, cluster),
         labels={} if text is None else {ACCEPTS: text},
     )
 
 
-def _job(job: seen.JobObserved, cluster: str) -> seen.JobObserved:
-    entered = replace(
+def _qualify_job(job: observations.JobObserved, cluster: str) -> observations.JobObserved:
+    qualified_job = replace(
         job,
-        uid=_name(job.uid, cluster),
-        session=_name(job.session, cluster),
-        workload=_name(job.workload, cluster),
+        uid=_qualify_name(job.uid, cluster),
+        session=_qualify_name(job.session, cluster),
+        workload=_qualify_name(job.workload, cluster),
     )
     if AT in job.namespace + job.name:
         raise UndecodableError(f"{job.namespace}/{job.name} is no name of Kubernetes")
     if job.copy is not None and not (is_name(job.namespace) and is_name(job.name)):
         named = f"{job.namespace[:80]!r}/{job.name[:80]!r}"
         raise UndecodableError(f"{named} is no name of Kubernetes")
-    if problem := _unsupported(job):
+    if problem := _unsupported_reason(job):
         raise UndecodableError(f"{job.namespace}/{job.name} in cluster {cluster}: {problem}")
-    return entered
+    return qualified_job
 
 
-def _unsupported(job: seen.JobObserved) -> str:
+def _unsupported_reason(job: observations.JobObserved) -> str:
     if job.kind not in KINDS:
         return f"{job.kind} of a member cluster is not supported"
     if job.elastic or job.replaces:
@@ -118,17 +124,19 @@ def _unsupported(job: seen.JobObserved) -> str:
     return ""
 
 
-def _refused(refusal: seen.ObjectRefused, cluster: str) -> seen.ObjectRefused:
+def _qualify_refusal(
+    refusal: observations.ObjectRefused, cluster: str
+) -> observations.ObjectRefused:
     return replace(
         refusal,
-        uid=_name(refusal.uid, cluster),
-        session=_name(refusal.session, cluster),
-        resource=_name(refusal.resource, cluster),
-        job=None if refusal.job is None else _job(refusal.job, cluster),
+        uid=_qualify_name(refusal.uid, cluster),
+        session=_qualify_name(refusal.session, cluster),
+        resource=_qualify_name(refusal.resource, cluster),
+        job=None if refusal.job is None else _qualify_job(refusal.job, cluster),
     )
 
 
-def _name(name: str, cluster: str) -> str:
+def _qualify_name(name: str, cluster: str) -> str:
     if AT in name:
         raise UndecodableError(f"{name!r} holds the mark between a name and its cluster")
     return qualified(name, cluster)

@@ -16,13 +16,13 @@ from tidegate.contracts.decision_kinds.clusters import (
 )
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.multikueue.nomination import is_connected, is_external
-from tidegate.core.multikueue.slices import is_kept, joins
+from tidegate.core.multikueue.slices import is_copy_kept, is_joining
 from tidegate.core.queueing.admission_checks import check_state
 from tidegate.core.state.remotes import Dispatch
 from tidegate.core.state.state import State, Workload, about
 
 
-def take_back(state: State, workload: Workload) -> list[DecisionEvent]:
+def withdraw_everywhere(state: State, workload: Workload) -> list[DecisionEvent]:
     """Withdraw a workload that has no quota here from all clusters.
 
     A job that runs there is stopped first, like any evicted job: its pods have time to end, and its
@@ -31,15 +31,15 @@ def take_back(state: State, workload: Workload) -> list[DecisionEvent]:
     dispatched = workload.dispatch
     if dispatched is None:
         return []
-    if is_kept(state, workload):
-        return again(state, workload, "")
-    stops = dispatched.chosen if _has_to_stop(state, workload, dispatched) else ""
+    if is_copy_kept(state, workload):
+        return repeat_decisions(state, workload, "")
+    stops = dispatched.chosen if _needs_stop(state, workload, dispatched) else ""
     everywhere = dict.fromkeys(
         (*dispatched.nominated, *filter(None, [dispatched.chosen]), *dispatched.copies)
     )
     everywhere.pop(stops, None)
     reason = {"finished": "Finished", "evicting": "Evicted"}.get(workload.phase, "NoReservation")
-    if withdrawals := withdrawn(state, workload, dispatched, everywhere, reason):
+    if withdrawals := withdraw_from(state, workload, dispatched, everywhere, reason):
         return withdrawals
     if stops and not dispatched.stopping_us:
         message = f"Evicted on manager: {workload.evicted_reason}"
@@ -47,7 +47,7 @@ def take_back(state: State, workload: Workload) -> list[DecisionEvent]:
             **about(state, workload), job=workload.job, cluster=stops, message=message
         )
         return [ordered]
-    return again(state, workload, "")
+    return repeat_decisions(state, workload, "")
 
 
 def is_withdrawn(state: State, workload: Workload) -> bool:
@@ -60,7 +60,7 @@ def is_withdrawn(state: State, workload: Workload) -> bool:
     )
 
 
-def _has_to_stop(state: State, workload: Workload, dispatched: Dispatch) -> bool:
+def _needs_stop(state: State, workload: Workload, dispatched: Dispatch) -> bool:
     """Tell whether the chosen cluster still has to stop the job of an evicted workload.
 
     It has as much time for that as a cluster may be lost.
@@ -68,20 +68,20 @@ def _has_to_stop(state: State, workload: Workload, dispatched: Dispatch) -> bool
     copy = dispatched.copies.get(dispatched.chosen)
     if workload.phase != "evicting" or copy is None or not is_connected(state, dispatched.chosen):
         return False
-    if dispatched.stopping_us and state.now_us >= dispatched.stopping_us + patience_us(state):
+    if dispatched.stopping_us and state.now_us >= dispatched.stopping_us + worker_lost_us(state):
         return False
     if dispatched.stopping_us:  # until it has stopped there, and its status was synced
         return not copy.finished_us and (copy.reserved or not copy.synced)
     return copy.reserved and copy.job and not copy.finished_us and not copy.evicted_us
 
 
-def patience_us(state: State) -> int:
+def worker_lost_us(state: State) -> int:
     """Return how long a cluster that runs a workload may be lost, in microseconds."""
     policy = state.policy.multikueue
     return 0 if policy is None else policy.worker_lost_us
 
 
-def again(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
+def repeat_decisions(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Repeat the decisions on a workload's clusters for a new dispatcher."""
     dispatched = workload.dispatch
     if dispatched is None or not dispatched.again:
@@ -100,7 +100,7 @@ def again(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     if dispatched.chosen and dispatched.stopping_us:
         decisions.append(RemoteDeactivated(**fields, cluster=dispatched.chosen))
     elif dispatched.chosen and check:
-        makes_copy = joins(workload, check_state(workload, check))
+        makes_copy = is_joining(workload, check_state(workload, check))
         decisions.append(
             ClusterChosen(
                 **fields,
@@ -112,7 +112,7 @@ def again(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     return decisions
 
 
-def withdrawn(
+def withdraw_from(
     state: State, workload: Workload, dispatched: Dispatch, clusters: Iterable[str], reason: str
 ) -> list[DecisionEvent]:
     """Return the decision to withdraw a workload from clusters; empty if it was taken for all."""
