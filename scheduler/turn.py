@@ -30,7 +30,7 @@ from tidegate.contracts.facts import Event, FactEvent
 from tidegate.contracts.observed.handovers import HandoverObserved, TreeReleasedObserved
 from tidegate.contracts.subjects import observed
 from tidegate.core.accept import accept
-from tidegate.core.accepting.handovers import untaken
+from tidegate.core.accepting.handovers import unconfirmed_releases
 from tidegate.core.decide import decide
 from tidegate.errors import BusRefusedError, BusUnreachableError, TidegateError, TooLargeError
 from tidegate.service.logs import get_log
@@ -248,7 +248,7 @@ async def _publish_handovers(leader: LeaderState) -> None:
             await _publish_handover(leader, confirm, now_s)
     if state.moves.released and now_s - leader.handed_s >= AGAIN_S:
         leader.handed_s = now_s
-        for message in untaken(state):
+        for message in unconfirmed_releases(state):
             await _publish_handover(leader, message, now_s)
 
 

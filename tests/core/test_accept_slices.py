@@ -34,7 +34,7 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.contracts.observations import JobObserved, JobState, Observation
-from tidegate.core.accepting.jobs.siblings import family
+from tidegate.core.accepting.jobs.siblings import other_slices
 from tidegate.core.folding.fold import apply
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, PodSet, PodSetAssignment
@@ -213,4 +213,4 @@ def test_a_slice_that_replaces_itself_goes_with_its_job(bus: Bus) -> None:
     replaced(bus)
     heir = bus.state.workloads[SLICE]
     heir.replaces = heir.successor = SLICE
-    assert list(family(bus.state, heir)) == []
+    assert list(other_slices(bus.state, heir)) == []

@@ -13,7 +13,7 @@ from tests.core.revoking import CHANGES, Change, Scene
 from tests.core.telling import flavor
 from tidegate.contracts import observations
 from tidegate.contracts.observed.jobs import NO_REPLICAS, VALIDATION_FAILED
-from tidegate.core.accepting.jobs.adoption import adopt
+from tidegate.core.accepting.jobs.adoption import adopt_workloads
 from tidegate.model.quota import FlavorSpec
 
 each_change = pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
@@ -83,9 +83,9 @@ def test_what_kueue_reserved_quota_for_is_not_adopted_against_the_rules(change: 
     stage = scene.stage
     stage.bus.tell(stage.submit("big", {"cpu": 4, "held_quota": True}))
     state = stage.bus.state
-    assert [event.workload for event in adopt(state, state.now_us)] == ["team/big"]
+    assert [event.workload for event in adopt_workloads(state, state.now_us)] == ["team/big"]
     stage.bus.tell(*change.do(scene))
-    assert list(adopt(state, state.now_us)) == []
+    assert list(adopt_workloads(state, state.now_us)) == []
 
 
 def test_what_waits_for_a_check_of_kueues_is_not_adopted_as_admitted() -> None:
@@ -93,10 +93,10 @@ def test_what_waits_for_a_check_of_kueues_is_not_adopted_as_admitted() -> None:
     stage = scene.stage
     pending = (observations.CheckSeen(name="c", state="Pending"),)
     stage.bus.tell(stage.submit("big", {"cpu": 4, "held_quota": True, "checks": pending}))
-    assert list(adopt(stage.bus.state, stage.bus.state.now_us)) == []
+    assert list(adopt_workloads(stage.bus.state, stage.bus.state.now_us)) == []
     ready = (observations.CheckSeen(name="c", state="Ready"),)
     stage.bus.tell(stage.change("big", checks=ready))
-    assert [event.workload for event in adopt(stage.bus.state, 0)] == ["team/big"]
+    assert [event.workload for event in adopt_workloads(stage.bus.state, 0)] == ["team/big"]
 
 
 def test_of_two_queues_that_are_drained_at_once_the_local_queue_is_why_a_workload_leaves() -> None:

@@ -8,7 +8,7 @@ from tests.core.telling import JOBS, RUNNING, SECOND, Bus, beat, completed, job,
 from tidegate.contracts.decisions import WorkloadPending
 from tidegate.contracts.facts import FactEvent, WorkloadAdopted, WorkloadRemoved
 from tidegate.contracts.observations import NamespaceObserved, PolicyObserved
-from tidegate.core.accepting.jobs.adoption import is_complete
+from tidegate.core.accepting.jobs.adoption import has_synced
 from tidegate.core.decide import decide
 from tidegate.core.state.dedup import Dedup
 from tidegate.model.policy import PodsReady, Policy
@@ -99,9 +99,9 @@ def test_a_list_that_was_begun_and_given_up_holds_up_nothing(bus: Bus) -> None:
     after(bus, 20, CREWS)
     after(bus, 10, CREWS)
     bus.tell(started(number=2, session="b"))
-    assert not is_complete(bus.state)
+    assert not has_synced(bus.state)
     after(bus, 1, CREWS)  # the CRD was there for a moment
-    assert is_complete(bus.state)
+    assert has_synced(bus.state)
 
 
 def test_a_list_that_ended_with_its_session_holds_up_nothing(bus: Bus) -> None:
@@ -109,4 +109,4 @@ def test_a_list_that_ended_with_its_session_holds_up_nothing(bus: Bus) -> None:
     after(bus, 10, CREWS)
     bus.tell(started(number=2, session="b"))
     after(bus, 1, CREWS, session="c")
-    assert is_complete(bus.state)
+    assert has_synced(bus.state)

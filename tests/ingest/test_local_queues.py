@@ -6,7 +6,7 @@ from ingest.jobs.scope import Scope
 from ingest.resources import watched
 from tidegate.contracts import facts
 from tidegate.contracts.observations import LocalQueueObserved
-from tidegate.core.accepting.definitions import take_definition
+from tidegate.core.accepting.definitions import accept_definition
 from tidegate.core.folding.fold import apply
 from tidegate.core.state.state import State
 from tidegate.kinds.decode import read
@@ -33,7 +33,7 @@ def test_only_a_label_that_is_kept_makes_a_fact_of_its_change() -> None:
     state, scope = State(), Scope(queue_labels=("team",))
 
     def taken(version: str, **labels: str) -> list[dict[str, str]]:
-        events = list(take_definition(state, 1, observed(scope, version, **labels)))
+        events = list(accept_definition(state, 1, observed(scope, version, **labels)))
         for event in events:
             apply(state, event)
         return [event.labels for event in events if isinstance(event, facts.LocalQueueDefined)]

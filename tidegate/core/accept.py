@@ -26,22 +26,22 @@ from tidegate.contracts.facts import (
 from tidegate.contracts.observed.clusters import RemoteClusterObserved, RemoteWorkloadObserved
 from tidegate.contracts.observed.handovers import TreeReleasedObserved, TreeTakenObserved
 from tidegate.contracts.subjects import resource_of
-from tidegate.core.accepting.clock import note_unwatched, take_heartbeat, time_of
+from tidegate.core.accepting.clock import accept_heartbeat, record_unwatched, time_of
 from tidegate.core.accepting.definitions import (
     DefinitionObserved,
+    accept_definition,
+    accept_policy,
     remove_definition,
-    take_definition,
-    take_policy,
 )
-from tidegate.core.accepting.handovers import release_trees, settled, take_handover
-from tidegate.core.accepting.jobs.adoption import adopt, complete_clusters
-from tidegate.core.accepting.jobs.copies import about, remove_copy, stray_gone
-from tidegate.core.accepting.jobs.fields import fact_about
-from tidegate.core.accepting.jobs.observed import remove_job, take_job
-from tidegate.core.accepting.jobs.siblings import spread
-from tidegate.core.accepting.relevance import record_removal, removed_elsewhere
-from tidegate.core.accepting.reports import take_remote
-from tidegate.core.accepting.rounds import begin_round, end_round, forget_rolls
+from tidegate.core.accepting.handovers import accept_handover, release_trees, with_removals
+from tidegate.core.accepting.jobs.adoption import adopt_workloads, synced_clusters
+from tidegate.core.accepting.jobs.copies import clear_stray, remove_copy, reported_workload
+from tidegate.core.accepting.jobs.fields import fact_fields
+from tidegate.core.accepting.jobs.observed import accept_job, remove_job
+from tidegate.core.accepting.jobs.siblings import with_variant_facts
+from tidegate.core.accepting.relevance import record_removal, remove_foreign_queue
+from tidegate.core.accepting.reports import accept_dispatcher_report
+from tidegate.core.accepting.rounds import begin_round, drop_open_rounds, end_round
 from tidegate.core.folding.fold import apply
 from tidegate.core.members.cluster_status import (
     accept_member_heartbeat,
@@ -81,11 +81,11 @@ def accept(
     copy, may be the older one by its clock. ``cluster``: the member cluster whose stream it is.
     """
     facts: list[FactEvent] = []
-    for message in _in_order(position, messages):
+    for message in _sort_messages(position, messages):
         if message.at.incarnation == position.incarnation and message.at.seq <= position.seq:
             continue  # it came before
-        for fact in spread(
-            state, _adopting(state, _facts_of(state, position, message, cluster, poisoned))
+        for fact in with_variant_facts(
+            state, _with_adoptions(state, _facts_of(state, position, message, cluster, poisoned))
         ):
             apply(state, fact)
             facts.append(fact)
@@ -93,7 +93,7 @@ def accept(
     return facts, position
 
 
-def _in_order(position: Position, messages: Iterable[Message]) -> list[Message]:
+def _sort_messages(position: Position, messages: Iterable[Message]) -> list[Message]:
     """Return messages by seq: the known stream's first, then other streams in order of arrival."""
     came, ordered = {position.incarnation: 0}, list(messages)
     for message in ordered:
@@ -101,14 +101,14 @@ def _in_order(position: Position, messages: Iterable[Message]) -> list[Message]:
     return sorted(ordered, key=lambda message: (came[message.at.incarnation], message.at.seq))
 
 
-def _adopting(state: State, news: Iterator[FactEvent]) -> Iterator[FactEvent]:
+def _with_adoptions(state: State, facts: Iterator[FactEvent]) -> Iterator[FactEvent]:
     """Pass the facts on; after one that completes a cluster's first rounds, yield its adoptions."""
-    for fact in settled(state, news):
+    for fact in with_removals(state, facts):
         may_complete = isinstance(fact, RoundCompleted | WatchesExpected)
-        before = complete_clusters(state) if may_complete else frozenset[str]()
+        before = synced_clusters(state) if may_complete else frozenset[str]()
         yield fact
-        if may_complete and (now := complete_clusters(state) - before):
-            yield from adopt(state, fact.at_us, now)
+        if may_complete and (now := synced_clusters(state) - before):
+            yield from adopt_workloads(state, fact.at_us, now)
 
 
 def _facts_of(
@@ -120,18 +120,18 @@ def _facts_of(
 ) -> Iterator[FactEvent]:
     """Yield the facts of one message, each to be folded before the next is taken."""
     at_us = time_of(state, message.at_us)
-    yield from _lost(state, at_us, position, message.at, cluster)
+    yield from _detect_gap(state, at_us, position, message.at, cluster)
     if message.at in poisoned:
-        yield _refused(at_us, message, poisoned[message.at])
+        yield _refusal(at_us, message, poisoned[message.at])
         return
     if len(message.payload) > PAYLOAD_BYTES_MAX - ENVELOPE_BYTES:
-        yield _refused(at_us, message, "It is too large to be recorded.")
+        yield _refusal(at_us, message, "It is too large to be recorded.")
         return
     try:
         decoded = decode_observation(message.payload)
         observation = qualify_observation(decoded, cluster) if cluster else decoded
     except UndecodableError as error:
-        yield _refused(at_us, message, str(error))
+        yield _refusal(at_us, message, str(error))
         return
     if observation is None:
         return
@@ -142,10 +142,10 @@ def _facts_of(
         if is_unverified(state, cluster, observation):
             yield from report_dropped_observation(state, at_us, cluster, message.at.seq)
             return
-    yield from _news(state, at_us, message, observation, cluster)
+    yield from _accept_observation(state, at_us, message, observation, cluster)
 
 
-def _lost(
+def _detect_gap(
     state: State, at_us: int, position: Position, newest: Position, cluster: str
 ) -> Iterator[FactEvent]:
     expected = position.seq + 1
@@ -157,43 +157,43 @@ def _lost(
         yield GapObserved(at_us=at_us, expected_seq=expected, found_seq=newest.seq, cluster=cluster)
     elif newest.incarnation == position.incarnation or not position.incarnation:
         return
-    forget_rolls(state, cluster)  # a round with a lost message proves nothing
+    drop_open_rounds(state, cluster)  # a round with a lost message proves nothing
 
 
-def _news(
+def _accept_observation(
     state: State, at_us: int, message: Message, observation: observations.Observation, cluster: str
 ) -> Iterator[FactEvent]:
     match observation:
         case observations.Heartbeat() if cluster:
             yield from accept_member_heartbeat(state, at_us, observation)
-            note_unwatched(state, observation, at_us)
+            record_unwatched(state, observation, at_us)
         case (
             observations.SyncStarted()
             | observations.SyncCompleted()
             | observations.Heartbeat()
             | observations.Probe()
         ):
-            yield from _of_session(state, at_us, message, observation)
+            yield from _accept_session_message(state, at_us, message, observation)
         case observations.ActuationReported():
-            yield from _failed(state, at_us, observation)
+            yield from _accept_actuation_failure(state, at_us, observation)
         case observations.PolicyObserved():
-            yield from take_policy(state, at_us, observation)
+            yield from accept_policy(state, at_us, observation)
             forget_former_uids(state)
         case RemoteClusterObserved() | RemoteWorkloadObserved():
-            yield from take_remote(state, at_us, observation)
+            yield from accept_dispatcher_report(state, at_us, observation)
         case TreeReleasedObserved() | TreeTakenObserved():
-            yield from take_handover(state, at_us, observation)
+            yield from accept_handover(state, at_us, observation)
         case observations.ObjectRefused():
             workload = state.by_uid.get(observation.uid, "")
-            refused = _refused(at_us, message, observation.error, workload)
+            refused = _refusal(at_us, message, observation.error, workload)
             yield structs.replace(refused, uid=observation.uid, reason=observation.reason)
-            yield from _unreadable(state, at_us, observation)
+            yield from _accept_unreadable_job(state, at_us, observation)
         case _:
             resource = qualified(resource_of(message.subject), cluster)
-            yield from _object(state, at_us, resource, observation)
+            yield from _accept_object(state, at_us, resource, observation)
 
 
-def _of_session(
+def _accept_session_message(
     state: State,
     at_us: int,
     message: Message,
@@ -206,38 +206,40 @@ def _of_session(
         case observations.SyncStarted():
             yield from begin_round(state, at_us, observation)
         case observations.SyncCompleted():
-            yield from _end(state, at_us, message, observation)
+            yield from _accept_round_end(state, at_us, message, observation)
         case observations.Heartbeat():
-            yield from take_heartbeat(state, observation, message.at_us)
+            yield from accept_heartbeat(state, observation, message.at_us)
             yield from release_trees(state, state.now_us)
         case observations.Probe():
             pass  # a probe only tests that NATS stores messages
 
 
-def _unreadable(
+def _accept_unreadable_job(
     state: State, at_us: int, refusal: observations.ObjectRefused
 ) -> Iterator[FactEvent]:
     """Yield the facts about an unreadable job: it must not run, since its requests are unknown."""
     if (job := refusal.job) is not None:
         where = {"version": refusal.version, "session": refusal.session, "round": refusal.round}
-        yield from take_job(state, at_us, refusal.resource, structs.replace(job, **where))
+        yield from accept_job(state, at_us, refusal.resource, structs.replace(job, **where))
 
 
-def _object(
+def _accept_object(
     state: State,
     at_us: int,
     resource: str,
     observation: DefinitionObserved | observations.JobObserved | observations.ObjectGone,
 ) -> Iterator[FactEvent]:
     if isinstance(observation, observations.ObjectGone):
-        yield from _gone(state, at_us, observation)
+        yield from _accept_deletion(state, at_us, observation)
     elif isinstance(observation, observations.JobObserved):
-        yield from take_job(state, at_us, resource or observation.kind, observation)
+        yield from accept_job(state, at_us, resource or observation.kind, observation)
     else:
-        yield from take_definition(state, at_us, observation)
+        yield from accept_definition(state, at_us, observation)
 
 
-def _gone(state: State, at_us: int, removal: observations.ObjectGone) -> Iterator[FactEvent]:
+def _accept_deletion(
+    state: State, at_us: int, removal: observations.ObjectGone
+) -> Iterator[FactEvent]:
     # A uid never comes back, so its deletion counts whatever version is known.
     definitions = definitions_of(state.objects, removal.resource)
     if definitions is None:
@@ -255,42 +257,42 @@ def _gone(state: State, at_us: int, removal: observations.ObjectGone) -> Iterato
         if definition is not None and definition.uid == removal.uid:
             yield remove_definition(state, at_us, removal.resource, definition, removal.version)
             return
-    yield from removed_elsewhere(state, at_us, removal.uid, removal.version)
-    yield from stray_gone(state, at_us, removal.uid)
+    yield from remove_foreign_queue(state, at_us, removal.uid, removal.version)
+    yield from clear_stray(state, at_us, removal.uid)
     gone = ObjectRef(kind="", namespace=removal.namespace, name=removal.name, uid=removal.uid)
     record_removal(state, removal.resource, gone, removal.version)
 
 
-def _end(
+def _accept_round_end(
     state: State, at_us: int, message: Message, completed: observations.SyncCompleted
 ) -> Iterator[FactEvent]:
     for news in end_round(state, at_us, completed, message.at.seq):
         if isinstance(news, observations.Observed):
             assert isinstance(news, observations.JobObserved | DefinitionObserved)
-            yield from _object(state, at_us, completed.resource, news)
+            yield from _accept_object(state, at_us, completed.resource, news)
         else:
             yield news
 
 
-def _failed(
+def _accept_actuation_failure(
     state: State, at_us: int, report: observations.ActuationReported
 ) -> Iterator[FactEvent]:
     """Yield that the actuator could not carry out an order, if that order is in force."""
-    workload = about(state, report)
+    workload = reported_workload(state, report)
     seq = decision_seq(state, report.decision)
     if workload is None or workload.order is None or seq != workload.order.seq:
         return
     failure = workload.failure
     if failure is None or (failure.decision_seq, failure.reason) != (seq, report.reason):
         yield ActuationFailed(
-            **fact_about(at_us, workload),
+            **fact_fields(at_us, workload),
             decision_seq=seq,
             reason=report.reason,
             message=report.message,
         )
 
 
-def _refused(at_us: int, message: Message, error: str, workload: str = "") -> ObservationRefused:
+def _refusal(at_us: int, message: Message, error: str, workload: str = "") -> ObservationRefused:
     digest = sha256(message.payload).hexdigest()
     return ObservationRefused(
         at_us=at_us, subject=message.subject, digest=digest, error=error, workload=workload

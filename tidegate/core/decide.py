@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 from tidegate.contracts.decisions import DecisionEvent
-from tidegate.core.accepting.jobs.adoption import is_complete
+from tidegate.core.accepting.jobs.adoption import has_synced
 from tidegate.core.admission.intents import abandon
 from tidegate.core.admission.second_pass import fail_nodes
 from tidegate.core.cycle import cycle
@@ -107,7 +107,7 @@ def decide(
     Raises:
         UnknownRulesError: the ledger names a version of the rules that this program lacks.
     """
-    if not is_complete(state):
+    if not has_synced(state):
         return []
     if state.policy.rules not in KNOWN:
         raise UnknownRulesError(f"rules of a version up to {VERSION}", state.policy.rules)

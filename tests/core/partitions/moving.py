@@ -18,7 +18,7 @@ from tidegate.contracts.observations import (
     JobObserved,
     Observation,
 )
-from tidegate.core.accepting.handovers import untaken
+from tidegate.core.accepting.handovers import unconfirmed_releases
 from tidegate.core.folding.snapshot import decode, encode
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.quota import Budget, Quota
@@ -87,7 +87,10 @@ class MovingWorld(World):
         super().pass_time()
         for partition in self.partitions:
             state = partition.bus.state
-            observations: list[Observation] = [*untaken(state), *state.dedup.confirms.values()]
+            observations: list[Observation] = [
+                *unconfirmed_releases(state),
+                *state.dedup.confirms.values(),
+            ]
             state.dedup.confirms.clear()
             for each in observations:
                 if self.random.random() >= self.lost:

@@ -195,7 +195,7 @@ def test_a_large_tree_comes_in_pieces_in_whatever_order(monkeypatch: pytest.Monk
     running = {job.uid for job in made.running()}
     made.move("b", 1)
     made.pass_time()
-    pieces = list(handovers.untaken(made.partitions[0].bus.state))
+    pieces = list(handovers.unconfirmed_releases(made.partitions[0].bus.state))
     assert len(pieces) == len(("b", "b0", "b1")) + len(running)
     for piece in [*pieces[3:], pieces[0], pieces[0], *pieces[:3]]:
         made.tell(piece)

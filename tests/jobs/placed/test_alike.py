@@ -9,7 +9,7 @@ from tests.parts.foreign import jobset
 from tests.parts.stage import job
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.contracts.observed.clusters import CopySeen
-from tidegate.core.accepting.jobs.mismatches import compare_copy
+from tidegate.core.accepting.jobs.mismatches import report_copy_mismatch
 from tidegate.core.state.state import Workload
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.placed.body import body_of, digest_of
@@ -83,6 +83,6 @@ def test_an_unchanged_copy_differs_in_nothing(name: str, pods: str) -> None:
     )
     for state in (JobState(), JobState(suspended=False, started=True, active=1)):
         observation = replace(there, copy=CopySeen(origin="u1@east"), state=state)
-        assert not list(compare_copy(1, observation, workload))
+        assert not list(report_copy_mismatch(1, observation, workload))
     podsets = tuple(replace(podset, count=podset.count + 1) for podset in there.podsets)
-    assert list(compare_copy(1, replace(observation, podsets=podsets), workload))
+    assert list(report_copy_mismatch(1, replace(observation, podsets=podsets), workload))

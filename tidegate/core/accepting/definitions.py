@@ -15,12 +15,12 @@ from tidegate.contracts.observed import clusters as workers
 from tidegate.contracts.observed import nodes
 from tidegate.contracts.observed.jobs import Placed
 from tidegate.core.accepting.relevance import (
-    ask_moves,
+    is_foreign_object,
     is_outdated,
-    is_placed_elsewhere,
-    note,
-    pass_over,
     record_removal,
+    remember_version,
+    request_moves,
+    skip_outdated,
 )
 from tidegate.core.state.definition_kinds import Defined, definitions_of
 from tidegate.core.state.state import State
@@ -63,7 +63,7 @@ Removed: TypeAlias = (
 )
 
 
-class Row(NamedTuple):
+class DefinitionKind(NamedTuple):
     """One kind of definition."""
 
     resource: str
@@ -72,74 +72,78 @@ class Row(NamedTuple):
     removed: type[Removed]
 
 
-ROWS = (
-    Row(
+DEFINITION_KINDS = (
+    DefinitionKind(
         "clusterqueues.kueue.x-k8s.io",
         observations.ClusterQueueObserved,
         facts.ClusterQueueDefined,
         facts.ClusterQueueRemoved,
     ),
-    Row(
+    DefinitionKind(
         "cohorts.kueue.x-k8s.io",
         observations.CohortObserved,
         facts.CohortDefined,
         facts.CohortRemoved,
     ),
-    Row(
+    DefinitionKind(
         "localqueues.kueue.x-k8s.io",
         observations.LocalQueueObserved,
         facts.LocalQueueDefined,
         facts.LocalQueueRemoved,
     ),
-    Row(
+    DefinitionKind(
         "resourceflavors.kueue.x-k8s.io",
         observations.FlavorObserved,
         facts.FlavorDefined,
         facts.FlavorRemoved,
     ),
-    Row(
+    DefinitionKind(
         "admissionchecks.kueue.x-k8s.io",
         observations.CheckObserved,
         facts.CheckDefined,
         facts.CheckRemoved,
     ),
-    Row(
+    DefinitionKind(
         "workloadpriorityclasses.kueue.x-k8s.io",
         observations.WorkloadPriorityClassObserved,
         facts.WorkloadPriorityClassDefined,
         facts.WorkloadPriorityClassRemoved,
     ),
-    Row(
+    DefinitionKind(
         "priorityclasses.scheduling.k8s.io",
         observations.PriorityClassObserved,
         facts.PriorityClassDefined,
         facts.PriorityClassRemoved,
     ),
-    Row(
+    DefinitionKind(
         "namespaces", observations.NamespaceObserved, facts.NamespaceDefined, facts.NamespaceRemoved
     ),
-    Row(
+    DefinitionKind(
         "limitranges",
         observations.LimitRangeObserved,
         facts.LimitRangeDefined,
         facts.LimitRangeRemoved,
     ),
-    Row(
+    DefinitionKind(
         "runtimeclasses.node.k8s.io",
         observations.RuntimeClassObserved,
         facts.RuntimeClassDefined,
         facts.RuntimeClassRemoved,
     ),
-    Row(nodes.TOPOLOGIES, nodes.TopologyObserved, facts.TopologyDefined, facts.TopologyRemoved),
-    Row(nodes.NODES, nodes.NodeObserved, facts.NodeDefined, facts.NodeRemoved),
-    Row(nodes.NODE_PODS, nodes.NodePodsObserved, facts.NodePodsReported, facts.NodePodsCleared),
-    Row(
+    DefinitionKind(
+        nodes.TOPOLOGIES, nodes.TopologyObserved, facts.TopologyDefined, facts.TopologyRemoved
+    ),
+    DefinitionKind(nodes.NODES, nodes.NodeObserved, facts.NodeDefined, facts.NodeRemoved),
+    DefinitionKind(
+        nodes.NODE_PODS, nodes.NodePodsObserved, facts.NodePodsReported, facts.NodePodsCleared
+    ),
+    DefinitionKind(
         workers.MULTIKUEUE_CLUSTERS,
         workers.MultiKueueClusterObserved,
         clusters.MultiKueueClusterDefined,
         clusters.MultiKueueClusterRemoved,
     ),
-    Row(
+    DefinitionKind(
         workers.MULTIKUEUE_CONFIGS,
         workers.MultiKueueConfigObserved,
         clusters.MultiKueueConfigDefined,
@@ -153,64 +157,70 @@ _AUTHORED = (
     facts.FlavorDefined,
 )
 _OF_NODES = (nodes.TopologyObserved, nodes.NodeObserved, nodes.NodePodsObserved)
-_BY_OBSERVED = {row.observed: row for row in ROWS}
-_BY_RESOURCE = {row.resource: row for row in ROWS}
+_BY_OBSERVED = {kind.observed: kind for kind in DEFINITION_KINDS}
+_BY_RESOURCE = {kind.resource: kind for kind in DEFINITION_KINDS}
 
 
-def take_definition(state: State, at_us: int, observed: DefinitionObserved) -> Iterator[FactEvent]:
+def accept_definition(
+    state: State, at_us: int, observed: DefinitionObserved
+) -> Iterator[FactEvent]:
     """Yield the facts of an observed definition; nothing if it is outdated or unchanged.
 
     A newer namesake (the same name, another uid) replaces the known object; an older one is
     outdated.
     """
-    row = _BY_OBSERVED[type(observed)]
+    kind = _BY_OBSERVED[type(observed)]
     if isinstance(observed, observations.NamespaceObserved):
-        row = row._replace(resource=qualified(row.resource, cluster_of(observed.name)))
-    if isinstance(observed, Placed) and is_placed_elsewhere(state, observed):
-        yield from _take_elsewhere(state, at_us, row, observed)
+        kind = kind._replace(resource=qualified(kind.resource, cluster_of(observed.name)))
+    if isinstance(observed, Placed) and is_foreign_object(state, observed):
+        yield from _accept_foreign(state, at_us, kind, observed)
     elif not (state.partition and isinstance(observed, _OF_NODES)):  # partition 0 places pods
-        yield from _take(state, at_us, row, observed)
+        yield from _accept_own(state, at_us, kind, observed)
     if isinstance(observed, Placed):
-        yield from ask_moves(state, at_us, observed)
+        yield from request_moves(state, at_us, observed)
 
 
-def _take(state: State, at_us: int, row: Row, observed: DefinitionObserved) -> Iterator[FactEvent]:
-    definition = _definitions_of(state, row.resource).get(local(_key(observed)))
+def _accept_own(
+    state: State, at_us: int, kind: DefinitionKind, observed: DefinitionObserved
+) -> Iterator[FactEvent]:
+    definition = _definitions_of(state, kind.resource).get(local(_object_key(observed)))
     same = definition is not None and definition.uid == observed.uid
     if is_outdated(
-        state, row.resource, observed, definition.version if definition and same else None
+        state, kind.resource, observed, definition.version if definition and same else None
     ):
         return
     if definition is not None and not same:
         if observed.version < definition.version:
-            pass_over(state, row.resource, observed, definition.version, doubted=True)
+            skip_outdated(state, kind.resource, observed, definition.version, suspected=True)
             return
-        yield remove_definition(state, at_us, row.resource, definition, observed.version)
+        yield remove_definition(state, at_us, kind.resource, definition, observed.version)
         definition = None
-    note(state, observed)
+    remember_version(state, observed)
     if isinstance(observed, nodes.NodePodsObserved):
         claimed = uncharged(state, observed.name, observed.claimed)
         if definition is None and not (claimed or observed.usage or observed.living is not None):
             return
         observed = replace(observed, claimed=claimed)
-    fresh = _defined(at_us, row, observed)
+    fresh = _definition_fact(at_us, kind, observed)
     if definition is None or not _is_same(fresh, definition):
         yield fresh
 
 
-def _take_elsewhere(state: State, at_us: int, row: Row, observed: Placed) -> Iterator[FactEvent]:
+def _accept_foreign(
+    state: State, at_us: int, kind: DefinitionKind, observed: Placed
+) -> Iterator[FactEvent]:
     """Yield that a ClusterQueue belongs to another partition, and that an own namesake is gone."""
     other = state.objects.elsewhere.get(observed.name)
     same = other is not None and other.uid == observed.uid
-    if is_outdated(state, row.resource, observed, other.version if other and same else None):
+    if is_outdated(state, kind.resource, observed, other.version if other and same else None):
         return
-    own = _definitions_of(state, row.resource).get(observed.name)
+    own = _definitions_of(state, kind.resource).get(observed.name)
     if own is not None:  # a namesake
         if observed.version < own.version:
-            pass_over(state, row.resource, observed, own.version, doubted=True)
+            skip_outdated(state, kind.resource, observed, own.version, suspected=True)
             return
-        yield remove_definition(state, at_us, row.resource, own, observed.version)
-    note(state, observed)
+        yield remove_definition(state, at_us, kind.resource, own, observed.version)
+    remember_version(state, observed)
     if isinstance(observed, observations.ClusterQueueObserved) and not same:
         yield facts.QueueElsewhere(
             at_us=at_us,
@@ -221,7 +231,7 @@ def _take_elsewhere(state: State, at_us: int, row: Row, observed: Placed) -> Ite
         )
 
 
-def take_policy(
+def accept_policy(
     state: State, at_us: int, observation: observations.PolicyObserved
 ) -> Iterator[FactEvent]:
     """Yield the policy, if it changed."""
@@ -263,14 +273,14 @@ def _definitions_of(state: State, resource: str) -> dict[str, Defined]:
     return definitions
 
 
-def _key(observed: DefinitionObserved) -> str:
+def _object_key(observed: DefinitionObserved) -> str:
     return f"{observed.namespace}/{observed.name}" if observed.namespace else observed.name
 
 
-def _defined(at_us: int, row: Row, observed: DefinitionObserved) -> Defined:
-    fields = (name for name in row.defined.__struct_fields__ if name != "at_us")
+def _definition_fact(at_us: int, kind: DefinitionKind, observed: DefinitionObserved) -> Defined:
+    fields = (name for name in kind.defined.__struct_fields__ if name != "at_us")
     content: dict[str, Any] = {name: getattr(observed, name) for name in fields}
-    return row.defined(at_us=at_us, **content)
+    return kind.defined(at_us=at_us, **content)
 
 
 def _is_same(fresh: Defined, definition: Defined) -> bool:

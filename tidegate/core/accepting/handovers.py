@@ -40,9 +40,9 @@ from tidegate.contracts.observed.handovers import (
     TreeTakenObserved,
 )
 from tidegate.core.accepting.jobs.fields import is_idle
-from tidegate.core.accepting.jobs.observed import let_go_all
-from tidegate.core.accepting.relevance import is_ours
-from tidegate.core.accepting.rounds import forget_rolls
+from tidegate.core.accepting.jobs.observed import remove_workloads
+from tidegate.core.accepting.relevance import is_own_queue
+from tidegate.core.accepting.rounds import drop_open_rounds
 from tidegate.core.quota.partition_moves import (
     MovingTree,
     blocking_workload,
@@ -65,14 +65,14 @@ def release_trees(state: State, at_us: int) -> Iterator[FactEvent]:
         return
     for tree in moving_trees(state):
         if blocking_workload(state, tree) is None:
-            yield from _release(state, at_us, tree)
+            yield from _release_tree(state, at_us, tree)
 
 
-def _release(state: State, at_us: int, tree: MovingTree) -> Iterator[FactEvent]:
+def _release_tree(state: State, at_us: int, tree: MovingTree) -> Iterator[FactEvent]:
     yield TreeReleased(at_us=at_us, to=tree.to, queues=tree.queues, cohorts=tree.cohorts)
     for workload in tree_workloads(state, tree):
         if state.workloads.get(workload.key) is workload:  # else removed with another of its job
-            yield from let_go_all(state, at_us, workload, workload.version, DECIDED_ELSEWHERE)
+            yield from remove_workloads(state, at_us, workload, workload.version, DECIDED_ELSEWHERE)
     for name in tree.queues:
         own = state.objects.cluster_queues[name]
         yield ClusterQueueRemoved(at_us=at_us, name=name, uid=own.uid, version=own.version)
@@ -84,18 +84,18 @@ def _release(state: State, at_us: int, tree: MovingTree) -> Iterator[FactEvent]:
         yield CohortRemoved(at_us=at_us, name=name, uid=cohort.uid, version=cohort.version)
 
 
-def take_handover(state: State, at_us: int, message: HandoverObserved) -> Iterator[FactEvent]:
+def accept_handover(state: State, at_us: int, message: HandoverObserved) -> Iterator[FactEvent]:
     """Yield the facts of another partition's message about a tree."""
     match message:
         case TreeReleasedObserved():
-            yield from _take(state, at_us, message)
+            yield from _collect_piece(state, at_us, message)
         case TreeTakenObserved():
-            yield from _confirm(state, at_us, message)
+            yield from _confirm_handover(state, at_us, message)
         case _:
             assert_never(message)
 
 
-def _take(state: State, at_us: int, message: TreeReleasedObserved) -> Iterator[FactEvent]:
+def _collect_piece(state: State, at_us: int, message: TreeReleasedObserved) -> Iterator[FactEvent]:
     """Collect a piece of a tree that was released to this partition; with the last, yield facts."""
     if message.to != state.partition or message.ledger_id == state.ledger_id:
         return
@@ -111,24 +111,24 @@ def _take(state: State, at_us: int, message: TreeReleasedObserved) -> Iterator[F
     if len(pieces) < message.pieces:
         return
     del dedup.handovers[key]
-    yield from _taken(state, at_us, [pieces[number] for number in sorted(pieces)])
-    forget_rolls(state, "")  # a round under way has skipped the tree's jobs so far
+    yield from _take_tree(state, at_us, [pieces[number] for number in sorted(pieces)])
+    drop_open_rounds(state, "")  # a round under way has skipped the tree's jobs so far
     dedup.missed, dedup.incomplete_lists, dedup.confirms[key] = True, 0, confirm
 
 
-def _taken(state: State, at_us: int, pieces: list[TreeReleasedObserved]) -> Iterator[FactEvent]:
+def _take_tree(state: State, at_us: int, pieces: list[TreeReleasedObserved]) -> Iterator[FactEvent]:
     first, objects = pieces[0], state.objects
     queues = [
         queue
         for piece in pieces
         for queue in piece.queues
-        if _is_free(objects.cluster_queues.get(queue.name), queue.uid)
+        if _may_take(objects.cluster_queues.get(queue.name), queue.uid)
     ]
     cohorts = [
         cohort
         for piece in pieces
         for cohort in piece.cohorts
-        if _is_free(objects.cohorts.get(cohort.name), cohort.uid)
+        if _may_take(objects.cohorts.get(cohort.name), cohort.uid)
     ]
     for piece in pieces:
         if piece.workloads:
@@ -150,21 +150,23 @@ def _taken(state: State, at_us: int, pieces: list[TreeReleasedObserved]) -> Iter
             yield BudgetsTaken(at_us=at_us, spent=piece.spent)
 
 
-def _is_free(own: ClusterQueueDefined | CohortDefined | None, uid: str) -> bool:
+def _may_take(own: ClusterQueueDefined | CohortDefined | None, uid: str) -> bool:
     """Return whether this partition has no newer object of that name, with another uid."""
     return own is None or own.uid == uid
 
 
-def _confirm(state: State, at_us: int, message: TreeTakenObserved) -> Iterator[HandoverConfirmed]:
+def _confirm_handover(
+    state: State, at_us: int, message: TreeTakenObserved
+) -> Iterator[HandoverConfirmed]:
     """Yield that another partition has taken a tree that this one had released."""
     if message.ledger_id == state.ledger_id and message.seq in state.moves.released:
         yield HandoverConfirmed(at_us=at_us, released_seq=message.seq)
 
 
-def untaken(state: State) -> Iterator[TreeReleasedObserved]:
+def unconfirmed_releases(state: State) -> Iterator[TreeReleasedObserved]:
     """Yield the messages about trees that were released and not confirmed as taken."""
     for seq, handover in state.moves.released.items():
-        pieces = list(_pieces(handover))
+        pieces = list(_split_into_pieces(handover))
         for number, piece in enumerate(pieces, 1):
             yield TreeReleasedObserved(
                 of_partition=state.partition,
@@ -180,7 +182,7 @@ def untaken(state: State) -> Iterator[TreeReleasedObserved]:
             )
 
 
-def _pieces(handover: Handover) -> Iterator[list[_Part]]:
+def _split_into_pieces(handover: Handover) -> Iterator[list[_Part]]:
     piece, size = list[_Part](), 0
     parts: tuple[_Part, ...]
     parts = (*handover.cohorts, *handover.queues, *handover.workloads, *handover.spent)
@@ -193,23 +195,23 @@ def _pieces(handover: Handover) -> Iterator[list[_Part]]:
     yield piece
 
 
-def settled(state: State, news: Iterator[FactEvent]) -> Iterator[FactEvent]:
+def with_removals(state: State, facts: Iterator[FactEvent]) -> Iterator[FactEvent]:
     """Pass facts on; after one about queues, yield the removal of other partitions' workloads.
 
     Workloads with quota are kept until they have stopped. If jobs of a LocalQueue were skipped and
     belong to this partition now, it notes that a resync is needed.
     """
-    for fact in news:
+    for fact in facts:
         yield fact
-        for local_queue in _affected(state, fact):
-            if not is_ours(state, local_queue):
-                yield from _let_go(state, fact.at_us, local_queue)
+        for local_queue in _affected_queues(state, fact):
+            if not is_own_queue(state, local_queue):
+                yield from _remove_idle(state, fact.at_us, local_queue)
             elif local_queue in state.dedup.passed_by:
                 del state.dedup.passed_by[local_queue]
                 state.dedup.missed = True
 
 
-def _affected(state: State, fact: FactEvent) -> list[str]:
+def _affected_queues(state: State, fact: FactEvent) -> list[str]:
     """Return the LocalQueues whose partition may have changed by a fact."""
     if not (state.partition or state.objects.elsewhere or state.dedup.passed_by):
         return []
@@ -223,8 +225,8 @@ def _affected(state: State, fact: FactEvent) -> list[str]:
             return []
 
 
-def _let_go(state: State, at_us: int, local_queue: str) -> Iterator[WorkloadRemoved]:
+def _remove_idle(state: State, at_us: int, local_queue: str) -> Iterator[WorkloadRemoved]:
     for key in list(state.by_queue.get(local_queue, ())):
         workload = state.workloads.get(key)
         if workload is not None and is_idle(workload):
-            yield from let_go_all(state, at_us, workload, workload.version, DECIDED_ELSEWHERE)
+            yield from remove_workloads(state, at_us, workload, workload.version, DECIDED_ELSEWHERE)

@@ -28,15 +28,15 @@ def is_outdated(state: State, resource: str, observed: Observed, version: int | 
     An outdated object of a list is kept until its round is complete: it counts after all if the
     round shows that the cluster was restored from a backup.
     """
-    newer = _newer(state, resource, observed, version)
+    newer = _newer_version(state, resource, observed, version)
     if newer is None and version is None and _is_overtaken(state, resource, observed):
-        _doubt_overtaken(state, resource, observed)
+        _suspect_overtaken(state, resource, observed)
         return True
     if newer is None:
         state.dedup.doubted.get(resource, {}).pop(observed.uid, None)
         return False
     unknown = version is None and observed.uid not in state.dedup.versions
-    pass_over(state, resource, observed, newer, doubted=unknown and not is_over(observed))
+    skip_outdated(state, resource, observed, newer, suspected=unknown and not has_ended(observed))
     return True
 
 
@@ -52,19 +52,19 @@ def _is_overtaken(state: State, resource: str, observed: Observed) -> bool:
     return late and observed.round > 0 and observed.version <= listed
 
 
-def _doubt_overtaken(state: State, resource: str, observed: Observed) -> None:
+def _suspect_overtaken(state: State, resource: str, observed: Observed) -> None:
     """Skip an object of an overtaken list; an even later list that has it may refute that.
 
     This does not indicate a restored cluster: a later list was observed since the request.
     """
-    if not is_over(observed):
+    if not has_ended(observed):
         state.dedup.doubted.setdefault(resource, {})[observed.uid] = list_version(state, resource)
     roll = state.dedup.rolls.get(roll_key(observed.session, resource, observed.round))
     if roll is not None:
         roll.passed_over[observed.uid] = observed
 
 
-def is_over(observed: Observed) -> bool:
+def has_ended(observed: Observed) -> bool:
     """Tell whether a job has ended, so that no decision depends on whether it still exists.
 
     A job whose Workload still shows quota is not over until its end is recorded, nor is one that is
@@ -75,14 +75,14 @@ def is_over(observed: Observed) -> bool:
     return bool(observed.finished) and observed.finished != OUT_OF_SYNC
 
 
-def pass_over(
-    state: State, resource: str, observed: Observed, newer: int, *, doubted: bool
+def skip_outdated(
+    state: State, resource: str, observed: Observed, newer: int, *, suspected: bool
 ) -> None:
     """Skip ``observed`` as outdated, because version ``newer`` is known.
 
     ``doubted``: it counts as deleted, until a later list has it.
     """
-    if doubted:
+    if suspected:
         state.dedup.doubted.setdefault(resource, {})[observed.uid] = newer
     roll = state.dedup.rolls.get(roll_key(observed.session, resource, observed.round))
     if roll is not None:
@@ -96,7 +96,9 @@ def roll_key(session: str, resource: str, number: int) -> str:
     return f"{session} {resource} {number}"
 
 
-def _newer(state: State, resource: str, observed: Observed, version: int | None) -> int | None:
+def _newer_version(
+    state: State, resource: str, observed: Observed, version: int | None
+) -> int | None:
     # An unknown object was deleted if its uid is remembered so; if a watch reported it, also if its
     # version is not above the newest list, which lacked it. An object in a list counts: its earlier
     # observation may have been lost.
@@ -108,7 +110,9 @@ def _newer(state: State, resource: str, observed: Observed, version: int | None)
     if removed is not None:  # a group of a LeaderWorkerSet may come again, under its uid
         return removed if observed.version <= removed else None
     # A name has one object at a time, and a job without a queue name may get one again.
-    namesake = dedup.gone_names.get(resource, {}).get(_name(observed.namespace, observed.name), "")
+    namesake = dedup.gone_names.get(resource, {}).get(
+        _object_name(observed.namespace, observed.name), ""
+    )
     later = dedup.gone.get(resource, {}).get(namesake, 0)
     newest = max(later, dedup.versions.get(observed.uid, 0))
     if observed.version < newest:
@@ -141,7 +145,7 @@ def known_versions(state: State, resource: str) -> Iterator[tuple[str, str, int]
             yield uid, uid, max(copy.version, fields.get(uid, 0))
 
 
-def note(state: State, observed: Observed) -> None:
+def remember_version(state: State, observed: Observed) -> None:
     """Remember the version at which an object was observed, whether or not anything changed."""
     fields = state.dedup.versions
     if observed.version > fields.get(observed.uid, 0):
@@ -150,22 +154,22 @@ def note(state: State, observed: Observed) -> None:
 
 def record_removal(state: State, resource: str, gone: ObjectRef, version: int) -> None:
     """Remember that an object was deleted: neither it nor older objects of its name come back."""
-    dedup, name = state.dedup, _name(gone.namespace, gone.name)
+    dedup, name = state.dedup, _object_name(gone.namespace, gone.name)
     dedup.versions.pop(gone.uid, None)
     dedup.gone.setdefault(resource, {})[gone.uid] = version
     dedup.gone_names.setdefault(resource, {})[name] = gone.uid
 
 
-def unname(state: State, resource: str, namespace: str, name: str) -> None:
+def forget_deleted_name(state: State, resource: str, namespace: str, name: str) -> None:
     """Forget the deletion of a name's object: its version is unknown, so it outdates no other."""
-    state.dedup.gone_names.get(resource, {}).pop(_name(namespace, name), None)
+    state.dedup.gone_names.get(resource, {}).pop(_object_name(namespace, name), None)
 
 
-def _name(namespace: str, name: str) -> str:
+def _object_name(namespace: str, name: str) -> str:
     return f"{namespace}/{name}"
 
 
-def is_ours(state: State, local_queue: str) -> bool:
+def is_own_queue(state: State, local_queue: str) -> bool:
     """Return whether this partition decides about the jobs of a LocalQueue, by its key."""
     if not (state.partition or state.objects.elsewhere):
         return True
@@ -175,27 +179,27 @@ def is_ours(state: State, local_queue: str) -> bool:
     return name not in state.objects.elsewhere
 
 
-def passes_by(state: State, job: JobObserved) -> bool:
+def is_foreign_job(state: State, job: JobObserved) -> bool:
     """Return whether a job belongs to another partition; if so, remember its LocalQueue."""
     local_queue = local_queue_of(job)
-    if is_ours(state, local_queue):
+    if is_own_queue(state, local_queue):
         return False
     if job.queue:
         state.dedup.passed_by[local_queue] = None
     return True
 
 
-def is_stopped_elsewhere(state: State, job: JobObserved) -> bool:
+def is_stopped_by_other(state: State, job: JobObserved) -> bool:
     """Return whether another partition, to which a job belongs now, has stopped it."""
     ledger_id = job.state.decision.rpartition("/")[0]
     stopped = job.state.suspended and not job.state.active
     by_another = ledger_id not in {"", state.ledger_id}
-    return stopped and by_another and not is_ours(state, local_queue_of(job))
+    return stopped and by_another and not is_own_queue(state, local_queue_of(job))
 
 
-def why(state: State, job: JobObserved) -> str:
+def removal_reason(state: State, job: JobObserved) -> str:
     """Return why a job's workload is removed; "" if its queue belongs to this partition."""
-    return "" if is_ours(state, local_queue_of(job)) else DECIDED_ELSEWHERE
+    return "" if is_own_queue(state, local_queue_of(job)) else DECIDED_ELSEWHERE
 
 
 def local_queue_of(job: JobObserved) -> str:
@@ -203,7 +207,7 @@ def local_queue_of(job: JobObserved) -> str:
     return f"{job.workload.partition('/')[0]}/{job.queue}"
 
 
-def is_placed_elsewhere(state: State, observed: Placed) -> bool:
+def is_foreign_object(state: State, observed: Placed) -> bool:
     """Return whether a ClusterQueue or Cohort belongs to another partition.
 
     An object stays in the partition in which it was first observed, until its tree moves.
@@ -220,7 +224,7 @@ def is_placed_elsewhere(state: State, observed: Placed) -> bool:
     return is_other or observed.partition != state.partition
 
 
-def ask_moves(state: State, at_us: int, observed: Placed) -> Iterator[MoveRequested]:
+def request_moves(state: State, at_us: int, observed: Placed) -> Iterator[MoveRequested]:
     """Yield that an own ClusterQueue or Cohort names another partition than before."""
     is_queue = isinstance(observed, ClusterQueueObserved)
     objects = state.objects
@@ -240,24 +244,24 @@ def ask_moves(state: State, at_us: int, observed: Placed) -> Iterator[MoveReques
         )
 
 
-def removed_elsewhere(
+def remove_foreign_queue(
     state: State, at_us: int, uid: str, version: int
 ) -> Iterator[ClusterQueueRemoved]:
     """Yield the deletion of another partition's ClusterQueue, if ``uid`` is one's."""
     for queue in [each for each in state.objects.elsewhere.values() if each.uid == uid]:
-        yield _removed(state, at_us, queue, version)
+        yield _queue_removed(state, at_us, queue, version)
 
 
-def listed_elsewhere(
+def remove_unlisted_foreign(
     state: State, at_us: int, present: Collection[str], version: int
 ) -> Iterator[ClusterQueueRemoved]:
     """Yield the deletion of other partitions' ClusterQueues that a list of that version lacks."""
     for queue in list(state.objects.elsewhere.values()):
         if queue.uid not in present and queue.version <= version:
-            yield _removed(state, at_us, queue, version)
+            yield _queue_removed(state, at_us, queue, version)
 
 
-def is_blind(state: State) -> bool:
+def are_own_queues_unknown(state: State) -> bool:
     """Return whether this partition does not know yet which LocalQueues are its own."""
     if not state.partition:
         return False  # partition 0 takes jobs without a ClusterQueue, and drops them if another's
@@ -265,7 +269,9 @@ def is_blind(state: State) -> bool:
     return any(lists is None or not lists.completed for lists in rounds)
 
 
-def _removed(state: State, at_us: int, queue: QueueElsewhere, version: int) -> ClusterQueueRemoved:
+def _queue_removed(
+    state: State, at_us: int, queue: QueueElsewhere, version: int
+) -> ClusterQueueRemoved:
     gone = ObjectRef(kind="", name=queue.name, uid=queue.uid)
     record_removal(state, CLUSTER_QUEUES, gone, version)
     return ClusterQueueRemoved(at_us=at_us, name=queue.name, uid=queue.uid, version=version)

@@ -23,25 +23,29 @@ from tidegate.contracts.observed.clusters import (
     RemoteObserved,
     RemoteWorkloadObserved,
 )
-from tidegate.core.accepting.jobs.fields import fact_about
+from tidegate.core.accepting.jobs.fields import fact_fields
 from tidegate.core.queueing.admission_checks import check_of
 from tidegate.core.state.desired_state import decision_seq
 from tidegate.core.state.state import State, Workload
 from tidegate.model.multikueue import OUT_OF_SYNC
 
 
-def take_remote(state: State, at_us: int, observation: RemoteObserved) -> Iterator[FactEvent]:
+def accept_dispatcher_report(
+    state: State, at_us: int, observation: RemoteObserved
+) -> Iterator[FactEvent]:
     """Yield the facts of a dispatcher's report; reports arrive in the order of their sending."""
     match observation:
         case RemoteClusterObserved():
-            yield from _cluster(state, at_us, observation)
+            yield from _accept_cluster(state, at_us, observation)
         case RemoteWorkloadObserved():
-            yield from _copy(state, at_us, observation)
+            yield from _accept_remote_copy(state, at_us, observation)
         case _:
             assert_never(observation)
 
 
-def _cluster(state: State, at_us: int, observation: RemoteClusterObserved) -> Iterator[FactEvent]:
+def _accept_cluster(
+    state: State, at_us: int, observation: RemoteClusterObserved
+) -> Iterator[FactEvent]:
     remote_cluster = state.remote_clusters.get(observation.cluster)
     stands = remote_cluster is not None and (
         remote_cluster.connected,
@@ -63,7 +67,9 @@ def _cluster(state: State, at_us: int, observation: RemoteClusterObserved) -> It
         )
 
 
-def _copy(state: State, at_us: int, observation: RemoteWorkloadObserved) -> Iterator[FactEvent]:
+def _accept_remote_copy(
+    state: State, at_us: int, observation: RemoteWorkloadObserved
+) -> Iterator[FactEvent]:
     workload = state.workloads.get(observation.workload)
     dispatch = None if workload is None else workload.dispatch
     if workload is None or dispatch is None:
@@ -83,10 +89,10 @@ def _copy(state: State, at_us: int, observation: RemoteWorkloadObserved) -> Iter
             copy=observation.copy,
             version=observation.version,
         )
-    yield from _ended(at_us, observation, workload)
+    yield from _finish_with_copy(at_us, observation, workload)
 
 
-def _ended(
+def _finish_with_copy(
     at_us: int, observation: RemoteWorkloadObserved, workload: Workload
 ) -> Iterator[FactEvent]:
     """Yield that a workload finished with its copy, once its job's final status has arrived."""
@@ -99,7 +105,7 @@ def _ended(
         return
     if copy.finished_us and copy.synced and copy.reason != OUT_OF_SYNC:
         yield WorkloadFinished(
-            **fact_about(at_us, workload),
+            **fact_fields(at_us, workload),
             reason=copy.reason,
             message=copy.message,
             version=observation.job_version,
@@ -118,21 +124,21 @@ def report_nomination(
         return
     proposed = () if dispatch is None else dispatch.proposed
     chosen = dispatch is not None and dispatch.chosen
-    if job.nominated != proposed and not chosen and _counts(state, job, workload):
-        yield NominationReported(**fact_about(at_us, workload), clusters=job.nominated)
+    if job.nominated != proposed and not chosen and _is_current(state, job, workload):
+        yield NominationReported(**fact_fields(at_us, workload), clusters=job.nominated)
 
 
 def report_checks(
     state: State, at_us: int, job: JobObserved, workload: Workload
 ) -> Iterator[CheckReported]:
     """Yield each check state of a workload that counts and has changed."""
-    if not _counts(state, job, workload):
+    if not _is_current(state, job, workload):
         return
     own_check = check_of(state, workload.cluster_queue)  # this check's state is decided here
     for check in job.checks:
-        if check.name != own_check and _is_news(workload, check):
+        if check.name != own_check and _has_changed(workload, check):
             yield CheckReported(
-                **fact_about(at_us, workload),
+                **fact_fields(at_us, workload),
                 check=check.name,
                 state=check.state,
                 message=check.message,
@@ -141,7 +147,7 @@ def report_checks(
             )
 
 
-def _counts(state: State, job: JobObserved, workload: Workload) -> bool:
+def _is_current(state: State, job: JobObserved, workload: Workload) -> bool:
     """Tell whether a Workload's status was written after its checks were reset."""
     if workload.variants:
         return False  # it is the state of a variant that holds quota no more
@@ -150,7 +156,7 @@ def _counts(state: State, job: JobObserved, workload: Workload) -> bool:
     return decision_seq(state, job.checks_since) >= max(workload.checks_seq, 1)
 
 
-def _is_news(workload: Workload, check: CheckSeen) -> bool:
+def _has_changed(workload: Workload, check: CheckSeen) -> bool:
     before = workload.checks.get(check.name)
     if before is None:  # Pending shows that the Workload's status lists the check
         return check.state != "Pending" or workload.phase == "reserved"

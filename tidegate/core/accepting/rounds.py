@@ -17,16 +17,16 @@ from itertools import chain
 from tidegate.contracts.facts import FactEvent, GapObserved, RoundCompleted, RoundStarted
 from tidegate.contracts.observations import Observed, SyncCompleted, SyncStarted
 from tidegate.core.accepting.definitions import remove_definition
-from tidegate.core.accepting.jobs.copies import copies_listed, strays_listed
+from tidegate.core.accepting.jobs.copies import clear_unlisted_strays, remove_unlisted_copies
 from tidegate.core.accepting.jobs.observed import remove_job
 from tidegate.core.accepting.relevance import (
     CLUSTER_QUEUES,
-    is_blind,
+    are_own_queues_unknown,
+    forget_deleted_name,
     known_versions,
     list_version,
-    listed_elsewhere,
+    remove_unlisted_foreign,
     roll_key,
-    unname,
 )
 from tidegate.core.members.cluster_status import unrecorded_uid
 from tidegate.core.state.dedup import Roll
@@ -46,7 +46,9 @@ def begin_round(state: State, at_us: int, bracket: SyncStarted) -> Iterator[Fact
     key = roll_key(bracket.session, bracket.resource, bracket.round)
     rolls.pop(key, None)
     floor, listed = _newest_version(state, bracket.resource), list_version(state, bracket.resource)
-    blind = is_blind(state) and definitions_of(state.objects, bracket.resource) is None
+    blind = (
+        are_own_queues_unknown(state) and definitions_of(state.objects, bracket.resource) is None
+    )
     rolls[key] = Roll(floor=floor, listed=listed, blind=blind)
     if len(rolls) > ROLLS_MAX:
         del rolls[next(iter(rolls))]
@@ -74,7 +76,7 @@ def end_round(
     roll = state.dedup.rolls.get(key)
     if roll is None:
         if bracket.piece == bracket.pieces:
-            yield _gap(at_us, bracket, seq)
+            yield _gap_fact(at_us, bracket, seq)
         return
     roll.pieces[bracket.piece] = bracket.present
     if len(roll.pieces) < bracket.pieces:
@@ -82,25 +84,27 @@ def end_round(
     del state.dedup.rolls[key]
     present = frozenset(uid for piece in roll.pieces.values() for uid in piece)
     restored = roll.restored or bracket.list_version < roll.floor
-    yield from _remove(state, at_us, bracket, present, restored=restored)
-    came_back = _came_back(state, bracket, present, restored=restored)
-    hidden = _is_hidden(state, bracket, present, roll, restored=restored)
+    yield from _remove_unlisted(state, at_us, bracket, present, restored=restored)
+    reappeared = _has_reappeared(state, bracket, present, restored=restored)
+    hidden = _may_hide_object(state, bracket, present, roll, restored=restored)
     if restored:
         _forget_versions(state, bracket.resource)
     unobserved = not restored and _has_unobserved(state, present)
-    if came_back or hidden or unobserved:
-        yield _gap(at_us, bracket, seq)
-    _note_list(state, bracket)
-    open_yet = (came_back or hidden or unobserved) and state.moves.to_adopt  # a tree may lack jobs
-    if (restored or not open_yet) and _shows_all(state, bracket, roll, restored=restored):
-        yield _completed(at_us, bracket, restored=restored)
+    if reappeared or hidden or unobserved:
+        yield _gap_fact(at_us, bracket, seq)
+    _remember_list(state, bracket)
+    open_yet = (reappeared or hidden or unobserved) and state.moves.to_adopt  # a tree may lack jobs
+    if (restored or not open_yet) and _is_completion_recorded(
+        state, bracket, roll, restored=restored
+    ):
+        yield _completion_fact(at_us, bracket, restored=restored)
     if restored:  # from here on no known version is newer than this list
         state.dedup.rolls[key] = Roll(listed=list_version(state, bracket.resource))
         yield from (observed for uid, observed in roll.passed_over.items() if uid in present)
         del state.dedup.rolls[key]
 
 
-def forget_rolls(state: State, cluster: str) -> None:
+def drop_open_rounds(state: State, cluster: str) -> None:
     """Drop the rounds under way of one cluster: a message of its stream was lost."""
     rolls = state.dedup.rolls
     state.dedup.rolls = {
@@ -114,7 +118,9 @@ def _newest_version(state: State, resource: str) -> int:
     return max(chain((list_version(state, resource),), objects, removals))
 
 
-def _shows_all(state: State, bracket: SyncCompleted, roll: Roll, *, restored: bool) -> bool:
+def _is_completion_recorded(
+    state: State, bracket: SyncCompleted, roll: Roll, *, restored: bool
+) -> bool:
     """Return whether a list's completion is to be recorded; a blind one requests a resync."""
     if roll.blind:  # its jobs were skipped, and may belong to this partition
         state.dedup.missed = True
@@ -128,7 +134,7 @@ def _was_completed(state: State, resource: str) -> bool:
     return round_seen is not None and round_seen.completed > 0
 
 
-def _remove(
+def _remove_unlisted(
     state: State, at_us: int, bracket: SyncCompleted, present: frozenset[str], *, restored: bool
 ) -> Iterator[FactEvent]:
     for key, uid, version in list(known_versions(state, bracket.resource)):
@@ -136,29 +142,29 @@ def _remove(
             continue
         definitions = definitions_of(state.objects, bracket.resource)
         if key in state.copies:
-            continue  # see ``copies_listed`` below
+            continue  # see ``remove_unlisted_copies`` below
         if definitions is not None:
             gone = definitions[key]
             yield remove_definition(state, at_us, bracket.resource, gone, bracket.list_version)
-            unname(state, bracket.resource, gone.namespace, gone.name)
+            forget_deleted_name(state, bracket.resource, gone.namespace, gone.name)
         else:
             workload = state.workloads[key]
             yield from remove_job(state, at_us, workload, bracket.list_version)
-            unname(state, bracket.resource, workload.job.namespace, workload.job.name)
+            forget_deleted_name(state, bracket.resource, workload.job.namespace, workload.job.name)
     if bracket.resource == CLUSTER_QUEUES:
-        yield from listed_elsewhere(state, at_us, present, bracket.list_version)
+        yield from remove_unlisted_foreign(state, at_us, present, bracket.list_version)
     until = None if restored else bracket.list_version
-    yield from copies_listed(state, at_us, bracket.resource, present, until)
-    yield from strays_listed(state, at_us, bracket.resource, present, until)
+    yield from remove_unlisted_copies(state, at_us, bracket.resource, present, until)
+    yield from clear_unlisted_strays(state, at_us, bracket.resource, present, until)
 
 
-def _came_back(
+def _has_reappeared(
     state: State, bracket: SyncCompleted, present: frozenset[str], *, restored: bool
 ) -> bool:
     # An object counts as deleted, but a list that is newer than that, or as new as the deletion,
     # has it: only a restore does that, and an earlier round missed it. It has to be observed again,
     # as have all objects that a restore brought back and the list's session did not publish.
-    came_back = False
+    reappeared = False
     for removed in (state.dedup.gone, state.dedup.doubted):
         dead = removed.get(bracket.resource, {})
         back = [
@@ -169,8 +175,8 @@ def _came_back(
         ]
         for uid in back:
             del dead[uid]
-        came_back = came_back or bool(back)
-    return came_back
+        reappeared = reappeared or bool(back)
+    return reappeared
 
 
 def _has_unobserved(state: State, present: frozenset[str]) -> bool:
@@ -190,7 +196,7 @@ def _has_unobserved(state: State, present: frozenset[str]) -> bool:
     return True
 
 
-def _is_hidden(
+def _may_hide_object(
     state: State, bracket: SyncCompleted, present: frozenset[str], roll: Roll, *, restored: bool
 ) -> bool:
     """Tell whether a list's object may stay hidden behind a version from before a restore.
@@ -216,7 +222,7 @@ def _was_removed_at(state: State, bracket: SyncCompleted, uid: str) -> bool:
     return removed and dedup.leaving.get(uid) != listed
 
 
-def _note_list(state: State, bracket: SyncCompleted) -> None:
+def _remember_list(state: State, bracket: SyncCompleted) -> None:
     dedup = state.dedup
     before = dedup.lists.get(bracket.resource, 0)
     for dead in (dedup.gone, dedup.doubted):
@@ -238,12 +244,12 @@ def _forget_versions(state: State, resource: str) -> None:
     dedup.lists.pop(resource, None)
 
 
-def _gap(at_us: int, bracket: SyncCompleted, seq: int) -> GapObserved:
+def _gap_fact(at_us: int, bracket: SyncCompleted, seq: int) -> GapObserved:
     cluster = cluster_of(bracket.resource)
     return GapObserved(at_us=at_us, expected_seq=seq, found_seq=seq, cluster=cluster)
 
 
-def _completed(at_us: int, bracket: SyncCompleted, *, restored: bool) -> RoundCompleted:
+def _completion_fact(at_us: int, bracket: SyncCompleted, *, restored: bool) -> RoundCompleted:
     return RoundCompleted(
         at_us=at_us,
         resource=bracket.resource,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidegate.contracts.facts import FactEvent, WorkloadFinished, WorkloadRemoved
-from tidegate.core.accepting.jobs.siblings import spread
+from tidegate.core.accepting.jobs.siblings import with_variant_facts
 from tidegate.core.queueing.siblings import variants
 from tidegate.core.state.state import State, Workload
 from tidegate.replay.simulator.scenario import Run, identity
@@ -33,4 +33,4 @@ def endings_of_variants(state: State, workload: Workload, run: Run, now_us: int)
         if run.removed
         else WorkloadFinished(at_us=now_us, workload=own.key, uid=own.uid, reason=run.reason)
     )
-    return list(spread(state, [fact]))
+    return list(with_variant_facts(state, [fact]))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.core.accepting.jobs.observed import take_job
+from tidegate.core.accepting.jobs.observed import accept_job
 from tidegate.core.folding.fold import apply
 from tidegate.core.folding.snapshot import decode, write
 from tidegate.core.state.state import State
@@ -40,7 +40,7 @@ def dry_run(
     """
     copy = decode(write(state))
     fresh = replace(job, state=JobState(), version=NEWEST, created_us=state.now_us)
-    for fact in take_job(copy, state.now_us, resource, fresh):
+    for fact in accept_job(copy, state.now_us, resource, fresh):
         apply(copy, fact)
     if job.workload not in copy.workloads:
         raise TidegateError(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tidegate.core.accepting.jobs.adoption import is_complete
+from tidegate.core.accepting.jobs.adoption import has_synced
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.readiness import readiness
@@ -48,7 +48,7 @@ def pending_checks(state: State, workload: Workload) -> Iterator[Obstacle]:
 
 
 def _list_obstacles(state: State) -> Iterator[Obstacle]:
-    if not is_complete(state):
+    if not has_synced(state):
         text = (
             "ingest has not listed all resources yet, so the scheduler decides nothing: see "
             "`tidegate doctor`."

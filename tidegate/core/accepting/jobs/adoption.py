@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tidegate.contracts.facts import WorkloadAdopted
 from tidegate.contracts.observations import JobObserved
-from tidegate.core.accepting.jobs.fields import fact_about
+from tidegate.core.accepting.jobs.fields import fact_fields
 from tidegate.core.members.cluster_status import is_flavor_present, is_listed
 from tidegate.core.members.placement import is_copy_of
 from tidegate.core.queueing.admissibility import barrier
@@ -29,7 +29,7 @@ from tidegate.model.topology import HOSTNAME, TopologyAssignment, unpack
 _PODS = "pods"
 
 
-def is_complete(state: State) -> bool:
+def has_synced(state: State) -> bool:
     """Tell whether each expected resource has completed a first round, so that decisions may begin.
 
     Also waits for every resource whose first round began: the heartbeat that names it as watched
@@ -42,15 +42,17 @@ def is_complete(state: State) -> bool:
     return all(round_seen is not None and round_seen.completed for round_seen in rounds)
 
 
-def complete_clusters(state: State) -> frozenset[str]:
+def synced_clusters(state: State) -> frozenset[str]:
     """Return the clusters whose jobs are all known, the ledger's own as ""; empty before it is."""
-    if not is_complete(state):
+    if not has_synced(state):
         return frozenset()
     members = (name for name in state.policy.member_clusters if is_listed(state, name))
     return frozenset(("", *members))
 
 
-def adopt(state: State, at_us: int, clusters: Collection[str] = ("",)) -> Iterator[WorkloadAdopted]:
+def adopt_workloads(
+    state: State, at_us: int, clusters: Collection[str] = ("",)
+) -> Iterator[WorkloadAdopted]:
     """Yield the adoption of each workload that runs, or held quota, without a decision here.
 
     Covers the workloads of ``clusters``, the ledger's own as "".
@@ -71,17 +73,17 @@ def adopt(state: State, at_us: int, clusters: Collection[str] = ("",)) -> Iterat
         defined = state.objects.cluster_queues.get(name)
         if defined is None:
             continue
-        assignment = assign(state, workload, defined.spec)
+        assignment = assumed_assignment(state, workload, defined.spec)
         checked = runs or are_ready(state, workload, name, assignment)
         if runs or (checked and barrier(state, workload) is None):
             yield WorkloadAdopted(
-                **fact_about(at_us, workload), cluster_queue=name, assignment=assignment
+                **fact_fields(at_us, workload), cluster_queue=name, assignment=assignment
             )
 
 
 def _adopt_placed(state: State, at_us: int, clusters: Collection[str]) -> Iterator[WorkloadAdopted]:
     """Yield the adoption of placed jobs whose copies run, once both clusters are known."""
-    listed_clusters = complete_clusters(state)
+    listed_clusters = synced_clusters(state)
     for copy in list(state.copies.values()):
         workload = state.workloads.get(state.by_uid.get(copy.origin, ""))
         if workload is None or workload.phase != "pending" or copy.finished:
@@ -97,14 +99,14 @@ def _adopt_placed(state: State, at_us: int, clusters: Collection[str]) -> Iterat
         if not any(cluster in clusters for cluster in pair):
             continue
         yield WorkloadAdopted(
-            **fact_about(at_us, workload),
+            **fact_fields(at_us, workload),
             cluster_queue=name,
-            assignment=assign(state, workload, defined.spec, pair[1]),
+            assignment=assumed_assignment(state, workload, defined.spec, pair[1]),
             cluster=pair[1],
         )
 
 
-def adopt_running(state: State, at_us: int, job: JobObserved) -> Iterator[WorkloadAdopted]:
+def adopt_handed_over(state: State, at_us: int, job: JobObserved) -> Iterator[WorkloadAdopted]:
     """Yield the adoption of a workload that runs in a tree taken over, with its former charges."""
     before = state.moves.to_adopt.get(job.uid)
     workload = state.workloads.get(job.workload)
@@ -112,7 +114,7 @@ def adopt_running(state: State, at_us: int, job: JobObserved) -> Iterator[Worklo
         return
     if workload.phase == "pending" and before.cluster_queue in state.objects.cluster_queues:
         yield WorkloadAdopted(
-            **fact_about(at_us, workload),
+            **fact_fields(at_us, workload),
             cluster_queue=before.cluster_queue,
             assignment=before.assignment,
             admitted_us=before.admitted_us,
@@ -120,7 +122,7 @@ def adopt_running(state: State, at_us: int, job: JobObserved) -> Iterator[Worklo
         )
 
 
-def assign(
+def assumed_assignment(
     state: State, workload: Workload, queue: ClusterQueueSpec, cluster: str = ""
 ) -> tuple[PodSetAssignment, ...]:
     """Return the flavors that a running workload is assumed to use, whether or not it fits.
@@ -130,10 +132,12 @@ def assign(
     That is the first flavor of each resource group, unless a podset's node selector has all node
     labels of another. A resource that the queue does not cover is not charged.
     """
-    return tuple(_assign(state, workload, podset, queue, cluster) for podset in workload.podsets)
+    return tuple(
+        _assumed_podset(state, workload, podset, queue, cluster) for podset in workload.podsets
+    )
 
 
-def _assign(
+def _assumed_podset(
     state: State, workload: Workload, podset: PodSet, queue: ClusterQueueSpec, cluster: str
 ) -> PodSetAssignment:
     namespace = workload.key.rpartition("/")[0]
@@ -141,7 +145,7 @@ def _assign(
     requests = pod_requests(state.objects, namespace, podset, state.policy) | {_PODS: 1}
     flavors: dict[str, str] = {}
     for group in queue.groups:
-        flavor = _flavor(state, workload, group, podset, cluster)
+        flavor = _assumed_flavor(state, workload, group, podset, cluster)
         if flavor:
             flavors |= {name: flavor for name in group.resources if name in requests}
     usage = {name: requests[name] * count for name in flavors}
@@ -167,7 +171,7 @@ def _is_valid_domain(
     return place.levels == levels and assignment.count <= pods <= podset.count
 
 
-def _flavor(
+def _assumed_flavor(
     state: State, workload: Workload, group: ResourceGroup, podset: PodSet, cluster: str
 ) -> str:
     flavors = state.objects.flavors

@@ -24,9 +24,14 @@ from tidegate.contracts.facts import (
 from tidegate.contracts.observations import ActuationReported, JobObserved, JobState
 from tidegate.contracts.observed.clusters import CopySeen
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.accepting.jobs.fields import fact_about, is_ready, reference_of, state_key
-from tidegate.core.accepting.jobs.mismatches import compare_copy
-from tidegate.core.accepting.relevance import is_outdated, note, passes_by, record_removal
+from tidegate.core.accepting.jobs.fields import fact_fields, is_ready, reference_of, state_key
+from tidegate.core.accepting.jobs.mismatches import report_copy_mismatch
+from tidegate.core.accepting.relevance import (
+    is_foreign_job,
+    is_outdated,
+    record_removal,
+    remember_version,
+)
 from tidegate.core.members.placement import has_current_copy, is_copy_of, is_current_copy
 from tidegate.core.state.remotes import Copy
 from tidegate.core.state.state import State, Stray, Workload
@@ -34,13 +39,13 @@ from tidegate.core.state.state import State, Stray, Workload
 _UNMARKED = "It is not marked as a copy any more."
 
 
-def take_copy(state: State, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
+def accept_copy(state: State, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
     """Yield the facts of an observed copy, each to be folded before the next is taken.
 
     It stays the copy of the same job as when it was first observed, whatever its marks say later.
     """
     copy = state.copies.get(job.uid)
-    if passes_by(state, job) and copy is None:
+    if is_foreign_job(state, job) and copy is None:
         return
     if copy is not None:
         if job.copy is None:
@@ -50,19 +55,19 @@ def take_copy(state: State, at_us: int, resource: str, job: JobObserved) -> Iter
     assert job.copy is not None, "a job without origin is no copy: it has a workload of its own"
     if is_outdated(state, resource, job, None if copy is None else copy.version):
         return
-    note(state, job)
+    remember_version(state, job)
     workload = state.workloads.get(state.by_uid.get(job.copy.origin, ""))
     ready = workload is not None and is_ready(workload, job.state)
-    if copy is None or _is_news(job, copy, ready=ready):
-        yield _reported(at_us, resource, job, workload, ready=ready)
+    if copy is None or _has_changed(job, copy, ready=ready):
+        yield _copy_fact(at_us, resource, job, workload, ready=ready)
     copy = state.copies[job.uid]
-    if workload is not None and _counts(workload, copy):
-        yield from _follow(at_us, job, workload, ready=ready)
+    if workload is not None and _is_authoritative(workload, copy):
+        yield from _update_workload(at_us, job, workload, ready=ready)
         if not job.finished:
-            yield from compare_copy(at_us, job, workload)
+            yield from report_copy_mismatch(at_us, job, workload)
 
 
-def _reported(
+def _copy_fact(
     at_us: int, resource: str, job: JobObserved, workload: Workload | None, *, ready: bool
 ) -> CopyReported:
     assert job.copy is not None
@@ -82,14 +87,14 @@ def _reported(
     )
 
 
-def _is_news(job: JobObserved, copy: Copy, *, ready: bool) -> bool:
+def _has_changed(job: JobObserved, copy: Copy, *, ready: bool) -> bool:
     assert job.copy is not None
     if state_key(job.state) != state_key(copy.state):
         return True
     return (job.copy.status, job.finished, ready) != (copy.status, copy.finished, copy.ready)
 
 
-def _counts(workload: Workload, copy: Copy) -> bool:
+def _is_authoritative(workload: Workload, copy: Copy) -> bool:
     """Tell whether a copy's state is that of its workload.
 
     For a workload without quota only the copy's end counts: the job need not run again.
@@ -100,18 +105,18 @@ def _counts(workload: Workload, copy: Copy) -> bool:
     return ended and is_copy_of(workload, copy)
 
 
-def _follow(
+def _update_workload(
     at_us: int, job: JobObserved, workload: Workload, *, ready: bool
 ) -> Iterator[FactEvent]:
     if job.finished:
         yield WorkloadFinished(
-            **fact_about(at_us, workload), reason=job.finished, message=job.message
+            **fact_fields(at_us, workload), reason=job.finished, message=job.message
         )
         return
     if job.reclaimable != workload.reclaimable:
-        yield PodsReclaimed(**fact_about(at_us, workload), reclaimable=job.reclaimable)
+        yield PodsReclaimed(**fact_fields(at_us, workload), reclaimable=job.reclaimable)
     if ready != workload.ready:
-        yield PodsReadyReported(**fact_about(at_us, workload), ready=ready)
+        yield PodsReadyReported(**fact_fields(at_us, workload), ready=ready)
 
 
 def remove_copy(state: State, at_us: int, copy: Copy, version: int) -> Iterator[FactEvent]:
@@ -126,10 +131,10 @@ def remove_copy(state: State, at_us: int, copy: Copy, version: int) -> Iterator[
         version=version,
     )
     if workload is not None and workload.home_gone and not has_current_copy(state, workload):
-        yield WorkloadRemoved(**fact_about(at_us, workload))
+        yield WorkloadRemoved(**fact_fields(at_us, workload))
 
 
-def about(state: State, report: ActuationReported) -> Workload | None:
+def reported_workload(state: State, report: ActuationReported) -> Workload | None:
     """Return the workload whose order a report is about; None: there is none.
 
     A report about a copy counts only from the cluster in which its job has quota.
@@ -144,7 +149,7 @@ def about(state: State, report: ActuationReported) -> Workload | None:
     return workload
 
 
-def copies_listed(
+def remove_unlisted_copies(
     state: State, at_us: int, resource: str, present: Collection[str], until: int | None
 ) -> Iterator[FactEvent]:
     """Yield the removal of copies that a list lacks; ``until``: the newest version it covers."""
@@ -154,34 +159,34 @@ def copies_listed(
             yield from remove_copy(state, at_us, copy, copy.version if until is None else until)
 
 
-def outlives(at_us: int, workload: Workload, version: int) -> Iterator[HomeGone]:
+def report_home_gone(at_us: int, workload: Workload, version: int) -> Iterator[HomeGone]:
     """Yield that a job was deleted at home, if not recorded yet: its copy is deleted first."""
     if not workload.home_gone:
-        yield HomeGone(**fact_about(at_us, workload), version=version)
+        yield HomeGone(**fact_fields(at_us, workload), version=version)
 
 
-def is_outlived(state: State, workload: Workload) -> bool:
+def has_surviving_copy(state: State, workload: Workload) -> bool:
     """Tell whether a placed job, deleted at home, keeps its workload: a copy of it may run."""
     return workload.phase in HOLDING and has_current_copy(state, workload)
 
 
-def at_home(job: JobObserved) -> JobObserved:
+def without_home_state(job: JobObserved) -> JobObserved:
     """Return a placed job's observation at home without what does not count: its state there."""
     standing = JobState(deleting=job.state.deleting, generation=job.state.generation)
     return replace(job, state=standing, reclaimable={}, checks=(), nominated=())
 
 
-def shown(at_us: int, job: JobObserved, workload: Workload) -> Iterator[EndShown]:
+def report_end_shown(at_us: int, job: JobObserved, workload: Workload) -> Iterator[EndShown]:
     """Yield that a placed job at home shows its copy's end, if not recorded yet.
 
     After the loss of the ledger's newest events it may be observed before that end, and only once.
     """
     stands = workload.phase == "finished" or workload.phase in HOLDING
     if job.finished and stands and not workload.end_shown:
-        yield EndShown(**fact_about(at_us, workload), version=job.version)
+        yield EndShown(**fact_fields(at_us, workload), version=job.version)
 
 
-def follow_stray(
+def report_stray(
     state: State, at_us: int, resource: str, job: JobObserved
 ) -> Iterator[StrayReported | StrayCleared]:
     """Yield that a stray runs, that its state changed, or that it is no stray any more.
@@ -191,7 +196,7 @@ def follow_stray(
     stray = state.strays.get(job.uid)
     if job.stray is None or job.uid in state.by_uid:
         if stray is not None:
-            yield _cleared(at_us, job.uid, stray)
+            yield _cleared_fact(at_us, job.uid, stray)
         return
     runs = not job.state.suspended and not job.state.deleting
     before = None if stray is None else (stray.reason, _stray_state(stray.state))
@@ -210,24 +215,24 @@ def follow_stray(
     )
 
 
-def stray_gone(state: State, at_us: int, uid: str) -> Iterator[StrayCleared]:
+def clear_stray(state: State, at_us: int, uid: str) -> Iterator[StrayCleared]:
     """Yield that a stray was deleted, if ``uid`` is one's."""
     stray = state.strays.get(uid)
     if stray is not None:
-        yield _cleared(at_us, uid, stray)
+        yield _cleared_fact(at_us, uid, stray)
 
 
-def strays_listed(
+def clear_unlisted_strays(
     state: State, at_us: int, resource: str, present: Collection[str], until: int | None
 ) -> Iterator[StrayCleared]:
     """Yield the deletion of strays that a list lacks; ``until``: the newest version it covers."""
     for uid, stray in list(state.strays.items()):
         newer = until is not None and stray.version > until
         if stray.resource == resource and uid not in present and not newer:
-            yield _cleared(at_us, uid, stray)
+            yield _cleared_fact(at_us, uid, stray)
 
 
-def _cleared(at_us: int, uid: str, stray: Stray) -> StrayCleared:
+def _cleared_fact(at_us: int, uid: str, stray: Stray) -> StrayCleared:
     return StrayCleared(at_us=at_us, workload=stray.key, uid=uid)
 
 

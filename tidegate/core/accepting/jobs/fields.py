@@ -17,7 +17,7 @@ from tidegate.core.state.state import State, Workload
 from tidegate.model.clusters import cluster_of
 from tidegate.model.ids import ObjectRef
 
-_ASKED = (
+_MUTABLE = (
     "priority_class",
     "pod_priority_class",
     "active",
@@ -27,12 +27,12 @@ _ASKED = (
     "preemption_gates",
     "allowed_flavors",
 )
-_ENDS_FOR_GOOD = ("batch/job", "jobset.x-k8s.io/jobset", "pod")
+_FINAL_KINDS = ("batch/job", "jobset.x-k8s.io/jobset", "pod")
 """Kinds whose end is final: a condition of a Job or JobSet, the phase of a Pod."""
 _GROUP = "pod-group"
 
 
-class FactAbout(TypedDict):
+class FactFields(TypedDict):
     """The fields that every fact about a workload has: its time, and the workload."""
 
     at_us: int
@@ -40,7 +40,7 @@ class FactAbout(TypedDict):
     uid: str
 
 
-def fact_about(at_us: int, workload: Workload) -> FactAbout:
+def fact_fields(at_us: int, workload: Workload) -> FactFields:
     """Return the common fields of a fact about a workload, to be unpacked into it."""
     return {"at_us": at_us, "workload": workload.key, "uid": workload.uid}
 
@@ -58,7 +58,7 @@ def reference_of(job: JobObserved) -> ObjectRef:
 
 def mutable_fields(job: JobObserved) -> dict[str, Any]:
     """Return the mutable fields with equal names in JobObserved, Workload and WorkloadChanged."""
-    return {name: getattr(job, name) for name in _ASKED}
+    return {name: getattr(job, name) for name in _MUTABLE}
 
 
 def event_fields(at_us: int, job: JobObserved, replaces: str) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def event_fields(at_us: int, job: JobObserved, replaces: str) -> dict[str, Any]:
     }
 
 
-def submitted(
+def submission_fact(
     at_us: int, resource: str, job: JobObserved, reference: ObjectRef, *, elastic: bool
 ) -> WorkloadSubmitted:
     """Return the submission of a job's workload."""
@@ -100,14 +100,17 @@ def submitted(
     )
 
 
-def ended(at_us: int, job: JobObserved, workload: Workload) -> WorkloadFinished:
+def finished_fact(at_us: int, job: JobObserved, workload: Workload) -> WorkloadFinished:
     """Return the end of a job's workload."""
     return WorkloadFinished(
-        **fact_about(at_us, workload), reason=job.finished, message=job.message, version=job.version
+        **fact_fields(at_us, workload),
+        reason=job.finished,
+        message=job.message,
+        version=job.version,
     )
 
 
-def is_activated_unseen(state: State, job: JobObserved, workload: Workload) -> bool:
+def was_activated_unseen(state: State, job: JobObserved, workload: Workload) -> bool:
     """Tell whether a user activated a job after its deactivation, before that was observed.
 
     The decision on the Workload is that of this deactivation if it came after the checks were
@@ -119,7 +122,7 @@ def is_activated_unseen(state: State, job: JobObserved, workload: Workload) -> b
     return written and workload.active and job.active
 
 
-def lives_again(job: JobObserved, workload: Workload) -> bool:
+def is_unfinished_again(job: JobObserved, workload: Workload) -> bool:
     """Tell whether a finished job is unfinished again: the cluster was restored from a backup.
 
     Only a noticed restore resets the version of a known object. A restore that versions do not
@@ -129,11 +132,11 @@ def lives_again(job: JobObserved, workload: Workload) -> bool:
     if workload.phase != "finished" or job.finished:
         return False
     later = job.version > workload.version or not job.prebuilt  # an older version changes nothing
-    ended_for_good = job.kind in _ENDS_FOR_GOOD or _is_whole_again(job, workload)
+    ended_for_good = job.kind in _FINAL_KINDS or _is_group_restarted(job, workload)
     return not workload.version or (ended_for_good and later)
 
 
-def _is_whole_again(job: JobObserved, workload: Workload) -> bool:
+def _is_group_restarted(job: JobObserved, workload: Workload) -> bool:
     """Return whether a pod group that had ended has pods that run, or a whole group of new pods.
 
     A group has no final state: once succeeded pods are deleted it looks unfinished, and it may get
@@ -167,7 +170,7 @@ def is_ready(workload: Workload, state: JobState) -> bool:
     return runs and state.ready + state.succeeded >= pods
 
 
-def is_settled(job: JobObserved, workload: Workload) -> bool:
+def is_template_restored(job: JobObserved, workload: Workload) -> bool:
     """Tell whether a job's pod template is as its owner wrote it.
 
     The injected-annotation of a job that was never started counts as the owner's own.

@@ -21,17 +21,17 @@ from tidegate.model.ids import ObjectRef
 _DIRECT = "workload"
 
 
-def is_unclear(job: JobObserved) -> bool:
+def is_prebuilt_unread(job: JobObserved) -> bool:
     """Tell whether ingest has not read a job's prebuilt Workload yet."""
     return bool(job.prebuilt and job.queue) and not job.podsets
 
 
-def is_its_own(job: JobObserved, namesake: Workload) -> bool:
+def is_own_prebuilt(job: JobObserved, namesake: Workload) -> bool:
     """Tell whether a workload is a job's prebuilt one that no job had claimed until now."""
     return bool(job.prebuilt) and namesake.job.kind == _DIRECT and namesake.key == job.workload
 
 
-def is_anew(job: JobObserved, workload: Workload) -> bool:
+def needs_new_workload(job: JobObserved, workload: Workload) -> bool:
     """Tell whether a Workload that was out of sync with its job needs a new workload.
 
     Either both match again, or the Workload is a new object whose predecessor's deletion was not
@@ -40,7 +40,7 @@ def is_anew(job: JobObserved, workload: Workload) -> bool:
     return workload.out_of_sync and (not job.finished or job.created_us != workload.created_us)
 
 
-def with_place(state: State, job: JobObserved) -> JobObserved:
+def validate_slice(state: State, job: JobObserved) -> JobObserved:
     """Return a slice that a manager sent here; drops an older slice that it may not replace.
 
     The older slice must have been sent here, too, be of the same queue, and not be larger: while
@@ -49,11 +49,11 @@ def with_place(state: State, job: JobObserved) -> JobObserved:
     if job.kind != _DIRECT or not job.replaces:
         return job
     older = state.workloads.get(job.replaces)
-    takes = older is not None and older.key != job.workload and _may_take_place(job, older)
+    takes = older is not None and older.key != job.workload and _may_replace(job, older)
     return job if takes else replace(job, replaces="")
 
 
-def _may_take_place(job: JobObserved, older: Workload) -> bool:
+def _may_replace(job: JobObserved, older: Workload) -> bool:
     before = {podset.name: podset.count for podset in older.podsets}
     after = {podset.name: podset.count for podset in job.podsets}
     is_copy = older.elastic and (older.prebuilt or older.job.kind == _DIRECT)
@@ -68,13 +68,13 @@ def is_represented(state: State, job: JobObserved) -> bool:
     return job.kind == _DIRECT and workload is not None and bool(workload.prebuilt)
 
 
-def is_awaited(state: State, job: JobObserved) -> bool:
+def is_slice_awaited(state: State, job: JobObserved) -> bool:
     """Tell whether a job names a slice that replaced the slice of another job, which still runs.
 
     The slice's admission is charged once, for the job that is to join it.
     """
     newer = state.workloads.get(job.workload)
-    if newer is None or not is_its_own(job, newer):
+    if newer is None or not is_own_prebuilt(job, newer):
         return False
     older = state.workloads.get(newer.replaces)
     if older is None or older.phase != "finished" or older.job.uid in (job.uid, newer.job.uid):
@@ -82,7 +82,7 @@ def is_awaited(state: State, job: JobObserved) -> bool:
     return older.job.kind != _DIRECT and (not older.state.suspended or older.state.active > 0)
 
 
-def doubt(state: State, resource: str, job: JobObserved) -> None:
+def suspect_deleted(state: State, resource: str, job: JobObserved) -> None:
     """Doubt a skipped object: the next list that has it requests a resync; its job may be gone."""
     state.dedup.doubted.setdefault(resource, {})[job.uid] = job.version
 
@@ -93,7 +93,7 @@ def adopt_assignment(state: State, at_us: int, job: JobObserved) -> tuple[Worklo
     Call it before the Workload's own entry is removed; record the result after the job's entry.
     """
     workload = state.workloads.get(job.workload)
-    if workload is None or workload.phase != "admitted" or not is_its_own(job, workload):
+    if workload is None or workload.phase != "admitted" or not is_own_prebuilt(job, workload):
         return ()
     adopted = WorkloadAdopted(
         at_us=at_us,
@@ -107,12 +107,12 @@ def adopt_assignment(state: State, at_us: int, job: JobObserved) -> tuple[Worklo
 
 def namesakes(state: State, job: ObjectRef, key: str) -> list[Workload]:
     """Return the workloads that a new job replaces: of its name, or under its workload's key."""
-    keys = dict.fromkeys((names(state).get(name(job), ""), key))
+    keys = dict.fromkeys((workloads_by_name(state).get(job_name(job), ""), key))
     generator = (state.workloads.get(each) for each in keys)
     return [workload for workload in generator if workload is not None and workload.uid != job.uid]
 
 
-def is_taken(state: State, job: ObjectRef, key: str) -> bool:
+def is_key_taken(state: State, job: ObjectRef, key: str) -> bool:
     """Tell whether the key of a new job's workload belongs to a job of another kind.
 
     Any user may name a pod group like the Workload of a Job: that Job did not end, and its running
@@ -125,14 +125,14 @@ def is_taken(state: State, job: ObjectRef, key: str) -> bool:
     return holder.job.kind != job.kind and _DIRECT not in {holder.job.kind, job.kind}
 
 
-def names(state: State) -> dict[str, str]:
+def workloads_by_name(state: State) -> dict[str, str]:
     """Return the workloads of jobs by kind, namespace and name; the live index."""
     if state.dedup.names is None:
         own = ((key, workload) for key, workload in state.workloads.items() if not workload.parent)
-        state.dedup.names = {name(workload.job): key for key, workload in own}
+        state.dedup.names = {job_name(workload.job): key for key, workload in own}
     return state.dedup.names
 
 
-def name(job: ObjectRef) -> str:
+def job_name(job: ObjectRef) -> str:
     """Return the kind, cluster, namespace and name of a job: newer jobs replace older by these."""
     return qualified(f"{job.kind} {job.namespace}/{job.name}", job.cluster)

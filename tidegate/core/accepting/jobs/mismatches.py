@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tidegate.contracts.facts import ActuationFailed, WorkloadMismatched
 from tidegate.contracts.observations import JobObserved
-from tidegate.core.accepting.jobs.fields import fact_about
+from tidegate.core.accepting.jobs.fields import fact_fields
 from tidegate.core.members.placement import OF_COPY
 from tidegate.core.queueing.siblings import acting
 from tidegate.core.state.desired_state import FORGED, decision_seq, is_stopped, stays_gated
@@ -25,48 +25,54 @@ _SHRINKS = ("pod-group",)
 """Kinds whose podsets may have fewer pods: failed ones that were not replaced yet."""
 
 
-def compare(
+def report_mismatch(
     state: State, at_us: int, job: JobObserved, workload: Workload
 ) -> Iterator[WorkloadMismatched]:
     """Yield that a job differs from what is charged, or agrees again, if not recorded yet."""
     other = acting(state, workload)
-    if not holds(other):
+    if not has_quota(other):
         return
-    message = _unreadable(job) or _differing(job, other)
+    message = _unreadable_message(job) or _difference(job, other)
     of_copy = other.mismatch.startswith(OF_COPY)
     if message != other.mismatch and (message or not of_copy):
-        yield WorkloadMismatched(**fact_about(at_us, other), version=job.version, message=message)
+        yield WorkloadMismatched(**fact_fields(at_us, other), version=job.version, message=message)
 
 
-def compare_copy(at_us: int, job: JobObserved, workload: Workload) -> Iterator[WorkloadMismatched]:
+def report_copy_mismatch(
+    at_us: int, job: JobObserved, workload: Workload
+) -> Iterator[WorkloadMismatched]:
     """Yield that a placed job's copy differs from what is charged, or agrees again.
 
     Editors of jobs in the copy's cluster may make it larger there. Only the requests of its pods
     are compared: its other fields lack what belongs to Kueue.
     """
-    differing = _unreadable(job) or _misnamed(job, workload) or _differing_pods(job, workload)
+    differing = (
+        _unreadable_message(job)
+        or _podset_difference(job, workload)
+        or _pod_difference(job, workload)
+    )
     message = OF_COPY + differing if differing else ""
     before = workload.mismatch if workload.mismatch.startswith(OF_COPY) else ""
-    if holds(workload) and message != before:
-        yield WorkloadMismatched(**fact_about(at_us, workload), message=message)
+    if has_quota(workload) and message != before:
+        yield WorkloadMismatched(**fact_fields(at_us, workload), message=message)
 
 
-def holds(workload: Workload) -> bool:
+def has_quota(workload: Workload) -> bool:
     """Tell whether a workload has quota and is not being evicted."""
     return workload.phase in ("reserved", "admitted")
 
 
-def is_charged(state: State, job: JobObserved, workload: Workload) -> bool:
+def must_stay_charged(state: State, job: JobObserved, workload: Workload) -> bool:
     """Tell whether a workload's podsets must stay as charged: its usage is counted by them.
 
     The job is compared with them. Pods of an evicted job may run until its stop is proven.
     """
     other = acting(state, workload)
     leaving = other.phase == "evicting" and not other.stopped
-    return holds(other) or (leaving and not is_stopped(state, workload, job.state))
+    return has_quota(other) or (leaving and not is_stopped(state, workload, job.state))
 
 
-def forged(
+def report_forged(
     state: State, at_us: int, job: JobObserved, workload: Workload
 ) -> Iterator[ActuationFailed]:
     """Yield that a job bears a forged decision: its seq is beyond the ledger's end."""
@@ -74,33 +80,33 @@ def forged(
     is_forged = other.failure is not None and other.failure.reason == FORGED
     if decision_seq(state, job.state.decision) > state.seq and not is_forged:
         yield ActuationFailed(
-            **fact_about(at_us, other),
+            **fact_fields(at_us, other),
             decision_seq=0 if other.order is None else other.order.seq,
             reason=FORGED,
             message=f"The job carries decision {job.state.decision}, which is not in the ledger.",
         )
 
 
-def _unreadable(job: JobObserved) -> str:
+def _unreadable_message(job: JobObserved) -> str:
     return f"The job cannot be read: {job.message}" if job.stray == "Unreadable" else ""
 
 
-def _differing(job: JobObserved, workload: Workload) -> str:
+def _difference(job: JobObserved, workload: Workload) -> str:
     if not job.podsets or not workload.podsets:
         return ""
-    if misnamed := _misnamed(job, workload):
+    if misnamed := _podset_difference(job, workload):
         return misnamed
     if workload.elastic:
-        return _differing_slice(job, workload)
+        return _slice_difference(job, workload)
     waits = job.state.suspended and not stays_gated(workload)
     if waits and not (job.state.started or job.state.injected):
         both = zip(job.podsets, workload.podsets, strict=True)
         changed = [podset.name for podset, had in both if _comparable(podset, had) != had]
         return f"Podset {changed[0]} was changed while it held quota." if changed else ""
-    return _differing_pods(job, workload)
+    return _pod_difference(job, workload)
 
 
-def _misnamed(job: JobObserved, workload: Workload) -> str:
+def _podset_difference(job: JobObserved, workload: Workload) -> str:
     """Return that a job has other podsets; empty also if its podsets were not observed."""
     if [podset.name for podset in job.podsets] == [podset.name for podset in workload.podsets]:
         return ""
@@ -108,7 +114,7 @@ def _misnamed(job: JobObserved, workload: Workload) -> str:
     return f"The job has the podsets {podsets}." if podsets else ""
 
 
-def _differing_pods(job: JobObserved, workload: Workload) -> str:
+def _pod_difference(job: JobObserved, workload: Workload) -> str:
     """Return how the pods of a job differ from what is charged; empty: they agree."""
     if not job.podsets:
         return ""
@@ -116,14 +122,16 @@ def _differing_pods(job: JobObserved, workload: Workload) -> str:
     for observed, charged in zip(job.podsets, workload.podsets, strict=True):
         if _requests_of(_comparable(observed, charged)) != _requests_of(charged):
             return f"Pods of podset {observed.name} request other resources than admitted."
-        if not _is_counted(job, observed, charged, assigned.get(observed.name, charged.count)):
+        if not _is_count_expected(
+            job, observed, charged, assigned.get(observed.name, charged.count)
+        ):
             return (
                 f"Podset {observed.name} has {observed.count} pods, another number than admitted."
             )
     return ""
 
 
-def _differing_slice(job: JobObserved, workload: Workload) -> str:
+def _slice_difference(job: JobObserved, workload: Workload) -> str:
     """Return how an elastic job differs; an adopted one may lack the gate: Kueue started it."""
     if job.ungated and workload.order is not None:
         return "The pod template has no scheduling gate."
@@ -152,7 +160,7 @@ def _requests_of(podset: PodSet) -> tuple[object, ...]:
     return *containers, podset.pod_resources, podset.overhead, podset.runtime_class, *claims
 
 
-def _is_counted(job: JobObserved, podset: PodSet, charged: PodSet, count: int) -> bool:
+def _is_count_expected(job: JobObserved, podset: PodSet, charged: PodSet, count: int) -> bool:
     if job.kind in _SHRINKS and podset.count <= count:
         return True
     if job.copy is not None and job.state.suspended and podset.count == charged.count:

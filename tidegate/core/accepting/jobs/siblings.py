@@ -29,7 +29,7 @@ from tidegate.contracts.facts import (
 )
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.accepting.jobs.fields import ended, event_fields, fact_about
+from tidegate.core.accepting.jobs.fields import event_fields, fact_fields, finished_fact
 from tidegate.core.queueing.siblings import PREEMPTION_GATE, variants
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
@@ -45,41 +45,41 @@ def is_elastic(state: State, job: JobObserved) -> bool:
     return job.elastic and gate(state.policy, "ElasticJobsViaWorkloadSlices")
 
 
-def is_made(workload: Workload) -> bool:
+def has_own_slices(workload: Workload) -> bool:
     """Tell whether scale-ups of a job create slices here; else its manager cluster creates them."""
     return workload.elastic and not workload.prebuilt and workload.job.kind != "workload"
 
 
-def is_replaced(state: State, workload: Workload) -> bool:
+def is_slice_replaced(state: State, workload: Workload) -> bool:
     """Tell whether a workload finished because another slice, sent here, too, replaced it."""
     heir = state.workloads.get(workload.successor)
     return heir is not None and workload.phase == "finished" and heir.phase != "pending"
 
 
-def has_outgrown(state: State, job: JobObserved, workload: Workload) -> bool:
+def is_out_of_sync(state: State, job: JobObserved, workload: Workload) -> bool:
     """Tell whether a running job differs from the slice that it still belongs to.
 
     That slice was replaced. Until the manager cluster moves the job to the newer slice, the newer
     one's quota is for a job of the older one's size.
     """
-    return is_replaced(state, workload) and not job.active and not job.state.suspended
+    return is_slice_replaced(state, workload) and not job.active and not job.state.suspended
 
 
-def out_of_sync(at_us: int, job: JobObserved, workload: Workload) -> WorkloadFinished:
+def out_of_sync_fact(at_us: int, job: JobObserved, workload: Workload) -> WorkloadFinished:
     """Return that a replaced slice's job is out of sync: it is stopped until it joins the newer."""
     return replace(
-        ended(at_us, job, workload),
+        finished_fact(at_us, job, workload),
         reason=OUT_OF_SYNC,
         message="The job differs from the slice that it names, whose place another has taken.",
     )
 
 
-def holds(workload: Workload) -> bool:
+def is_elastic_with_quota(workload: Workload) -> bool:
     """Tell whether an elastic workload runs, or may run at any moment."""
     return workload.elastic and workload.phase in ("reserved", "admitted")
 
 
-def family(state: State, workload: Workload) -> Iterator[Workload]:
+def other_slices(state: State, workload: Workload) -> Iterator[Workload]:
     """Yield the other workloads of a job: slices that this one replaced, and its successors.
 
     Yields each once, also if a ledger has a slice that replaces itself.
@@ -97,12 +97,12 @@ def family(state: State, workload: Workload) -> Iterator[Workload]:
         newer = state.workloads.get(newer.successor)
 
 
-def shrunk(job: JobObserved, workload: Workload) -> tuple[PodSet, ...]:
+def scaled_down_podsets(job: JobObserved, workload: Workload) -> tuple[PodSet, ...]:
     """Return the podsets of a workload with quota, with fewer pods where a scale-down is done."""
     expected = _counts(job)
     podsets = workload.podsets
     fewer = all(expected.get(podset.name, podset.count) <= podset.count for podset in podsets)
-    remains = job.state.active > sum(expected.values()) and not _is_elsewhere(workload)
+    remains = job.state.active > sum(expected.values()) and not _is_dispatched(workload)
     if not fewer or remains:
         return podsets
     return tuple(
@@ -110,29 +110,33 @@ def shrunk(job: JobObserved, workload: Workload) -> tuple[PodSet, ...]:
     )
 
 
-def _is_elsewhere(workload: Workload) -> bool:
+def _is_dispatched(workload: Workload) -> bool:
     """Tell whether a worker cluster runs a workload: that cluster says when its pods are gone."""
     return workload.dispatch is not None and bool(workload.dispatch.chosen)
 
 
-def follow(
+def update_slice(
     state: State, at_us: int, job: JobObserved, workload: Workload
 ) -> Iterator[WorkloadSubmitted | WorkloadChanged | WorkloadRemoved]:
     """Yield the creation, change or removal of the slice that is to replace a workload."""
     waits = state.workloads.get(workload.successor)
-    podsets = _grown(job, workload) if holds(workload) and not job.finished else None
+    podsets = (
+        _scaled_up_podsets(job, workload)
+        if is_elastic_with_quota(workload) and not job.finished
+        else None
+    )
     if podsets is None:
         if waits is not None:
-            yield WorkloadRemoved(**fact_about(at_us, waits), version=job.version)
+            yield WorkloadRemoved(**fact_fields(at_us, waits), version=job.version)
     elif waits is None:
-        yield _slice(state, at_us, job, workload, podsets)
+        yield _new_slice(state, at_us, job, workload, podsets)
     else:
-        changed = _changed(at_us, job, workload, waits, podsets)
+        changed = _changed_slice(at_us, job, workload, waits, podsets)
         if changed is not None:
             yield changed
 
 
-def _grown(job: JobObserved, workload: Workload) -> tuple[PodSet, ...] | None:
+def _scaled_up_podsets(job: JobObserved, workload: Workload) -> tuple[PodSet, ...] | None:
     """Return the podsets of the slice that a scale-up needs; None: the job needs none."""
     expected = _counts(job)
     if set(expected) != {podset.name for podset in workload.podsets}:
@@ -147,12 +151,12 @@ def _counts(job: JobObserved) -> dict[str, int]:
     return {podset.name: podset.count for podset in job.podsets}
 
 
-def _slice(
+def _new_slice(
     state: State, at_us: int, job: JobObserved, workload: Workload, podsets: tuple[PodSet, ...]
 ) -> WorkloadSubmitted:
-    number = _unused(state, job)
+    number = _unused_number(state, job)
     return WorkloadSubmitted(
-        workload=_key(job, number),
+        workload=_slice_key(job, number),
         uid=f"{job.uid}/{number}",
         job=workload.job,
         queue=workload.queue,
@@ -165,20 +169,20 @@ def _slice(
     )
 
 
-def _unused(state: State, job: JobObserved) -> int:
+def _unused_number(state: State, job: JobObserved) -> int:
     """Return the number of a new slice: its job's version, or the next unused number.
 
     After a restore of the cluster, jobs have versions again that had slices before.
     """
     versions = count(job.state.size_version)
-    return next(version for version in versions if _key(job, version) not in state.workloads)
+    return next(version for version in versions if _slice_key(job, version) not in state.workloads)
 
 
-def _key(job: JobObserved, number: int) -> str:
+def _slice_key(job: JobObserved, number: int) -> str:
     return f"{job.workload[:_BASE_MAX]}-{number}"
 
 
-def _changed(
+def _changed_slice(
     at_us: int, job: JobObserved, workload: Workload, waits: Workload, podsets: tuple[PodSet, ...]
 ) -> WorkloadChanged | None:
     before = (waits.priority_class, waits.own_priority, waits.priority_boost, waits.active)
@@ -195,7 +199,7 @@ def _changed(
     )
 
 
-def spread(state: State, facts: Iterable[FactEvent]) -> Iterator[FactEvent]:
+def with_variant_facts(state: State, facts: Iterable[FactEvent]) -> Iterator[FactEvent]:
     """Yield facts, and after a fact about a parent the facts about its variants."""
     for fact in facts:
         parent = state.workloads.get(fact.workload) if isinstance(fact, WorkloadFact) else None
@@ -211,18 +215,18 @@ def spread(state: State, facts: Iterable[FactEvent]) -> Iterator[FactEvent]:
 
 
 def _variant_fact(workload: Workload, fact: FactEvent) -> FactEvent | None:
-    about = {"workload": workload.key, "uid": workload.uid}
+    fields = {"workload": workload.key, "uid": workload.uid}
     match fact:
         case WorkloadFinished() if workload.phase != "finished":
-            return replace(fact, variant_of=workload.parent, **about)
+            return replace(fact, variant_of=workload.parent, **fields)
         case WorkloadRemoved() | PodsReclaimed():
-            return replace(fact, **about)
+            return replace(fact, **fields)
         case WorkloadChanged():
             return _changed_variant(workload, fact)
         case WorkloadStopped() | JobStateReported() | PodsReadyReported() | ActuationFailed() if (
             workload.phase in HOLDING
         ):
-            return replace(fact, **about)
+            return replace(fact, **fields)
         case _:
             return None
 
