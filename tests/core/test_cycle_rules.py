@@ -8,7 +8,7 @@ from bench.virtual.driving import Cluster
 from bench.virtual.loads import NAMESPACE, Arrival, beginning, flat_queues, submitted
 from tidegate.contracts import facts
 from tidegate.core.decide import VERSION, decide
-from tidegate.core.folding.timing import admission_blocked
+from tidegate.core.folding.workload_deadlines import is_admission_blocked
 from tidegate.core.state import deadlines
 from tidegate.model.policy import PodsReady, Policy
 
@@ -120,7 +120,7 @@ def test_no_other_workload_is_looked_at_to_know_whose_pods_are_waited_for() -> N
         arrive(cluster, f"job-{number}", 0, 5)
         assert cluster.decide(100)
         assert running(cluster) == {f"job-{number}" for number in range(number + 1)}
-        assert admission_blocked(cluster.state)
+        assert is_admission_blocked(cluster.state)
         ready = facts.PodsReadyReported(
             at_us=cluster.now_us,
             workload=f"{NAMESPACE}/job-{number}",
@@ -128,7 +128,7 @@ def test_no_other_workload_is_looked_at_to_know_whose_pods_are_waited_for() -> N
             ready=True,
         )
         cluster.fold([ready])
-        assert not admission_blocked(cluster.state)
+        assert not is_admission_blocked(cluster.state)
         assert list(cluster.state.forest.unready) == []
 
 

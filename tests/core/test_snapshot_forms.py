@@ -46,17 +46,17 @@ def test_bytes_that_no_state_gives_are_refused_whatever_they_are(state: State, o
         "an unknown ClusterQueue": b"\xa5other".join(written.rsplit(b"\xa4team", 1)),
     }[of]
     assert broken != written
-    assert not snapshot.is_of(broken, state)
+    assert not snapshot.is_snapshot_of(broken, state)
     with pytest.raises(UndecodableError):
         snapshot.decode(broken)
 
 
 def test_both_forms_are_snapshots_of_the_state_and_no_other_bytes_are(state: State) -> None:
     written = snapshot.write(state)
-    assert snapshot.is_of(written, state)
-    assert snapshot.is_of(snapshot.encode(state), state)
+    assert snapshot.is_snapshot_of(written, state)
+    assert snapshot.is_snapshot_of(snapshot.encode(state), state)
     assert snapshot.encode(snapshot.decode(written)) == snapshot.encode(state)
     for broken in (b"", written[:-1], written[1:], bytes(len(written))):
-        assert not snapshot.is_of(broken, state)
+        assert not snapshot.is_snapshot_of(broken, state)
     apply(state, submitted("one-more", "30", "1Gi"))
-    assert not snapshot.is_of(written, state)
+    assert not snapshot.is_snapshot_of(written, state)

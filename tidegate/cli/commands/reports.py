@@ -161,7 +161,7 @@ def _print_expired(reader: Reader) -> None:
 def _compare_snapshots(reader: Reader) -> Iterator[Finding]:
     """Yield the snapshots that hold another state than the events give."""
     from store.reading.report_audit import Finding  # noqa: PLC0415
-    from tidegate.core.folding.snapshot import VERSION, is_of  # noqa: PLC0415 - only here it folds
+    from tidegate.core.folding.snapshot import VERSION, is_snapshot_of  # noqa: PLC0415 - only here it folds
     from tidegate.replay.rebuild import rebuild as folded  # noqa: PLC0415
 
     assert reader.database is not None, "an archive has none"
@@ -170,5 +170,5 @@ def _compare_snapshots(reader: Reader) -> Iterator[Finding]:
     for (seq,) in reader.database.select(_SNAPSHOTS, **which):
         state, head = folded(reader.ledger.read(head.seq, seq), state, head)
         stored = newest_snapshot(reader.database.select, reader.partition, VERSION, seq)
-        if stored is None or stored.seq != seq or not is_of(stored.state, state):
+        if stored is None or stored.seq != seq or not is_snapshot_of(stored.state, state):
             yield Finding(f"snapshot at seq {seq}", "it is not the state that the events give")

@@ -13,7 +13,7 @@ from __future__ import annotations
 from tidegate.core.admission.admit import admit, preempt
 from tidegate.core.admission.concurrent import attend_variant, holder, waits_for_variant
 from tidegate.core.admission.intents import fulfil
-from tidegate.core.folding.timing import admission_blocked, blocking_admission
+from tidegate.core.folding.workload_deadlines import first_unready_workload, is_admission_blocked
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee, Proposal, with_podsets
 from tidegate.core.preemption.trial import is_displaced
@@ -46,12 +46,12 @@ def can_act(context: DecideContext, nominee: Nominee) -> bool:
 
 def waits_for_pods(state: State, nominee: Nominee) -> bool:
     """Tell whether other workloads' pods must be ready first; name one of them if that is new."""
-    if not admission_blocked(state):
+    if not is_admission_blocked(state):
         return False
     nominee.outcome, nominee.reason = "skipped", "WaitingForPodsReady"
     pending = nominee.workload.pending_status
     if pending is None or pending.reason != nominee.reason:
-        nominee.details = _blocking_details(state, blocking_admission(state))
+        nominee.details = _blocking_details(state, first_unready_workload(state))
     return True
 
 
@@ -89,7 +89,7 @@ def process(context: DecideContext, nominee: Nominee) -> None:
     if proposal is None or (is_variant and attend_variant(context, nominee, proposal)):
         return
     starts = nominee.intent is not None or not proposal.targets
-    if starts and admission_blocked(context.state):
+    if starts and is_admission_blocked(context.state):
         return
     if nominee.intent is not None:
         if fulfil(context, nominee):

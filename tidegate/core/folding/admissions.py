@@ -60,9 +60,9 @@ def apply_decision(state: State, event: AdmissionEvent) -> None:
         case QuotaReserved() | ReservationRepeated() | WorkloadAdmitted() | QuotaReleased():
             _fold_quota(state, workload, event)
         case StartOrdered() | StopOrdered():
-            _order(state, workload, event)
+            _fold_order(state, workload, event)
         case WorkloadPending():
-            _hold(state, workload, event)
+            _fold_pending(state, workload, event)
         case PreemptionIntended() | PreemptionAbandoned() | WorkloadPreempted():
             _fold_preemption(state, workload, event)
         case WorkloadEvicted() | WorkloadRequeued() | WorkloadDeactivated() | WorkloadExpired():
@@ -79,7 +79,7 @@ def _fold_stray_stop(state: State, event: AdmissionEvent) -> None:
 def _fold_quota(state: State, workload: Workload, event: _Quota) -> None:
     match event:
         case QuotaReserved():
-            _reserve(state, workload, event)
+            _fold_reserved(state, workload, event)
         case ReservationRepeated():
             workload.reissues, workload.reissued_us = event.attempt, event.at_us
             workload.unpublished = False
@@ -91,12 +91,12 @@ def _fold_quota(state: State, workload: Workload, event: _Quota) -> None:
             look_at_nodes(state, workload)
             watch(state, workload)
         case QuotaReleased():
-            _release(state, workload, event)
+            _fold_released(state, workload, event)
         case _:
             assert_never(event)
 
 
-def _reserve(state: State, workload: Workload, event: QuotaReserved) -> None:
+def _fold_reserved(state: State, workload: Workload, event: QuotaReserved) -> None:
     state.cycle = max(state.cycle, event.cycle)
     leave(state, workload)
     if state.sticky.get(workload.cluster_queue) == workload.key:
@@ -116,7 +116,7 @@ def _reserve(state: State, workload: Workload, event: QuotaReserved) -> None:
     state.forest.to_reconcile[workload.key] = None
 
 
-def _release(state: State, workload: Workload, event: QuotaReleased) -> None:
+def _fold_released(state: State, workload: Workload, event: QuotaReleased) -> None:
     give(state, workload, outside=workload.evicted_reason != "Preempted")
     replaced = event.reason == SLICE_REPLACED
     workload.phase = "finished" if replaced else "pending"
@@ -128,11 +128,11 @@ def _release(state: State, workload: Workload, event: QuotaReleased) -> None:
         hand_over(state, workload)
     workload.dispatch = ended_run(workload.dispatch)
     admission_fair_sharing.drop_penalty(state, workload)
-    _forget_checks(state, workload)
+    _reset_checks(state, workload)
     watch(state, workload)
 
 
-def _order(state: State, workload: Workload, event: _Order) -> None:
+def _fold_order(state: State, workload: Workload, event: _Order) -> None:
     match event:
         case StartOrdered():
             workload.order = Order(kind="start", seq=state.seq, at_us=event.at_us)
@@ -148,7 +148,7 @@ def _order(state: State, workload: Workload, event: _Order) -> None:
     watch(state, workload)
 
 
-def _hold(state: State, workload: Workload, event: WorkloadPending) -> None:
+def _fold_pending(state: State, workload: Workload, event: WorkloadPending) -> None:
     tried = tuple((row.podset, row.flavor, row.resource, row.reason) for row in event.tried)
     workload.pending_status = PendingStatus(
         reason=event.reason,
@@ -180,7 +180,7 @@ def _hold(state: State, workload: Workload, event: WorkloadPending) -> None:
 def _fold_preemption(state: State, workload: Workload, event: _Preemption) -> None:
     match event:
         case PreemptionIntended():
-            _intend(state, workload, event)
+            _fold_intended(state, workload, event)
         case PreemptionAbandoned():
             workload.pending_status = None
             place(state, workload)  # without its intent it competes again
@@ -194,7 +194,7 @@ def _fold_preemption(state: State, workload: Workload, event: _Preemption) -> No
             assert_never(event)
 
 
-def _intend(state: State, workload: Workload, event: PreemptionIntended) -> None:
+def _fold_intended(state: State, workload: Workload, event: PreemptionIntended) -> None:
     state.cycle = max(state.cycle, event.cycle)
     workload.scan = None
     if not state.requeue.reserves_freed:
@@ -233,11 +233,11 @@ def _fold_eviction(state: State, workload: Workload, event: _Eviction) -> None:
                 workload.phase = "evicting"
                 begin_leaving(state, workload)
                 watch(state, workload)
-                _call_off(state, workload)
-            _forget_checks(state, workload)
-            _back_off(workload, event)
+                _void_successor_intent(state, workload)
+            _reset_checks(state, workload)
+            _set_backoff(workload, event)
         case WorkloadRequeued():
-            _requeue(state, workload, event)
+            _fold_requeued(state, workload, event)
         case WorkloadDeactivated():
             deactivate(state, workload, event.reason)
         case WorkloadExpired():
@@ -246,7 +246,7 @@ def _fold_eviction(state: State, workload: Workload, event: _Eviction) -> None:
             assert_never(event)
 
 
-def _call_off(state: State, workload: Workload) -> None:
+def _void_successor_intent(state: State, workload: Workload) -> None:
     """Void the intent of the slice that was to replace an evicted one, and queue it again."""
     heir = state.workloads.get(workload.successor)
     if heir is not None:
@@ -257,13 +257,13 @@ def _call_off(state: State, workload: Workload) -> None:
         state.forest.to_reconcile[heir.key] = None
 
 
-def _back_off(workload: Workload, event: WorkloadEvicted) -> None:
+def _set_backoff(workload: Workload, event: WorkloadEvicted) -> None:
     workload.deactivated_cause = event.cause if event.reason == "Deactivated" else ""
     workload.requeue_after_us = max(workload.requeue_after_us, event.after_us)
     workload.requeue_count = event.attempts or workload.requeue_count
 
 
-def _forget_checks(state: State, workload: Workload) -> None:
+def _reset_checks(state: State, workload: Workload) -> None:
     """Reset all check states; the retry time of a check in Retry becomes the back-off."""
     for check in workload.checks.values():
         if check.state == "Retry":
@@ -271,7 +271,7 @@ def _forget_checks(state: State, workload: Workload) -> None:
     workload.checks, workload.checks_seq = {}, state.seq
 
 
-def _requeue(state: State, workload: Workload, event: WorkloadRequeued) -> None:
+def _fold_requeued(state: State, workload: Workload, event: WorkloadRequeued) -> None:
     workload.phase, workload.inadmissible = "pending", False
     workload.requeue_after_us, workload.requeue_count = event.after_us, event.attempts
     workload.requeue_reason = event.reason if event.reason in STOPPED else ""

@@ -29,7 +29,7 @@ from tidegate.contracts.fact_kinds.definitions import (
     WorkloadPriorityClassRemoved,
 )
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.folding import timing
+from tidegate.core.folding import workload_deadlines
 from tidegate.core.queueing.heads import leave, place, unstick, wake
 from tidegate.core.queueing.quota_ops import resolve
 from tidegate.core.quota import generations
@@ -53,7 +53,7 @@ _Class: TypeAlias = (
     | PriorityClassDefined
     | PriorityClassRemoved
 )
-_Place: TypeAlias = (
+_PodDefinition: TypeAlias = (
     NamespaceDefined
     | NamespaceRemoved
     | LimitRangeDefined
@@ -62,7 +62,7 @@ _Place: TypeAlias = (
     | RuntimeClassRemoved
 )
 DefinitionEvent: TypeAlias = (
-    PolicyConfigured | LocalQueueDefined | LocalQueueRemoved | _Quota | _Class | _Place
+    PolicyConfigured | LocalQueueDefined | LocalQueueRemoved | _Quota | _Class | _PodDefinition
 )
 
 
@@ -70,37 +70,37 @@ def apply_definition(state: State, event: DefinitionEvent) -> None:
     """Fold a definition, or the deletion of one."""
     match event:
         case PolicyConfigured():
-            _configure(state, event)
+            _fold_policy(state, event)
         case LocalQueueDefined() | LocalQueueRemoved():
             _fold_local_queue(state, event)
         case WorkloadPriorityClassDefined() | WorkloadPriorityClassRemoved():
-            _fold_class(state, event)
+            _fold_priority_class(state, event)
         case PriorityClassDefined() | PriorityClassRemoved():
-            _fold_class(state, event)
+            _fold_priority_class(state, event)
         case NamespaceDefined() | NamespaceRemoved() | LimitRangeDefined() | LimitRangeRemoved():
-            _fold_place(state, event)
+            _fold_pod_definition(state, event)
         case RuntimeClassDefined() | RuntimeClassRemoved():
-            _fold_place(state, event)
+            _fold_pod_definition(state, event)
         case _:
             _fold_quota(state, event)
 
 
-def _configure(state: State, event: PolicyConfigured) -> None:
+def _fold_policy(state: State, event: PolicyConfigured) -> None:
     state.policy = event.policy
     state.redefined_seq = state.seq
     state.forest.stale = state.forest.topologies.stale = True
-    _requests_changed(state, list(state.workloads.values()))
-    timing.follow_policy(state)
+    _invalidate_requests(state, list(state.workloads.values()))
+    workload_deadlines.reset_all_deadlines(state)
 
 
 def _fold_quota(state: State, event: _Quota) -> None:  # noqa: C901 - an arm an event
     objects = state.objects
-    if isinstance(event, FlavorDefined) and _is_price(objects.flavors.get(event.name), event):
+    if isinstance(event, FlavorDefined) and _is_new_price(objects.flavors.get(event.name), event):
         objects.flavors[event.name] = event
         return
     match event:
         case ClusterQueueDefined():
-            _note_stop(state, event.name, objects.cluster_queues.get(event.name), event)
+            _record_stop(state, event.name, objects.cluster_queues.get(event.name), event)
             objects.cluster_queues[event.name] = event
             objects.removed_queues.pop(event.name, None)
             objects.elsewhere.pop(event.name, None)
@@ -125,15 +125,15 @@ def _fold_quota(state: State, event: _Quota) -> None:  # noqa: C901 - an arm an 
             objects.checks.pop(event.name, None)
         case _:
             assert_never(event)
-    redefined(state, event)
+    rebuild_forest(state, event)
 
 
-def _is_price(before: FlavorDefined | None, event: FlavorDefined) -> bool:
+def _is_new_price(before: FlavorDefined | None, event: FlavorDefined) -> bool:
     """Tell whether only a flavor's price has changed: no decision depends on that."""
     return before is not None and before.spec == event.spec
 
 
-def _note_stop(
+def _record_stop(
     state: State,
     key: str,
     before: ClusterQueueDefined | LocalQueueDefined | None,
@@ -157,7 +157,7 @@ def _remove_queue(state: State, name: str) -> None:
         state.objects.removed_queues[name] = defined
 
 
-def redefined(state: State, event: _Quota | ClusterQueueReleased | BudgetDecision) -> None:
+def rebuild_forest(state: State, event: _Quota | ClusterQueueReleased | BudgetDecision) -> None:
     """Rebuild the forest and wake trees: a definition has changed, or a budget opens or closes."""
     state.redefined_seq, before = state.seq, state.forest
     state.forest.stale = True
@@ -165,28 +165,28 @@ def redefined(state: State, event: _Quota | ClusterQueueReleased | BudgetDecisio
         return
     generations.update_generations(state, event, before, forest(state))
     if isinstance(event, ClusterQueueDefined | ClusterQueueRemoved):
-        _follow_queue(state, event.name)
+        _requeue_cluster_queue(state, event.name)
     for tree in affected_trees(state, event):
         wake(state, tree)
 
 
-def _follow_queue(state: State, cluster_queue: str) -> None:
+def _requeue_cluster_queue(state: State, cluster_queue: str) -> None:
     """Queue the workloads of a ClusterQueue's LocalQueues again: it was defined or removed."""
     for key, local in state.objects.local_queues.items():
         if local.spec.cluster_queue == cluster_queue:
-            _lead(state, key)
+            _requeue_local_queue(state, key)
     cq = state.forest.cluster_queues.get(cluster_queue)
     if cq is None or cluster_queue not in state.objects.cluster_queues:
         return
     state.forest.to_reconcile.update(dict.fromkeys(cq.holding))
-    timing.follow_queue(state, cq)
+    workload_deadlines.reset_queue_deadlines(state, cq)
 
 
 def _fold_local_queue(state: State, event: LocalQueueDefined | LocalQueueRemoved) -> None:
     key = f"{event.namespace}/{event.name}"
     match event:
         case LocalQueueDefined():
-            _note_stop(state, key, state.objects.local_queues.get(key), event)
+            _record_stop(state, key, state.objects.local_queues.get(key), event)
             state.objects.local_queues[key] = event
         case LocalQueueRemoved():
             state.objects.local_queues.pop(key, None)
@@ -194,10 +194,10 @@ def _fold_local_queue(state: State, event: LocalQueueDefined | LocalQueueRemoved
             state.local_usage.pop(key, None)
         case _:
             assert_never(event)
-    _lead(state, key)
+    _requeue_local_queue(state, key)
 
 
-def _lead(state: State, local_queue: str) -> None:
+def _requeue_local_queue(state: State, local_queue: str) -> None:
     """Queue a LocalQueue's pending workloads in its ClusterQueue; those with quota stay charged."""
     cluster_queue = state.objects.queue_of(local_queue)
     for key in list(state.by_queue.get(local_queue, ())):
@@ -206,13 +206,13 @@ def _lead(state: State, local_queue: str) -> None:
             state.forest.to_reconcile[key] = None
         elif workload.phase == "pending":
             state.forest.to_reconcile[key] = None
-            to_queue(state, workload, cluster_queue)
+            requeue_pending(state, workload, cluster_queue)
         elif workload.phase == "parent":
             state.forest.to_reconcile[key] = None
             workload.cluster_queue = cluster_queue
 
 
-def to_queue(state: State, workload: Workload, cluster_queue: str) -> None:
+def requeue_pending(state: State, workload: Workload, cluster_queue: str) -> None:
     """Queue a pending workload in a ClusterQueue, which need not exist."""
     leave(state, workload)
     if workload.cluster_queue != cluster_queue:
@@ -221,7 +221,7 @@ def to_queue(state: State, workload: Workload, cluster_queue: str) -> None:
     place(state, workload)
 
 
-def _fold_class(state: State, event: _Class) -> None:
+def _fold_priority_class(state: State, event: _Class) -> None:
     objects = state.objects
     match event:
         case WorkloadPriorityClassDefined():
@@ -236,11 +236,11 @@ def _fold_class(state: State, event: _Class) -> None:
             assert_never(event)
     if isinstance(event, WorkloadPriorityClassDefined | PriorityClassDefined):
         for workload in state.workloads.values():
-            if workload.phase != "finished" and _names(workload, event):
+            if workload.phase != "finished" and _has_class(workload, event):
                 resolve(state, workload)
 
 
-def _names(workload: Workload, event: WorkloadPriorityClassDefined | PriorityClassDefined) -> bool:
+def _has_class(workload: Workload, event: _Class) -> bool:
     if isinstance(event, WorkloadPriorityClassDefined):
         return workload.priority_class == event.name
     if workload.priority_class:
@@ -248,7 +248,7 @@ def _names(workload: Workload, event: WorkloadPriorityClassDefined | PriorityCla
     return workload.pod_priority_class in (event.name, "")
 
 
-def _fold_place(state: State, event: _Place) -> None:
+def _fold_pod_definition(state: State, event: _PodDefinition) -> None:
     objects = state.objects
     key = f"{event.namespace}/{event.name}"
     match event:
@@ -264,10 +264,10 @@ def _fold_place(state: State, event: _Place) -> None:
             objects.runtime_classes.pop(event.name, None)
         case _:
             assert_never(event)
-    _place_changed(state, event)
+    _invalidate_affected(state, event)
 
 
-def _place_changed(state: State, event: _Place) -> None:
+def _invalidate_affected(state: State, event: _PodDefinition) -> None:
     match event:
         case NamespaceDefined() | NamespaceRemoved():
             namespace = event.name
@@ -282,10 +282,10 @@ def _place_changed(state: State, event: _Place) -> None:
         for workload in state.workloads.values()
         if not namespace or workload.key.partition("/")[0] == namespace
     ]
-    _requests_changed(state, workloads)
+    _invalidate_requests(state, workloads)
 
 
-def _requests_changed(state: State, workloads: list[Workload]) -> None:
+def _invalidate_requests(state: State, workloads: list[Workload]) -> None:
     state.forest.pods.clear()
     for workload in workloads:
         workload.requests = None

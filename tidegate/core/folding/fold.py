@@ -70,12 +70,12 @@ from tidegate.contracts.facts import (
     StrayReported,
     WorkloadFact,
 )
-from tidegate.core.folding import timing, variants
+from tidegate.core.folding import variants, workload_deadlines
 from tidegate.core.folding.admissions import apply_decision
-from tidegate.core.folding.definitions import DefinitionEvent, apply_definition, redefined
-from tidegate.core.folding.handovers import apply_handover, end_taking, follow_removal
+from tidegate.core.folding.definitions import DefinitionEvent, apply_definition, rebuild_forest
+from tidegate.core.folding.handovers import apply_handover, forget_move, open_taken_trees
 from tidegate.core.folding.nodes import apply_node, apply_placement
-from tidegate.core.folding.observed import apply_observed
+from tidegate.core.folding.observations import apply_observed
 from tidegate.core.folding.strays import fold_stray
 from tidegate.core.folding.workloads import apply_workload
 from tidegate.core.members import copies
@@ -101,7 +101,7 @@ def apply(  # noqa: C901, PLR0912 - an arm a family
         case JobStateReported() | ActuationFailed() | OrderReissued():
             apply_observed(state, event)
         case VariantCreated() | VariantDeleted() | VariantUngated():
-            variants.apply_family(state, event)
+            variants.apply_variant(state, event)
         case TopologyAssigned() | NodeFailed() | SecondPassFailed():
             apply_placement(state, event)
         case DispatchDecision():
@@ -110,14 +110,14 @@ def apply(  # noqa: C901, PLR0912 - an arm a family
             copies.apply_copy(state, event)
         case WorkloadDecision():
             apply_decision(state, event)
-            _follow(state, event)
+            _update_dependents(state, event)
         case WorkloadFact():
             apply_workload(state, event)
-            _follow(state, event)
+            _update_dependents(state, event)
         case RemoteClusterChanged() | NominationReported() | RemoteFact() | ClusterNamed():
             apply_cluster(state, event)
         case PolicyConfigured():
-            _configure(state, event)
+            _fold_policy(state, event)
         case TopologyDefined() | TopologyRemoved() | NodeDefined() | NodeRemoved():
             apply_node(state, event)
         case NodePodsReported() | NodePodsCleared():
@@ -127,57 +127,57 @@ def apply(  # noqa: C901, PLR0912 - an arm a family
         case HandoverRoot():
             apply_handover(state, event)
         case Named():
-            _define(state, event)
+            _fold_definition(state, event)
         case ClusterQueueReadinessChanged() | ClusterQueueReleased() | LocalQueueUsageSampled():
-            _apply_queue(state, event)
+            _fold_queue_decision(state, event)
         case BudgetReached() | BudgetRenewed():
-            _apply_queue(state, event)
+            _fold_queue_decision(state, event)
         case _:
-            _apply_reception(state, event)
+            _fold_reception(state, event)
 
 
-def _follow(state: State, event: WorkloadDecision | WorkloadFact) -> None:
+def _update_dependents(state: State, event: WorkloadDecision | WorkloadFact) -> None:
     workload = state.workloads.get(event.workload)
     if workload is not None and (workload.parent or may_be_parent(state, workload)):
-        variants.follow(state, workload, event)
-    timing.follow(state, workload, event)
+        variants.update_variants(state, workload, event)
+    workload_deadlines.update_deadlines(state, workload, event)
     if workload is not None and workload.job.kind in nomination.GROUPED_KINDS:
         nomination.update_groups(state, workload, event)
     if state.copies or (workload is not None and workload.body):
         copies.update_placed_job(state, workload, event)
 
 
-def _define(state: State, event: DefinitionEvent) -> None:
-    placed = copies.has_placement(state, event)
+def _fold_definition(state: State, event: DefinitionEvent) -> None:
+    had_placement = copies.has_placement(state, event)
     apply_definition(state, event)
-    follow_removal(state, event)
+    forget_move(state, event)
     reconcile_drained_flavor(state, event)
     admission_fair_sharing.follow(state, event)
     budgets.follow(state, event)
-    copies.update_after_definition(state, event, had_placement=placed)
+    copies.update_after_definition(state, event, had_placement=had_placement)
 
 
-def _configure(state: State, event: PolicyConfigured) -> None:
+def _fold_policy(state: State, event: PolicyConfigured) -> None:
     apply_definition(state, event)
-    variants.follow_policy(state, event)
+    variants.reconcile_all(state, event)
     forget_former_members(state)
     copies.recheck_placed_jobs(state)
     admission_fair_sharing.follow(state, event)
 
 
-def _apply_queue(state: State, event: QueueDecision | BudgetDecision) -> None:
+def _fold_queue_decision(state: State, event: QueueDecision | BudgetDecision) -> None:
     """Fold a decision about a ClusterQueue or a budget."""
     match event:
         case ClusterQueueReadinessChanged():
             state.readiness[event.cluster_queue] = (event.active, event.reason, event.message)
         case ClusterQueueReleased():
             state.objects.removed_queues.pop(event.cluster_queue, None)
-            redefined(state, event)
+            rebuild_forest(state, event)
         case LocalQueueUsageSampled():
             admission_fair_sharing.fold_sample(state, event)
         case BudgetReached() | BudgetRenewed():
             if budgets.fold_report(state, event):
-                redefined(state, event)
+                rebuild_forest(state, event)
         case _:
             assert_never(event)
 
@@ -194,7 +194,7 @@ def apply_recorded(state: State, event: FactEvent | DecisionEvent) -> None:
         state.passed_over += 1
 
 
-def _apply_reception(
+def _fold_reception(
     state: State,
     event: LedgerOpened
     | RoundStarted
@@ -213,12 +213,12 @@ def _apply_reception(
             fold_stray(state, event)
         case TimePassed():
             apply_observed(state, event)
-            timing.end_guarantees(state)
-            variants.end_due(state)
+            workload_deadlines.end_guarantees(state)
+            variants.reconcile_due_parents(state)
         case LedgerOpened() | RoundStarted() | RoundCompleted() | WatchesExpected():
             apply_observed(state, event)
             copies.update_after_round(state, event)
-            end_taking(state)
+            open_taken_trees(state)
         case GapObserved() | StreamReplaced() | ObservationRefused() | ClockSkewed():
             apply_observed(state, event)
         case _:

@@ -40,26 +40,26 @@ def apply_handover(state: State, event: HandoverFact) -> None:
     moves = state.moves
     match event:
         case MoveRequested():
-            _ask(state, event)
+            _fold_move_request(state, event)
         case TreeReleased():
-            _release(state, event)
+            _fold_released(state, event)
         case BudgetsTaken():
-            _count_on(state, event.spent)
-            _reopen(state)
+            _add_spent(state, event.spent)
+            _wake_all_trees(state)
         case WorkloadsHandedOver():
             moves.to_adopt.update({running.uid: running for running in event.workloads})
         case TreeTaken():
-            _take(state, event)
+            _fold_taken(state, event)
         case HandoverConfirmed():
             moves.released.pop(event.released_seq, None)
         case _:
             assert_never(event)
 
 
-def _release(state: State, event: TreeReleased) -> None:
+def _fold_released(state: State, event: TreeReleased) -> None:
     """Keep the objects of a released tree until another partition has taken it."""
     moves = state.moves
-    moves.released[state.seq] = _handover(state, event)
+    moves.released[state.seq] = _released_tree(state, event)
     for name in event.cohorts:
         moves.cohorts[name] = state.objects.cohorts[name].uid
         moves.asked.pop(f"Cohort/{name}", None)
@@ -67,16 +67,16 @@ def _release(state: State, event: TreeReleased) -> None:
         moves.asked.pop(f"ClusterQueue/{name}", None)
 
 
-def _ask(state: State, event: MoveRequested) -> None:
+def _fold_move_request(state: State, event: MoveRequested) -> None:
     key = f"{event.kind}/{event.name}"
     if event.to == state.partition:
         state.moves.asked.pop(key, None)
     else:
         state.moves.asked[key] = event.to
-    _reopen(state)
+    _wake_all_trees(state)
 
 
-def _handover(state: State, event: TreeReleased) -> Handover:
+def _released_tree(state: State, event: TreeReleased) -> Handover:
     """Return the objects and workloads of a tree, as they are before its release."""
     objects = state.objects
     tree = MovingTree(to=event.to, queues=event.queues, cohorts=event.cohorts)
@@ -95,15 +95,15 @@ def _handover(state: State, event: TreeReleased) -> Handover:
             for name in event.cohorts
         ),
         workloads=tuple(
-            _running(workload)
+            _running_workload(workload)
             for workload in tree_workloads(state, tree)
             if workload.phase in HOLDING
         ),
-        spent=tuple(_spent(state, owners)),
+        spent=tuple(_spent_budgets(state, owners)),
     )
 
 
-def _running(workload: Workload) -> RunningWorkload:
+def _running_workload(workload: Workload) -> RunningWorkload:
     return RunningWorkload(
         workload=workload.key,
         uid=workload.uid,
@@ -114,7 +114,7 @@ def _running(workload: Workload) -> RunningWorkload:
     )
 
 
-def _take(state: State, event: TreeTaken) -> None:
+def _fold_taken(state: State, event: TreeTaken) -> None:
     """Note a tree as taken: it admits nothing until all jobs have been listed again."""
     moves = state.moves
     moves.taken[f"{event.ledger_id}/{event.seq}"] = None
@@ -123,12 +123,12 @@ def _take(state: State, event: TreeTaken) -> None:
     moves.taking.update(dict.fromkeys(event.queues))
     for name in event.cohorts:
         moves.cohorts.pop(name, None)
-    for resource in _of_jobs(state):
+    for resource in _job_resources(state):
         state.rounds[resource].stale = True
     state.forest.stale = True
 
 
-def _of_jobs(state: State) -> list[str]:
+def _job_resources(state: State) -> list[str]:
     """Return the job resources of the own cluster that have rounds."""
     return [
         resource
@@ -137,19 +137,19 @@ def _of_jobs(state: State) -> list[str]:
     ]
 
 
-def end_taking(state: State) -> None:
+def open_taken_trees(state: State) -> None:
     """Open taken trees once each job resource has a complete list that began after the taking."""
     moves = state.moves
     waits = moves.taking or moves.to_adopt
-    if not waits or any(state.rounds[resource].stale for resource in _of_jobs(state)):
+    if not waits or any(state.rounds[resource].stale for resource in _job_resources(state)):
         return
     moves.to_adopt.clear()
     if moves.taking:
         moves.taking.clear()
-        _reopen(state)
+        _wake_all_trees(state)
 
 
-def _reopen(state: State) -> None:
+def _wake_all_trees(state: State) -> None:
     """Rebuild the forest and wake all trees: which ClusterQueues admit has changed."""
     state.redefined_seq = state.seq
     state.forest.stale = True
@@ -158,7 +158,7 @@ def _reopen(state: State) -> None:
             wake(state, tree)
 
 
-def follow_removal(state: State, event: object) -> None:
+def forget_move(state: State, event: object) -> None:
     """Forget the requested move of a deleted object."""
     match event:
         case ClusterQueueRemoved():
@@ -170,11 +170,11 @@ def follow_removal(state: State, event: object) -> None:
             pass
 
 
-def _spent(state: State, owners_released: Iterable[str]) -> Iterator[SpentBudget]:
+def _spent_budgets(state: State, owners_released: Iterable[str]) -> Iterator[SpentBudget]:
     """Yield the amounts spent of budgets whose owners move to another partition."""
     for owner in owners_released:
-        for resource, standing in state.budgets.get(owner, {}).items():
-            meter = budgets.counted(standing, state.now_us)
+        for resource, meter_before in state.budgets.get(owner, {}).items():
+            meter = budgets.counted(meter_before, state.now_us)
             yield SpentBudget(
                 owner=owner,
                 resource=resource,
@@ -188,7 +188,7 @@ def _spent(state: State, owners_released: Iterable[str]) -> Iterator[SpentBudget
             )
 
 
-def _count_on(state: State, spent_before: Iterable[SpentBudget]) -> None:
+def _add_spent(state: State, spent_before: Iterable[SpentBudget]) -> None:
     """Add the amounts that another partition counted, if the period is still the same."""
     for before in spent_before:
         meter = state.budgets.get(before.owner, {}).get(before.resource)

@@ -28,7 +28,7 @@ VERSION = 24
 """Raised whenever the state's fields change their meaning; older bytes are not read."""
 
 _WORKLOAD_DERIVED = frozenset({"requests", "invalid", "charges", "rank", "shape"})
-_DRAFT_DERIVED = frozenset({"workloads", "forest", "dedup", "parts"})
+_STATE_DERIVED = frozenset({"workloads", "forest", "dedup", "parts"})
 
 
 def _fields_without(struct: type, without: frozenset[str]) -> dict[str, Any]:
@@ -36,9 +36,9 @@ def _fields_without(struct: type, without: frozenset[str]) -> dict[str, Any]:
 
 
 _WORKLOAD = _fields_without(Workload, _WORKLOAD_DERIVED)
-_DRAFT = _fields_without(State, _DRAFT_DERIVED)
+_STATE = _fields_without(State, _STATE_DERIVED)
 _KeptWorkload = msgspec.defstruct("KeptWorkload", list(_WORKLOAD.items()), array_like=True)
-_KeptDraft = msgspec.defstruct("KeptDraft", list(_DRAFT.items()), array_like=True)
+_KeptDraft = msgspec.defstruct("KeptDraft", list(_STATE.items()), array_like=True)
 
 
 class _Version(msgspec.Struct, frozen=True, array_like=True):
@@ -61,19 +61,19 @@ class _Snapshot(_Version, frozen=True, array_like=True):
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(_Snapshot)
 _version = msgspec.msgpack.Decoder(_Version)
-_of_workload = attrgetter(*_WORKLOAD)
+_workload_fields = attrgetter(*_WORKLOAD)
 
 
 def encode(state: State) -> bytes:
     """Return a state as bytes: equal states give equal bytes."""
     # msgspec omits a field only if it is the default object itself, so a decoded copy is encoded.
-    return _encoder.encode(_stored(write(state)))
+    return _encoder.encode(_read(write(state)))
 
 
-def is_of(data: bytes, state: State) -> bool:
+def is_snapshot_of(data: bytes, state: State) -> bool:
     """Tell whether bytes, of ``write`` or of ``encode``, are a snapshot of a state."""
     try:
-        return _encoder.encode(_stored(data)) == encode(state)
+        return _encoder.encode(_read(data)) == encode(state)
     except UndecodableError:
         return False
 
@@ -86,9 +86,9 @@ def write(state: State) -> bytes:
     trees = forest(state)
     snapshot = _Snapshot(
         version=VERSION,
-        state=_KeptDraft(**{name: getattr(state, name) for name in _DRAFT}),
+        state=_KeptDraft(**{name: getattr(state, name) for name in _STATE}),
         workloads=[
-            msgspec.Raw(_encoder.encode(_KeptWorkload(*_of_workload(each))))
+            msgspec.Raw(_encoder.encode(_KeptWorkload(*_workload_fields(each))))
             for each in state.workloads.values()
         ],
         trees=[
@@ -96,7 +96,7 @@ def write(state: State) -> bytes:
             for tree in trees.trees
         ],
         queues=[(name, cq.outside_seq, cq.moved_seq) for name, cq in trees.cluster_queues.items()],
-        inadmissible=_inadmissible(state),
+        inadmissible=_inadmissible_shapes(state),
     )
     return _encoder.encode(snapshot)
 
@@ -108,13 +108,13 @@ def decode(data: bytes) -> State:
         UndecodableError: the bytes are no snapshot, one of another version, or one that names a
             ClusterQueue which its state lacks.
     """
-    stored = _stored(data)
-    state = State(**{name: getattr(stored.state, name) for name in _DRAFT})
+    stored = _read(data)
+    state = State(**{name: getattr(stored.state, name) for name in _STATE})
     state.objects.nodes = {
         name: share_node(node_defined) for name, node_defined in state.objects.nodes.items()
     }
     for other in stored.workloads:
-        workload = Workload(**dict(zip(_WORKLOAD, _of_workload(other), strict=True)))
+        workload = Workload(**dict(zip(_WORKLOAD, _workload_fields(other), strict=True)))
         state.workloads[workload.key] = workload
         if workload.phase in HOLDING:
             workload.charges = charges_of(workload, workload.assignment)
@@ -122,7 +122,7 @@ def decode(data: bytes) -> State:
     return state
 
 
-def _stored(data: bytes) -> Any:  # noqa: ANN401 - its type is made from the state's
+def _read(data: bytes) -> Any:  # noqa: ANN401 - its type is made from the state's
     try:
         version = _version.decode(data).version
         if version != VERSION:
@@ -132,7 +132,7 @@ def _stored(data: bytes) -> Any:  # noqa: ANN401 - its type is made from the sta
         raise UndecodableError(str(error)) from error
 
 
-def _inadmissible(state: State) -> dict[str, list[bytes]]:
+def _inadmissible_shapes(state: State) -> dict[str, list[bytes]]:
     if not state.requeue.by_event:
         return {}
     keys_by_kind = {
@@ -145,22 +145,22 @@ def _inadmissible(state: State) -> dict[str, list[bytes]]:
 def _rebuild(state: State, stored: Any) -> None:  # noqa: ANN401 - its type is made from the state's
     trees = forest(state)
     for name, left_seq, outside_seq, moved_seq in stored.trees:
-        tree = _defined(trees, name).tree
+        tree = _cluster_queue(trees, name).tree
         tree.left_seq, tree.outside_seq, tree.moved_seq = left_seq, outside_seq, moved_seq
     for name, outside_seq, moved_seq in stored.queues:
-        cq = _defined(trees, name)
+        cq = _cluster_queue(trees, name)
         cq.outside_seq, cq.moved_seq = outside_seq, moved_seq
     for workload in state.workloads.values():
         index_group(state, workload)
         place(state, workload)
         trees.to_reconcile[workload.key] = None
     for name, keys in stored.inadmissible.items():
-        cq = _defined(trees, name)
+        cq = _cluster_queue(trees, name)
         for key in keys:
             cq.shapes.setdefault(key, Shape(key=key)).inadmissible = True
 
 
-def _defined(trees: Forest, name: str) -> ClusterQueueState:
+def _cluster_queue(trees: Forest, name: str) -> ClusterQueueState:
     cq = trees.cluster_queues.get(name)
     if cq is None:
         raise UndecodableError(f"A snapshot of ClusterQueue {name}, which its state lacks.")

@@ -41,7 +41,7 @@ def fold_stray(state: State, event: StrayReported | StrayCleared | StopOrdered) 
                 state=event.state,
                 order=None if stray is None else stray.order,
             )
-            _watch(state, event.uid, resumed=stray is None or stray.state.suspended)
+            _set_stop_deadline(state, event.uid, resumed=stray is None or stray.state.suspended)
         case StrayCleared():
             state.strays.pop(event.uid, None)
             deadlines.clear(state, f"{FAMILY}/{event.uid}")
@@ -49,7 +49,7 @@ def fold_stray(state: State, event: StrayReported | StrayCleared | StopOrdered) 
             if stray is not None:
                 attempt = 1 if stray.order is None else stray.order.attempt + 1
                 stray.order = Order(kind="stop", seq=state.seq, at_us=event.at_us, attempt=attempt)
-                _watch(state, event.uid, resumed=False)
+                _set_stop_deadline(state, event.uid, resumed=False)
         case _:
             assert_never(event)
 
@@ -71,7 +71,7 @@ def stop_strays(state: State, uids: list[str]) -> Iterator[list[DecisionEvent]]:
             ]
 
 
-def _watch(state: State, uid: str, *, resumed: bool) -> None:
+def _set_stop_deadline(state: State, uid: str, *, resumed: bool) -> None:
     """Set a stray's deadline for the next stop, or clear it; ``resumed``: it has just started."""
     stray, key = state.strays[uid], f"{FAMILY}/{uid}"
     if stray.state.suspended or stray.state.deleting:

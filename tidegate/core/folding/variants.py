@@ -37,13 +37,13 @@ from tidegate.core.state.desired_state import watch
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
 
-FamilyEvent: TypeAlias = VariantCreated | VariantDeleted | VariantUngated
+VariantEvent: TypeAlias = VariantCreated | VariantDeleted | VariantUngated
 PATIENCE_US = 300_000_000
 """How long a variant may preempt before the next variant's preemption gate opens."""
-_HANDED = "Deactivated"
+_DEACTIVATED = "Deactivated"
 
 
-_MOVING = (
+_AFFECTING_SIBLINGS = (
     PreemptionIntended,
     PreemptionAbandoned,
     QuotaReleased,
@@ -53,24 +53,26 @@ _MOVING = (
 """Events after which siblings may have to wait for a variant, or need not wait any more."""
 
 
-def apply_family(state: State, event: FamilyEvent) -> None:
+def apply_variant(state: State, event: VariantEvent) -> None:
     """Fold a decision about a variant; if its parent is unknown, it changes nothing."""
     parent = state.workloads.get(event.parent)
     if parent is None:
         return
     match event:
         case VariantCreated():
-            _make(state, parent, event)
+            _fold_created(state, parent, event)
         case VariantDeleted():
-            _drop(state, parent, event)
+            _fold_deleted(state, parent, event)
         case VariantUngated():
-            _open(state, parent, event)
+            _fold_ungated(state, parent, event)
         case _:
             assert_never(event)
     state.forest.to_reconcile[parent.key] = None
 
 
-def follow(state: State, workload: Workload, event: WorkloadFact | WorkloadDecision) -> None:
+def update_variants(
+    state: State, workload: Workload, event: WorkloadFact | WorkloadDecision
+) -> None:
     """Update a parent and its variants after an event about one of them was folded.
 
     ``workload`` may also be one that is to become a parent.
@@ -78,21 +80,21 @@ def follow(state: State, workload: Workload, event: WorkloadFact | WorkloadDecis
     if workload.parent:
         parent = state.workloads.get(workload.parent)
         if parent is not None:
-            _follow_variant(state, parent, workload, event)
+            _update_from_variant(state, parent, workload, event)
     elif workload.variants:
-        _follow_parent(state, workload, event)
+        _update_from_parent(state, workload, event)
     elif isinstance(event, WorkloadSubmitted | WorkloadChanged):
         state.forest.to_reconcile[workload.key] = None
 
 
-def follow_policy(state: State, event: PolicyConfigured) -> None:
+def reconcile_all(state: State, event: PolicyConfigured) -> None:
     """Reconcile all workloads if the policy may change which jobs have variants."""
     families = any(workload.variants for workload in state.workloads.values())
     if families or gate(event.policy, GATE):
         state.forest.to_reconcile.update(dict.fromkeys(state.workloads))
 
 
-def end_due(state: State) -> None:
+def reconcile_due_parents(state: State) -> None:
     """Reconcile parents whose next variant may preempt by now."""
     if state.deadlines.due:
         for key in deadlines.due(state, UNGATES):
@@ -100,7 +102,7 @@ def end_due(state: State) -> None:
             state.forest.to_reconcile[key] = None
 
 
-def _make(state: State, parent: Workload, event: VariantCreated) -> None:
+def _fold_created(state: State, parent: Workload, event: VariantCreated) -> None:
     if parent.phase == "pending":
         leave(state, parent)
         if state.sticky.get(parent.cluster_queue) == parent.key:
@@ -111,7 +113,7 @@ def _make(state: State, parent: Workload, event: VariantCreated) -> None:
     parent.variants = (*parent.variants, event.workload)
 
 
-def _drop(state: State, parent: Workload, event: VariantDeleted) -> None:
+def _fold_deleted(state: State, parent: Workload, event: VariantDeleted) -> None:
     gone = WorkloadRemoved(at_us=event.at_us, workload=event.workload, uid=event.uid)
     apply_workload(state, gone)
     if event.last and parent.phase == "parent":
@@ -120,7 +122,7 @@ def _drop(state: State, parent: Workload, event: VariantDeleted) -> None:
         place(state, parent)
 
 
-def _open(state: State, parent: Workload, event: VariantUngated) -> None:
+def _fold_ungated(state: State, parent: Workload, event: VariantUngated) -> None:
     variant = state.workloads.get(event.workload)
     if variant is None:
         return
@@ -135,24 +137,24 @@ def _open(state: State, parent: Workload, event: VariantUngated) -> None:
     deadlines.set(state, f"{UNGATES}/{parent.key}", event.at_us + PATIENCE_US)
 
 
-def _follow_variant(
+def _update_from_variant(
     state: State, parent: Workload, variant: Workload, event: WorkloadFact | WorkloadDecision
 ) -> None:
     state.forest.to_reconcile[parent.key] = None
-    _follow_holder(state, parent, variant, event)
-    if isinstance(event, _MOVING):
+    _update_parent(state, parent, variant, event)
+    if isinstance(event, _AFFECTING_SIBLINGS):
         for sibling in variants(state, parent):
             if sibling.phase == "pending" and sibling is not variant:
                 place(state, sibling)
                 state.forest.to_reconcile[sibling.key] = None
 
 
-def _follow_holder(
+def _update_parent(
     state: State, parent: Workload, variant: Workload, event: WorkloadFact | WorkloadDecision
 ) -> None:
     match event:
         case QuotaReserved() | WorkloadAdopted():
-            _act(state, parent, variant)
+            _set_acting(state, parent, variant)
         case QuotaReleased():
             if parent.acting == variant.key:
                 parent.acting, parent.executed_us = "", variant.executed_us
@@ -163,7 +165,7 @@ def _follow_holder(
             pass
 
 
-def _act(state: State, parent: Workload, variant: Workload) -> None:
+def _set_acting(state: State, parent: Workload, variant: Workload) -> None:
     """Make a variant the acting one: it gets its parent's observed state and run time."""
     parent.acting = variant.key
     variant.state, variant.state_us = parent.state, parent.state_us
@@ -180,12 +182,14 @@ def _may_preempt(variant: Workload) -> bool:
     return variant.phase == "pending" and PREEMPTION_GATE not in variant.preemption_gates
 
 
-def _follow_parent(state: State, parent: Workload, event: WorkloadFact | WorkloadDecision) -> None:
+def _update_from_parent(
+    state: State, parent: Workload, event: WorkloadFact | WorkloadDecision
+) -> None:
     state.forest.to_reconcile[parent.key] = None
     match event:
         case WorkloadChanged():
             parent.cluster_queue = state.objects.queue_of(parent.local_queue)
-        case WorkloadDeactivated() if event.reason != _HANDED:
+        case WorkloadDeactivated() if event.reason != _DEACTIVATED:
             parent.deactivated_cause, parent.evicted_us = event.reason, event.at_us
         case _:
             pass

@@ -50,40 +50,40 @@ WorkloadEvent: TypeAlias = (
 def apply_workload(state: State, event: WorkloadEvent) -> None:  # noqa: C901 - an arm an event
     """Fold a fact about a workload; about an unknown one it changes nothing."""
     if isinstance(event, WorkloadSubmitted):
-        _submit(state, event)
+        _fold_submitted(state, event)
         return
     workload = state.workloads.get(event.workload)
     if workload is None or (event.uid and workload.uid != event.uid):
         return
     match event:
         case WorkloadFinished():
-            _finish(state, workload, event)
+            _fold_finished(state, workload, event)
         case WorkloadRemoved():
-            _remove(state, workload)
+            _fold_removed(state, workload)
         case WorkloadStopped():
             workload.stopped = workload.phase == "evicting"
         case WorkloadChanged():
-            _change(state, workload, event)
+            _fold_changed(state, workload, event)
         case WorkloadAdopted():
-            _adopt(state, workload, event)
+            _fold_adopted(state, workload, event)
         case PodsReclaimed():
-            _reclaim(state, workload, event)
+            _fold_reclaimed(state, workload, event)
         case PodsReadyReported():
             _fold_ready(workload, event)
         case WorkloadMismatched():
             workload.mismatch = event.message
         case CheckReported():
-            _check(state, workload, event)
+            _fold_check(state, workload, event)
         case _:
             assert_never(event)
     state.forest.to_reconcile[event.workload] = None
 
 
-def _submit(state: State, event: WorkloadSubmitted) -> None:
+def _fold_submitted(state: State, event: WorkloadSubmitted) -> None:
     older = state.workloads.get(event.workload)
     if older is not None:
-        _remove(state, older)
-    workload = _submitted(state, event)
+        _fold_removed(state, older)
+    workload = _new_workload(state, event)
     share_names(workload)
     state.workloads[event.workload] = workload
     if event.uid:
@@ -104,7 +104,7 @@ def _submit(state: State, event: WorkloadSubmitted) -> None:
     watch(state, workload)
 
 
-def _submitted(state: State, event: WorkloadSubmitted) -> Workload:
+def _new_workload(state: State, event: WorkloadSubmitted) -> Workload:
     """Return a workload as submitted, without any decision."""
     return Workload(
         key=event.workload,
@@ -121,7 +121,7 @@ def _submitted(state: State, event: WorkloadSubmitted) -> Workload:
         podsets=event.podsets,
         active=event.active,
         max_execution_s=event.max_execution_s,
-        reclaimable=event.reclaimable if _reclaims(state) else {},
+        reclaimable=event.reclaimable if _is_reclaim_enabled(state) else {},
         gates=event.gates,
         preemption_gates=event.preemption_gates,
         allowed_flavors=event.allowed_flavors,
@@ -139,21 +139,21 @@ def _submitted(state: State, event: WorkloadSubmitted) -> Workload:
     )
 
 
-def _reclaims(state: State) -> bool:
+def _is_reclaim_enabled(state: State) -> bool:
     return gate(state.policy, "ReclaimablePods")
 
 
-def _forget(state: State, workload: Workload) -> None:
+def _dequeue(state: State, workload: Workload) -> None:
     leave(state, workload)
     deadlines.forget(state, workload.key)
     unstick(state, workload)
     admission_fair_sharing.drop_penalty(state, workload)
 
 
-def _remove(state: State, workload: Workload) -> None:
-    _forget(state, workload)
+def _fold_removed(state: State, workload: Workload) -> None:
+    _dequeue(state, workload)
     give(state, workload, outside=True)
-    _wake_all(state, workload)
+    _wake_tree(state, workload)
     del state.workloads[workload.key]
     for uid in (workload.uid, workload.job.uid):
         if state.by_uid.get(uid) == workload.key:
@@ -164,30 +164,30 @@ def _remove(state: State, workload: Workload) -> None:
     leave_family(state, workload)
     if workload.job.kind in GROUPED_KINDS:
         unindex_group(state, workload)
-    _leave_queue(state, workload)
+    _unindex_local_queue(state, workload)
 
 
-def _leave_queue(state: State, workload: Workload) -> None:
+def _unindex_local_queue(state: State, workload: Workload) -> None:
     queue = workload.local_queue
-    standing = state.by_queue.get(queue)
-    if standing is not None:
-        standing.pop(workload.key, None)
-        if not standing:
+    queue_workloads = state.by_queue.get(queue)
+    if queue_workloads is not None:
+        queue_workloads.pop(workload.key, None)
+        if not queue_workloads:
             del state.by_queue[queue]
 
 
-def _wake_all(state: State, workload: Workload) -> None:
+def _wake_tree(state: State, workload: Workload) -> None:
     """Wake a tree though no quota became free, as Kueue does; kueue mode only."""
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     if cq is not None and state.requeue.by_event:
         wake(state, cq.tree)
 
 
-def _finish(state: State, workload: Workload, event: WorkloadFinished) -> None:
-    _forget(state, workload)
+def _fold_finished(state: State, workload: Workload, event: WorkloadFinished) -> None:
+    _dequeue(state, workload)
     give(state, workload, outside=True)
     if workload.phase != "finished":
-        _wake_all(state, workload)
+        _wake_tree(state, workload)
     workload.phase, workload.finished_us = "finished", event.at_us
     workload.version = max(workload.version, event.version)
     workload.out_of_sync = bool(workload.prebuilt) and event.reason == "OutOfSync"
@@ -195,13 +195,13 @@ def _finish(state: State, workload: Workload, event: WorkloadFinished) -> None:
     watch(state, workload)
 
 
-def _change(state: State, workload: Workload, event: WorkloadChanged) -> None:
+def _fold_changed(state: State, workload: Workload, event: WorkloadChanged) -> None:
     was_active, queue_before = workload.active, workload.local_queue
     moved = workload.queue != event.queue
     before = (workload.podsets, workload.allowed_flavors, workload.preemption_gates)
     if moved:
         leave(state, workload)
-        _leave_queue(state, workload)
+        _unindex_local_queue(state, workload)
         unstick(state, workload)
     workload.version = max(workload.version, event.version)
     workload.queue, workload.podsets = event.queue, event.podsets
@@ -224,11 +224,11 @@ def _change(state: State, workload: Workload, event: WorkloadChanged) -> None:
     if moved:
         state.by_queue.setdefault(workload.local_queue, {})[workload.key] = None
         admission_fair_sharing.move_penalty(state, workload, queue_before)
-    _follow(state, workload, activated=event.active and not was_active)
+    _requeue_changed(state, workload, activated=event.active and not was_active)
     resolve(state, workload)
 
 
-def _follow(state: State, workload: Workload, *, activated: bool) -> None:
+def _requeue_changed(state: State, workload: Workload, *, activated: bool) -> None:
     """Queue a changed workload again if it is pending; one with quota stays charged."""
     if activated and workload.phase == "inactive":
         workload.phase = revived(workload)
@@ -238,13 +238,13 @@ def _follow(state: State, workload: Workload, *, activated: bool) -> None:
         return
     if not workload.active:
         unstick(state, workload)
-        _wake_all(state, workload)
+        _wake_tree(state, workload)
     leave(state, workload)
     workload.cluster_queue = state.objects.queue_of(workload.local_queue)
     place(state, workload)
 
 
-def _adopt(state: State, workload: Workload, event: WorkloadAdopted) -> None:
+def _fold_adopted(state: State, workload: Workload, event: WorkloadAdopted) -> None:
     leave(state, workload)
     workload.held_quota, workload.held_places = False, {}
     workload.phase = "admitted"
@@ -256,15 +256,15 @@ def _adopt(state: State, workload: Workload, event: WorkloadAdopted) -> None:
     watch(state, workload)
 
 
-def _reclaim(state: State, workload: Workload, event: PodsReclaimed) -> None:
-    if not _reclaims(state):
+def _fold_reclaimed(state: State, workload: Workload, event: PodsReclaimed) -> None:
+    if not _is_reclaim_enabled(state):
         return
     changed = workload.reclaimable != event.reclaimable
     workload.reclaimable = event.reclaimable
     if workload.phase in HOLDING:
         recharge(state, workload)
         if changed:
-            _wake_all(state, workload)  # even if the pods that are done requested nothing
+            _wake_tree(state, workload)  # even if the pods that are done requested nothing
     else:
         workload.inadmissible, workload.scan = False, None
         place(state, workload)
@@ -275,7 +275,7 @@ def _fold_ready(workload: Workload, event: PodsReadyReported) -> None:
     workload.ready, workload.ready_us = event.ready, event.at_us
 
 
-def _check(state: State, workload: Workload, event: CheckReported) -> None:
+def _fold_check(state: State, workload: Workload, event: CheckReported) -> None:
     state_of_check = CheckState(
         state=event.state,
         message=event.message,

@@ -48,8 +48,8 @@ from tidegate.contracts.facts import (
 )
 from tidegate.contracts.observed.jobs import JobState
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.folding.definitions import to_queue
-from tidegate.core.folding.observed import apply_observed
+from tidegate.core.folding.definitions import requeue_pending
+from tidegate.core.folding.observations import apply_observed
 from tidegate.core.members.cluster_status import is_open
 from tidegate.core.members.placement import copies_of, has_current_copy, is_current_copy
 from tidegate.core.state import deadlines
@@ -198,7 +198,7 @@ def recheck_placed_jobs(state: State) -> None:
         if not workload.body:
             continue
         if workload.phase == "pending":
-            to_queue(state, workload, workload.cluster_queue)
+            requeue_pending(state, workload, workload.cluster_queue)
         watch(state, workload)
         state.forest.to_reconcile[workload.key] = None
     for copy in state.copies.values():
@@ -226,7 +226,7 @@ def update_after_definition(state: State, event: Named, *, had_placement: bool) 
     for key in state.by_queue.get(f"{event.namespace}/{event.name}", ()):
         workload = state.workloads[key]
         if workload.phase == "pending":
-            to_queue(state, workload, workload.cluster_queue)
+            requeue_pending(state, workload, workload.cluster_queue)
 
 
 def update_after_round(

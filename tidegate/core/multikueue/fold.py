@@ -26,7 +26,7 @@ from tidegate.contracts.fact_kinds.clusters import (
     RemoteWorkloadReported,
 )
 from tidegate.contracts.fact_kinds.definitions import FlavorDefined, Named
-from tidegate.core.folding.definitions import to_queue
+from tidegate.core.folding.definitions import requeue_pending
 from tidegate.core.members.cluster_status import REPLACED, member_key
 from tidegate.core.members.copies import recheck_placed_jobs
 from tidegate.core.multikueue.nomination import reconcile_followers, reconcile_groups
@@ -64,7 +64,7 @@ def _apply_member(state: State, event: RemoteClusterChanged) -> None:
             continue
         state.forest.to_reconcile[workload.key] = None
         if workload.phase == "pending":
-            to_queue(state, workload, workload.cluster_queue)
+            requeue_pending(state, workload, workload.cluster_queue)
     recheck_placed_jobs(state)
 
 

@@ -19,7 +19,7 @@ from tidegate.core.flavors.assignment import assign, assigned
 from tidegate.core.flavors.backtracking import fit_anywhere
 from tidegate.core.flavors.choices import Assignment, ask_unasked
 from tidegate.core.flavors.parts import parts_of
-from tidegate.core.folding.timing import admission_blocked
+from tidegate.core.folding.workload_deadlines import is_admission_blocked
 from tidegate.core.nomination.decide_context import DecideContext, Scan
 from tidegate.core.preemption.bounds import may_suffice, preemptor_of
 from tidegate.core.preemption.search import oracle, place_without, targets
@@ -218,7 +218,7 @@ def direct_fit(context: DecideContext, cq: ClusterQueueState, workload: Workload
     state = context.state
     if cq.has_topologies or workload.replaces or workload.variant_of or workload.body:
         return None
-    if admission_blocked(state) or refused(state, workload) is not None:
+    if is_admission_blocked(state) or refused(state, workload) is not None:
         return None
     parts = parts_of(state, cq, workload)
     if not parts.covered:

@@ -1,7 +1,7 @@
 """What follows for a workload when a deadline passes: it is evicted, deleted or queued again.
 
-``tidegate.core.folding.timing`` sets the deadlines; only heartbeats make them due. A workload in a
-silent cluster keeps its quota and its run.
+``tidegate.core.folding.workload_deadlines`` sets the deadlines; only heartbeats make them due. A
+workload in a silent cluster keeps its quota and its run.
 
 Source: behaviour.md 2.6, 8.5, 8.6, 8.8, 10.
 """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 OF_WORKLOADS = (
     "repair",  # see tidegate.core.state.desired_state
     "requeue",  # see tidegate.core.reconcile.timeouts
-    "ready",  # these five: see tidegate.core.folding.timing
+    "ready",  # these five: see tidegate.core.folding.workload_deadlines
     "execution",
     "retention",
     "asked",

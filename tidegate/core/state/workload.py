@@ -137,7 +137,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     checks: dict[str, CheckState] = {}
     dispatch: Dispatch | None = None  # to worker clusters; None: it was sent to none
     guaranteed: bool = False  # it has had a guaranteed time
-    timed: bool = False  # it has had a deadline of the families that ``folding.timing`` sets
+    timed: bool = False  # it has had one of the deadlines of ``folding.workload_deadlines``
     reissues: int = 0  # how often its reservation was published again
     unpublished: bool = False  # not published since the ledger got another name
     recovered: bool = False  # admitted when the ledger got another name, not observed running since

@@ -18,8 +18,8 @@ from tidegate.contracts.fact_kinds.reception import (
     WatchesExpected,
 )
 from tidegate.contracts.facts import ActuationFailed, JobStateReported, LedgerOpened
-from tidegate.core.folding.definitions import to_queue
-from tidegate.core.folding.timing import set_deadlines
+from tidegate.core.folding.definitions import requeue_pending
+from tidegate.core.folding.workload_deadlines import set_deadlines
 from tidegate.core.members.cluster_status import execution_cluster
 from tidegate.core.queueing.quota_ops import note_checkpoint
 from tidegate.core.state import deadlines
@@ -51,7 +51,7 @@ def apply_observed(state: State, event: ObservedEvent) -> None:
     """
     match event:
         case LedgerOpened():
-            _open(state, event)
+            _fold_opened(state, event)
         case RoundStarted() | RoundCompleted() | WatchesExpected():
             _fold_round(state, event)
         case GapObserved() | StreamReplaced():
@@ -76,7 +76,7 @@ def _was_listed(state: State, workload: Workload) -> bool:
     return not workload.state.suspended and listed is not None and bool(listed.completed)
 
 
-def _open(state: State, event: LedgerOpened) -> None:
+def _fold_opened(state: State, event: LedgerOpened) -> None:
     # Under another id all objects have to be observed again before a decision: jobs that run by
     # orders that this ledger lost are then adopted, and each reservation that it has is published
     # again.
@@ -89,7 +89,7 @@ def _open(state: State, event: LedgerOpened) -> None:
         workload.unpublished = workload.phase in ("reserved", "admitted")
         workload.recovered = workload.phase == "admitted"
         set_deadlines(state, workload)
-    _leave_queues(state, {cluster_of(key) for key in state.workloads})
+    _requeue_members(state, {cluster_of(key) for key in state.workloads})
 
 
 def _fold_time(state: State, event: TimePassed | ClockSkewed | ObservationRefused) -> None:
@@ -111,14 +111,14 @@ def _fold_round(state: State, event: RoundStarted | RoundCompleted | WatchesExpe
             if event.cluster_uid:
                 state.member_uids[cluster_of(event.resource)] = event.cluster_uid
         case RoundCompleted():
-            _complete(state, event)
+            _fold_completed(state, event)
         case WatchesExpected():
-            _expect(state, event.resources)
+            _fold_watches(state, event.resources)
         case _:
             assert_never(event)
 
 
-def _expect(state: State, resources: tuple[str, ...]) -> None:
+def _fold_watches(state: State, resources: tuple[str, ...]) -> None:
     # Lists from before a resource was unwatched do not count once it is watched again: jobs that
     # run then have to be observed, and charged, before any decision. Rounds of other clusters than
     # those whose watches changed stay.
@@ -130,10 +130,10 @@ def _expect(state: State, resources: tuple[str, ...]) -> None:
         for key, completed in state.rounds.items()
         if key in watched or cluster_of(key) not in changed
     }
-    _leave_queues(state, changed)
+    _requeue_members(state, changed)
 
 
-def _leave_queues(state: State, clusters: set[str]) -> None:
+def _requeue_members(state: State, clusters: set[str]) -> None:
     """Queue pending workloads of member clusters again: parked until their cluster is listed.
 
     In between, jobs may run there that are not charged yet.
@@ -141,18 +141,18 @@ def _leave_queues(state: State, clusters: set[str]) -> None:
     for workload in state.workloads.values():
         cluster = cluster_of(workload.key)
         if cluster and cluster in clusters and workload.phase == "pending":
-            to_queue(state, workload, workload.cluster_queue)
+            requeue_pending(state, workload, workload.cluster_queue)
 
 
-def _complete(state: State, event: RoundCompleted) -> None:
+def _fold_completed(state: State, event: RoundCompleted) -> None:
     if event.restored:
-        _count_anew(state, event.resource)
+        _reset_versions(state, event.resource)
     state.rounds[event.resource] = Round(
         session=event.session, completed=event.round, list_version=event.list_version
     )
 
 
-def _count_anew(state: State, resource: str) -> None:
+def _reset_versions(state: State, resource: str) -> None:
     # A restored etcd continues from an older version: all its objects count as newer than the
     # known ones.
     for workload in state.workloads.values():

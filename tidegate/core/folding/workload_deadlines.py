@@ -25,7 +25,7 @@ READY, EXECUTION, RETENTION, ASKED = "ready", "execution", "retention", "asked"
 INTERVAL_US_MAX = 300_000_000
 _DOUBLINGS_MAX = 16
 _SECOND_US = 1_000_000
-_TELLING = frozenset(
+_MOVING = frozenset(
     {
         facts.WorkloadAdopted,
         facts.WorkloadChanged,
@@ -42,7 +42,7 @@ _TELLING = frozenset(
     }
 )
 """Events that may move a deadline; ``WorkloadRemoved`` clears all by itself."""
-_OPENING = frozenset(
+_UNBLOCKING = frozenset(
     {
         facts.PodsReadyReported,
         facts.WorkloadFinished,
@@ -53,30 +53,30 @@ _OPENING = frozenset(
 """Events that may unblock admission, where that waits for the pods of admitted workloads."""
 
 
-def follow(
+def update_deadlines(
     state: State,
     workload: Workload | None,
     event: facts.WorkloadFact | decisions.WorkloadDecision,
 ) -> None:
     """Set the deadlines of an event's workload, after the event was folded."""
     kind = type(event)
-    if workload is not None and kind in _TELLING:
+    if workload is not None and kind in _MOVING:
         set_deadlines(state, workload)
     if workload is not None and workload.phase in HOLDING and not workload.ready:
         state.forest.unready[workload.key] = None
     ready = state.policy.pods_ready
-    if ready is not None and ready.block_admission and kind in _OPENING:
+    if ready is not None and ready.block_admission and kind in _UNBLOCKING:
         for tree in forest(state).trees:
             touch(state, tree)
 
 
-def follow_policy(state: State) -> None:
+def reset_all_deadlines(state: State) -> None:
     """Set the deadlines of all workloads again: the policy has changed."""
     for workload in state.workloads.values():
         set_deadlines(state, workload)
 
 
-def follow_queue(state: State, cq: ClusterQueueState) -> None:
+def reset_queue_deadlines(state: State, cq: ClusterQueueState) -> None:
     """Set the deadlines of a ClusterQueue's workloads with quota again: it has changed."""
     for workload in cq.holding.values():
         set_deadlines(state, workload)
@@ -84,9 +84,9 @@ def follow_queue(state: State, cq: ClusterQueueState) -> None:
 
 def set_deadlines(state: State, workload: Workload) -> None:
     """Set or clear each of a workload's deadlines by its present state."""
-    ready_us, ends_us = _ready_by_us(state, workload), _ends_us(workload)
+    ready_us, ends_us = _ready_by_us(state, workload), _execution_ends_us(workload)
     expires_us, asks_us = _expires_us(state, workload), _next_repeat_us(state, workload)
-    _guarantee(state, workload)
+    _set_guarantee(state, workload)
     if ready_us is ends_us is expires_us is asks_us is None and not workload.timed:
         return  # the usual case
     workload.timed = True
@@ -105,7 +105,7 @@ def _set(state: State, key: str, at_us: int | None) -> None:
         deadlines.set_due(state, key)
 
 
-def _guarantee(state: State, workload: Workload) -> None:
+def _set_guarantee(state: State, workload: Workload) -> None:
     """Set or clear the deadline until which a workload may not be preempted.
 
     A guarantee ends with the event that makes its deadline due, not with another fact that moves
@@ -138,7 +138,7 @@ def end_guarantees(state: State) -> None:
                 wake(state, cq.tree)
 
 
-def admission_blocked(state: State) -> bool:
+def is_admission_blocked(state: State) -> bool:
     """Tell whether admission waits until the pods of all workloads with quota are ready.
 
     Costs O(1) on average: a workload that is ready, or has lost its quota, is skipped once.
@@ -146,24 +146,24 @@ def admission_blocked(state: State) -> bool:
     ready = state.policy.pods_ready
     if ready is None or not ready.block_admission:
         return False
-    waited_for = state.forest.unready
-    while waited_for:
-        workload = state.workloads.get(next(reversed(waited_for)))
+    unready = state.forest.unready
+    while unready:
+        workload = state.workloads.get(next(reversed(unready)))
         if workload is not None and workload.phase in HOLDING and not workload.ready:
             return True
-        waited_for.popitem()
+        unready.popitem()
     return False
 
 
-def blocking_admission(state: State) -> Workload | None:
+def first_unready_workload(state: State) -> Workload | None:
     """Return a workload whose pods must be ready before others are admitted; None: none blocks.
 
     It is the first by its key, so that no order of events matters. Costs O(unready workloads).
     """
-    if not admission_blocked(state):
+    if not is_admission_blocked(state):
         return None
-    waited_for = (state.workloads.get(key) for key in sorted(state.forest.unready))
-    unready = (workload for workload in waited_for if workload is not None and not workload.ready)
+    workloads = (state.workloads.get(key) for key in sorted(state.forest.unready))
+    unready = (workload for workload in workloads if workload is not None and not workload.ready)
     return next(workload for workload in unready if workload.phase in HOLDING)
 
 
@@ -190,7 +190,7 @@ def _ready_by_us(state: State, workload: Workload) -> int | None:
     return workload.ready_us + within_us if within_us else None
 
 
-def _ends_us(workload: Workload) -> int | None:
+def _execution_ends_us(workload: Workload) -> int | None:
     if workload.phase != "admitted" or not workload.max_execution_s:
         return None
     return workload.admitted_us + workload.max_execution_s * _SECOND_US - workload.executed_us
