@@ -120,9 +120,9 @@ async def _accept_batches(leader: LeaderState, batches: Sequence[Batch]) -> int:
             # Requested before the loss is committed: after a crash here the loss is met, and
             # requested, again.
             await _request_resync(leader, batch.cluster, loss)
-    if leader.state.dedup.missed:
+    if leader.state.dedup.needs_resync:
         await _request_resync(leader, OWN, "LocalQueues lead to this partition that led to another")
-        leader.state.dedup.missed = False
+        leader.state.dedup.needs_resync = False
     return await _write(leader, facts)
 
 

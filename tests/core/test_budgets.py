@@ -24,7 +24,7 @@ from tidegate.contracts.decisions import (
     WorkloadPending,
 )
 from tidegate.core.folding.snapshot import decode, encode
-from tidegate.core.state.budgets import counted
+from tidegate.core.state.budgets import advance_meter
 from tidegate.core.state.state import State
 from tidegate.model.calendar import PERIODS, Period, span, utc_text
 from tidegate.model.quota import Budget, CohortSpec
@@ -62,7 +62,7 @@ def of_kind(decided: list[DecisionEvent], kind: type) -> list[DecisionEvent]:
 
 
 def spent(state: State, owner: str) -> int:
-    return counted(state.budgets[owner]["cpu"], state.now_us).hours
+    return advance_meter(state.budgets[owner]["cpu"], state.now_us).hours
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ def test_what_is_counted_is_what_the_raw_events_give(seed: int) -> None:
             judge.lines
         )
         for (owner, resource), line in judge.lines.items():
-            meter = counted(meters[owner][resource], world.bus.state.now_us)
+            meter = advance_meter(meters[owner][resource], world.bus.state.now_us)
             assert (meter.hours, meter.reported_percent, meter.until_us) == (
                 int(line.spent), line.warned, line.until_us,
             )  # fmt: skip

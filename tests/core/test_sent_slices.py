@@ -11,7 +11,7 @@ from tidegate.contracts.decisions import QuotaReleased
 from tidegate.contracts.facts import WorkloadFinished
 from tidegate.contracts.observations import JobObserved
 from tidegate.core.folding.fold import apply
-from tidegate.core.state.desired_state import wanted
+from tidegate.core.state.desired_state import desired_order
 
 ONE, TWO = "team/one", "team/two"
 
@@ -55,18 +55,18 @@ def test_a_job_that_grows_before_its_manager_made_it_one_with_the_newer_slice_is
     [event] = bus.tell(grown)
     assert isinstance(event, WorkloadFinished)
     assert event.reason == "OutOfSync"
-    assert wanted(bus.state.workloads[ONE]) == "stop"
+    assert desired_order(bus.state.workloads[ONE]) == "stop"
     assert bus.tell(replace(grown, version=13)) == []
     bus.tell(sent(4, 15, "two", active=0))
     assert {key: workload.phase for key, workload in bus.state.workloads.items()} == {
         TWO: "admitted"
     }
-    assert wanted(bus.state.workloads[TWO]) == "start"
+    assert desired_order(bus.state.workloads[TWO]) == "start"
 
 
 def test_a_job_that_stays_as_it_was_goes_on(bus: Bus) -> None:
     assert bus.tell(sent(2, 12, "one", active=2)) == []
-    assert wanted(bus.state.workloads[ONE]) is None
+    assert desired_order(bus.state.workloads[ONE]) is None
 
 
 def test_another_job_that_names_the_newer_slice_waits_while_the_older_one_s_runs(bus: Bus) -> None:

@@ -15,7 +15,7 @@ from tidegate.cli.sample import ledger as sample
 from tidegate.contracts.decisions import DecisionEvent, WorkloadDeactivated
 from tidegate.contracts.entry import Entry
 from tidegate.core import decide as rules
-from tidegate.core.state.state import State, about
+from tidegate.core.state.state import State, decision_fields
 from tidegate.errors import AuditError, UnknownRulesError
 from tidegate.replay.verify import audit_ledger
 
@@ -26,7 +26,7 @@ def deactivate_pending(state: State) -> Iterator[list[DecisionEvent]]:
     """Deactivate each workload that waits for quota; no version does so."""
     for workload in list(state.workloads.values()):
         if workload.phase == "pending" and workload.pending_status is not None:
-            yield [WorkloadDeactivated(**about(state, workload), reason="NextRules")]
+            yield [WorkloadDeactivated(**decision_fields(state, workload), reason="NextRules")]
 
 
 def deactivate_since(state: State) -> Iterator[list[DecisionEvent]]:

@@ -60,14 +60,14 @@ def _when_due(family: str, rule: Callable[[State, list[str]], Groups]) -> Rule:
     return run
 
 
-def _each_due(family: str, follow: Callable[[State, Workload], list[DecisionEvent]]) -> Rule:
+def _each_due(family: str, rule: Callable[[State, Workload], list[DecisionEvent]]) -> Rule:
     """Return a rule that runs for each workload of which a deadline of a family is due."""
 
     def run(state: State, keys: list[str]) -> Groups:
         for key in keys:
             workload = state.workloads.get(key)
             if workload is not None:
-                yield follow(state, workload)
+                yield rule(state, workload)
 
     return _when_due(family, run)
 
@@ -120,14 +120,14 @@ def decide(
     )
     run = cycle.run_kueue if state.requeue.by_event else cycle.run
     done = 0
-    while _settle(context) and (cycles_max is None or done < cycles_max) and run(context):
+    while _run_rules(context) and (cycles_max is None or done < cycles_max) and run(context):
         done += 1
     if context.scanned:
         record_scans(context)
     return context.decisions
 
 
-def _settle(context: DecideContext) -> bool:
+def _run_rules(context: DecideContext) -> bool:
     """Run the rules until none yields a decision; tell whether the turn may go on."""
     count_before = -1
     while count_before != len(context.decisions):

@@ -15,7 +15,7 @@ from tidegate.contracts.fact_kinds.handovers import HandoverConfirmed
 from tidegate.contracts.facts import WorkloadAdopted
 from tidegate.contracts.observations import ClusterQueueObserved
 from tidegate.core.accepting import handovers, rounds
-from tidegate.core.state.budgets import counted
+from tidegate.core.state.budgets import advance_meter
 from tidegate.model.calendar import HOUR_US
 from tidegate.model.quota import Budget
 
@@ -180,7 +180,7 @@ def test_what_was_spent_of_a_budget_stays_spent() -> None:
         made.pass_time()
     assert made.partitions[0].bus.state.budgets.get("ClusterQueue/c") is None
     state = made.partitions[1].bus.state
-    meter = counted(state.budgets["ClusterQueue/c"]["cpu"], state.now_us)
+    meter = advance_meter(state.budgets["ClusterQueue/c"]["cpu"], state.now_us)
     spent = meter.hours * HOUR_US + meter.rest
     ran_us = state.now_us - began_us
     assert 0.95 * ran_us < spent / 2_000 < 1.05 * ran_us

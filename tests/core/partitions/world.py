@@ -78,7 +78,7 @@ class Partition:
 
     def missed(self) -> bool:
         """Return whether a resync is asked for, which it is from now on."""
-        missed, self.bus.state.dedup.missed = self.bus.state.dedup.missed, False
+        missed, self.bus.state.dedup.needs_resync = self.bus.state.dedup.needs_resync, False
         return missed
 
 

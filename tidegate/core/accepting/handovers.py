@@ -113,7 +113,7 @@ def _collect_piece(state: State, at_us: int, message: TreeReleasedObserved) -> I
     del dedup.handovers[key]
     yield from _take_tree(state, at_us, [pieces[number] for number in sorted(pieces)])
     drop_open_rounds(state, "")  # a round under way has skipped the tree's jobs so far
-    dedup.missed, dedup.incomplete_lists, dedup.confirms[key] = True, 0, confirm
+    dedup.needs_resync, dedup.incomplete_lists, dedup.confirms[key] = True, 0, confirm
 
 
 def _take_tree(state: State, at_us: int, pieces: list[TreeReleasedObserved]) -> Iterator[FactEvent]:
@@ -206,14 +206,14 @@ def with_removals(state: State, facts: Iterator[FactEvent]) -> Iterator[FactEven
         for local_queue in _affected_queues(state, fact):
             if not is_own_queue(state, local_queue):
                 yield from _remove_idle(state, fact.at_us, local_queue)
-            elif local_queue in state.dedup.passed_by:
-                del state.dedup.passed_by[local_queue]
-                state.dedup.missed = True
+            elif local_queue in state.dedup.skipped_queues:
+                del state.dedup.skipped_queues[local_queue]
+                state.dedup.needs_resync = True
 
 
 def _affected_queues(state: State, fact: FactEvent) -> list[str]:
     """Return the LocalQueues whose partition may have changed by a fact."""
-    if not (state.partition or state.objects.elsewhere or state.dedup.passed_by):
+    if not (state.partition or state.objects.elsewhere or state.dedup.skipped_queues):
         return []
     match fact:
         case facts.LocalQueueDefined() | facts.LocalQueueRemoved():

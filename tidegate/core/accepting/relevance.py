@@ -33,7 +33,7 @@ def is_outdated(state: State, resource: str, observed: Observed, version: int | 
         _suspect_overtaken(state, resource, observed)
         return True
     if newer is None:
-        state.dedup.doubted.get(resource, {}).pop(observed.uid, None)
+        state.dedup.suspected.get(resource, {}).pop(observed.uid, None)
         return False
     unknown = version is None and observed.uid not in state.dedup.versions
     skip_outdated(state, resource, observed, newer, suspected=unknown and not has_ended(observed))
@@ -46,9 +46,9 @@ def _is_overtaken(state: State, resource: str, observed: Observed) -> bool:
     Such a list may arrive long after it was read, when its object's deletion is forgotten already.
     A list whose beginning was lost may be as old; a resync follows it anyway.
     """
-    roll = state.dedup.rolls.get(roll_key(observed.session, resource, observed.round))
+    open_round = state.dedup.open_rounds.get(round_key(observed.session, resource, observed.round))
     listed = list_version(state, resource)
-    late = roll is None or roll.listed < listed
+    late = open_round is None or open_round.listed < listed
     return late and observed.round > 0 and observed.version <= listed
 
 
@@ -58,10 +58,10 @@ def _suspect_overtaken(state: State, resource: str, observed: Observed) -> None:
     This does not indicate a restored cluster: a later list was observed since the request.
     """
     if not has_ended(observed):
-        state.dedup.doubted.setdefault(resource, {})[observed.uid] = list_version(state, resource)
-    roll = state.dedup.rolls.get(roll_key(observed.session, resource, observed.round))
-    if roll is not None:
-        roll.passed_over[observed.uid] = observed
+        state.dedup.suspected.setdefault(resource, {})[observed.uid] = list_version(state, resource)
+    open_round = state.dedup.open_rounds.get(round_key(observed.session, resource, observed.round))
+    if open_round is not None:
+        open_round.skipped[observed.uid] = observed
 
 
 def has_ended(observed: Observed) -> bool:
@@ -80,19 +80,19 @@ def skip_outdated(
 ) -> None:
     """Skip ``observed`` as outdated, because version ``newer`` is known.
 
-    ``doubted``: it counts as deleted, until a later list has it.
+    ``suspected``: it counts as deleted, until a later list has it.
     """
     if suspected:
-        state.dedup.doubted.setdefault(resource, {})[observed.uid] = newer
-    roll = state.dedup.rolls.get(roll_key(observed.session, resource, observed.round))
-    if roll is not None:
-        roll.passed_over[observed.uid] = observed
+        state.dedup.suspected.setdefault(resource, {})[observed.uid] = newer
+    open_round = state.dedup.open_rounds.get(round_key(observed.session, resource, observed.round))
+    if open_round is not None:
+        open_round.skipped[observed.uid] = observed
         # The list began after this version was known, and yet its object is older: a restore.
-        roll.restored = roll.restored or newer <= roll.floor
+        open_round.restored = open_round.restored or newer <= open_round.floor
 
 
-def roll_key(session: str, resource: str, number: int) -> str:
-    """Return the key of a round in ``Dedup.rolls``."""
+def round_key(session: str, resource: str, number: int) -> str:
+    """Return the key of a round in ``Dedup.open_rounds``."""
     return f"{session} {resource} {number}"
 
 
@@ -106,14 +106,14 @@ def _newer_version(
     if version is not None:
         newest = max(version, dedup.versions.get(observed.uid, 0))
         return newest if observed.version < newest else None
-    removed = dedup.gone.get(resource, {}).get(observed.uid)
+    removed = dedup.deleted.get(resource, {}).get(observed.uid)
     if removed is not None:  # a group of a LeaderWorkerSet may come again, under its uid
         return removed if observed.version <= removed else None
     # A name has one object at a time, and a job without a queue name may get one again.
-    namesake = dedup.gone_names.get(resource, {}).get(
+    namesake = dedup.deleted_names.get(resource, {}).get(
         _object_name(observed.namespace, observed.name), ""
     )
-    later = dedup.gone.get(resource, {}).get(namesake, 0)
+    later = dedup.deleted.get(resource, {}).get(namesake, 0)
     newest = max(later, dedup.versions.get(observed.uid, 0))
     if observed.version < newest:
         return newest
@@ -156,13 +156,13 @@ def record_removal(state: State, resource: str, gone: ObjectRef, version: int) -
     """Remember that an object was deleted: neither it nor older objects of its name come back."""
     dedup, name = state.dedup, _object_name(gone.namespace, gone.name)
     dedup.versions.pop(gone.uid, None)
-    dedup.gone.setdefault(resource, {})[gone.uid] = version
-    dedup.gone_names.setdefault(resource, {})[name] = gone.uid
+    dedup.deleted.setdefault(resource, {})[gone.uid] = version
+    dedup.deleted_names.setdefault(resource, {})[name] = gone.uid
 
 
 def forget_deleted_name(state: State, resource: str, namespace: str, name: str) -> None:
     """Forget the deletion of a name's object: its version is unknown, so it outdates no other."""
-    state.dedup.gone_names.get(resource, {}).pop(_object_name(namespace, name), None)
+    state.dedup.deleted_names.get(resource, {}).pop(_object_name(namespace, name), None)
 
 
 def _object_name(namespace: str, name: str) -> str:
@@ -185,7 +185,7 @@ def is_foreign_job(state: State, job: JobObserved) -> bool:
     if is_own_queue(state, local_queue):
         return False
     if job.queue:
-        state.dedup.passed_by[local_queue] = None
+        state.dedup.skipped_queues[local_queue] = None
     return True
 
 

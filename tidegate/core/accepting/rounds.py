@@ -26,32 +26,32 @@ from tidegate.core.accepting.relevance import (
     known_versions,
     list_version,
     remove_unlisted_foreign,
-    roll_key,
+    round_key,
 )
 from tidegate.core.members.cluster_status import unrecorded_uid
-from tidegate.core.state.dedup import Roll
+from tidegate.core.state.dedup import OpenRound
 from tidegate.core.state.definition_kinds import definitions_of
 from tidegate.core.state.state import State
 from tidegate.model.clusters import cluster_of
 
 INCOMPLETE_LISTS_MAX = 4
 """How many lists leave a taken tree closed because they lack the observation of a job in it."""
-ROLLS_MAX = 256
+OPEN_ROUNDS_MAX = 256
 """Rounds under way that are remembered, the newest; far above resources times sessions."""
 
 
 def begin_round(state: State, at_us: int, bracket: SyncStarted) -> Iterator[FactEvent]:
     """Begin a round; yield RoundStarted if it is its resource's first, or first after a loss."""
-    rolls = state.dedup.rolls
-    key = roll_key(bracket.session, bracket.resource, bracket.round)
-    rolls.pop(key, None)
+    open_rounds = state.dedup.open_rounds
+    key = round_key(bracket.session, bracket.resource, bracket.round)
+    open_rounds.pop(key, None)
     floor, listed = _newest_version(state, bracket.resource), list_version(state, bracket.resource)
     blind = (
         are_own_queues_unknown(state) and definitions_of(state.objects, bracket.resource) is None
     )
-    rolls[key] = Roll(floor=floor, listed=listed, blind=blind)
-    if len(rolls) > ROLLS_MAX:
-        del rolls[next(iter(rolls))]
+    open_rounds[key] = OpenRound(floor=floor, listed=listed, queues_unknown=blind)
+    if len(open_rounds) > OPEN_ROUNDS_MAX:
+        del open_rounds[next(iter(open_rounds))]
     round_seen = state.rounds.get(bracket.resource)
     if round_seen is None or round_seen.stale:
         yield RoundStarted(
@@ -72,21 +72,21 @@ def end_round(
     outdated and count after all, to be accepted again. A round without its beginning proves
     nothing, but may be the only sign of a deletion: a gap is recorded, so that a resync follows.
     """
-    key = roll_key(bracket.session, bracket.resource, bracket.round)
-    roll = state.dedup.rolls.get(key)
-    if roll is None:
+    key = round_key(bracket.session, bracket.resource, bracket.round)
+    open_round = state.dedup.open_rounds.get(key)
+    if open_round is None:
         if bracket.piece == bracket.pieces:
             yield _gap_fact(at_us, bracket, seq)
         return
-    roll.pieces[bracket.piece] = bracket.present
-    if len(roll.pieces) < bracket.pieces:
+    open_round.pieces[bracket.piece] = bracket.present
+    if len(open_round.pieces) < bracket.pieces:
         return
-    del state.dedup.rolls[key]
-    present = frozenset(uid for piece in roll.pieces.values() for uid in piece)
-    restored = roll.restored or bracket.list_version < roll.floor
+    del state.dedup.open_rounds[key]
+    present = frozenset(uid for piece in open_round.pieces.values() for uid in piece)
+    restored = open_round.restored or bracket.list_version < open_round.floor
     yield from _remove_unlisted(state, at_us, bracket, present, restored=restored)
     reappeared = _has_reappeared(state, bracket, present, restored=restored)
-    hidden = _may_hide_object(state, bracket, present, roll, restored=restored)
+    hidden = _may_hide_object(state, bracket, present, open_round, restored=restored)
     if restored:
         _forget_versions(state, bracket.resource)
     unobserved = not restored and _has_unobserved(state, present)
@@ -95,35 +95,37 @@ def end_round(
     _remember_list(state, bracket)
     open_yet = (reappeared or hidden or unobserved) and state.moves.to_adopt  # a tree may lack jobs
     if (restored or not open_yet) and _is_completion_recorded(
-        state, bracket, roll, restored=restored
+        state, bracket, open_round, restored=restored
     ):
         yield _completion_fact(at_us, bracket, restored=restored)
     if restored:  # from here on no known version is newer than this list
-        state.dedup.rolls[key] = Roll(listed=list_version(state, bracket.resource))
-        yield from (observed for uid, observed in roll.passed_over.items() if uid in present)
-        del state.dedup.rolls[key]
+        state.dedup.open_rounds[key] = OpenRound(listed=list_version(state, bracket.resource))
+        yield from (observed for uid, observed in open_round.skipped.items() if uid in present)
+        del state.dedup.open_rounds[key]
 
 
 def drop_open_rounds(state: State, cluster: str) -> None:
     """Drop the rounds under way of one cluster: a message of its stream was lost."""
-    rolls = state.dedup.rolls
-    state.dedup.rolls = {
-        key: roll for key, roll in rolls.items() if cluster_of(key.split(" ")[1]) != cluster
+    open_rounds = state.dedup.open_rounds
+    state.dedup.open_rounds = {
+        key: open_round
+        for key, open_round in open_rounds.items()
+        if cluster_of(key.split(" ")[1]) != cluster
     }
 
 
 def _newest_version(state: State, resource: str) -> int:
     objects = (version for _, _, version in known_versions(state, resource))
-    removals = state.dedup.gone.get(resource, {}).values()
+    removals = state.dedup.deleted.get(resource, {}).values()
     return max(chain((list_version(state, resource),), objects, removals))
 
 
 def _is_completion_recorded(
-    state: State, bracket: SyncCompleted, roll: Roll, *, restored: bool
+    state: State, bracket: SyncCompleted, open_round: OpenRound, *, restored: bool
 ) -> bool:
     """Return whether a list's completion is to be recorded; a blind one requests a resync."""
-    if roll.blind:  # its jobs were skipped, and may belong to this partition
-        state.dedup.missed = True
+    if open_round.queues_unknown:  # its jobs were skipped, and may belong to this partition
+        state.dedup.needs_resync = True
         return False
     was_completed = _was_completed(state, bracket.resource)
     return restored or not was_completed or state.rounds[bracket.resource].stale
@@ -165,7 +167,7 @@ def _has_reappeared(
     # has it: only a restore does that, and an earlier round missed it. It has to be observed again,
     # as have all objects that a restore brought back and the list's session did not publish.
     reappeared = False
-    for removed in (state.dedup.gone, state.dedup.doubted):
+    for removed in (state.dedup.deleted, state.dedup.suspected):
         dead = removed.get(bracket.resource, {})
         back = [
             uid
@@ -197,7 +199,12 @@ def _has_unobserved(state: State, present: frozenset[str]) -> bool:
 
 
 def _may_hide_object(
-    state: State, bracket: SyncCompleted, present: frozenset[str], roll: Roll, *, restored: bool
+    state: State,
+    bracket: SyncCompleted,
+    present: frozenset[str],
+    open_round: OpenRound,
+    *,
+    restored: bool,
 ) -> bool:
     """Tell whether a list's object may stay hidden behind a version from before a restore.
 
@@ -205,12 +212,12 @@ def _may_hide_object(
     skipped, and only a later list shows the restore. A session publishes no version twice, so that
     later list does not publish the object, unless a resync requests it.
     """
-    if not (restored or roll.passed_over):  # nearly each list
+    if not (restored or open_round.skipped):  # nearly each list
         return False
     return any(
         uid in present
         and version > bracket.list_version
-        and (uid in roll.passed_over) is not restored
+        and (uid in open_round.skipped) is not restored
         for _, uid, version in known_versions(state, bracket.resource)
     )
 
@@ -218,19 +225,21 @@ def _may_hide_object(
 def _was_removed_at(state: State, bracket: SyncCompleted, uid: str) -> bool:
     """Tell whether an object was deleted at exactly the version of a list."""
     dedup, listed = state.dedup, bracket.list_version
-    removed = dedup.gone.get(bracket.resource, {}).get(uid) == listed
-    return removed and dedup.leaving.get(uid) != listed
+    removed = dedup.deleted.get(bracket.resource, {}).get(uid) == listed
+    return removed and dedup.terminating.get(uid) != listed
 
 
 def _remember_list(state: State, bracket: SyncCompleted) -> None:
     dedup = state.dedup
     before = dedup.lists.get(bracket.resource, 0)
-    for dead in (dedup.gone, dedup.doubted):
+    for dead in (dedup.deleted, dedup.suspected):
         versions = dead.get(bracket.resource, {})
         dead[bracket.resource] = {uid: at for uid, at in versions.items() if at > before}
-    gone, names = dedup.gone[bracket.resource], dedup.gone_names.get(bracket.resource, {})
-    dedup.gone_names[bracket.resource] = {name: uid for name, uid in names.items() if uid in gone}
-    dedup.leaving = {uid: at for uid, at in dedup.leaving.items() if at > before}
+    gone, names = dedup.deleted[bracket.resource], dedup.deleted_names.get(bracket.resource, {})
+    dedup.deleted_names[bracket.resource] = {
+        name: uid for name, uid in names.items() if uid in gone
+    }
+    dedup.terminating = {uid: at for uid, at in dedup.terminating.items() if at > before}
     dedup.lists[bracket.resource] = max(before, bracket.list_version)
 
 
@@ -238,9 +247,9 @@ def _forget_versions(state: State, resource: str) -> None:
     dedup = state.dedup
     for _, uid, _ in known_versions(state, resource):
         dedup.versions.pop(uid, None)
-    dedup.gone.pop(resource, None)
-    dedup.gone_names.pop(resource, None)
-    dedup.doubted.pop(resource, None)
+    dedup.deleted.pop(resource, None)
+    dedup.deleted_names.pop(resource, None)
+    dedup.suspected.pop(resource, None)
     dedup.lists.pop(resource, None)
 
 

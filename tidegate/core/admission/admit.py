@@ -29,7 +29,7 @@ from tidegate.core.preemption.trial import Target
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.quota.tree import Node
 from tidegate.core.state.cluster_queues import ClusterQueueState
-from tidegate.core.state.state import State, Workload, about
+from tidegate.core.state.state import State, Workload, decision_fields
 from tidegate.model.podset import PodSetAssignment
 
 _WHY: dict[PreemptionReason, str] = {
@@ -63,11 +63,11 @@ def reserve(
     state = context.state
     older = state.workloads.get(workload.replaces) if workload.replaces else None
     if older is not None and older.phase in HOLDING:
-        context.record(QuotaReleased(**about(state, older), reason=SLICE_REPLACED))
+        context.record(QuotaReleased(**decision_fields(state, older), reason=SLICE_REPLACED))
     checks = tuple(required_checks(state, cq.name, assignment))
     context.record(
         QuotaReserved(
-            **about(state, workload),
+            **decision_fields(state, workload),
             assignment=assignment,
             borrows=borrows,
             checks=checks,
@@ -151,7 +151,7 @@ def intention(  # noqa: PLR0913 - the preemptor, its assignment, its victims
     for fr, units in proposal.assignment.usage.items():
         amounts.setdefault(fr.flavor, {})[fr.resource] = units
     return PreemptionIntended(
-        **about(state, workload),
+        **decision_fields(state, workload),
         victims=victims,
         amounts=amounts,
         assignment=assignment,
@@ -170,7 +170,7 @@ def _evict(
     )
     context.record(
         WorkloadPreempted(
-            **about(state, victim),
+            **decision_fields(state, victim),
             by=preemptor.key,
             by_uid=preemptor.uid,
             by_cluster_queue=cq.name,

@@ -19,7 +19,7 @@ from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee, Proposal
 from tidegate.core.queueing.siblings import GATE, MIGRATION
 from tidegate.core.state.cluster_queues import ClusterQueueState
-from tidegate.core.state.state import State, Workload, about
+from tidegate.core.state.state import State, Workload, decision_fields
 from tidegate.model.gates import gate
 from tidegate.model.podset import PodSetAssignment
 
@@ -96,7 +96,7 @@ def _abandon(context: DecideContext, nominee: Nominee) -> None:
     """End the intent of a variant that must wait for its sibling."""
     context.record(
         PreemptionAbandoned(
-            **about(context.state, nominee.workload), reason="a variant of it holds quota"
+            **decision_fields(context.state, nominee.workload), reason="a variant of it holds quota"
         )
     )
 

@@ -26,7 +26,7 @@ from tidegate.contracts.decisions import (
 from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.members.placement import startable_copy
 from tidegate.core.state.desired_state import stays_gated
-from tidegate.core.state.state import State, Workload, about
+from tidegate.core.state.state import State, Workload, decision_fields
 from tidegate.model.clusters import local
 from tidegate.model.gates import gate
 from tidegate.model.podset import PodSetAssignment, PodSetUpdate, Toleration
@@ -61,7 +61,7 @@ def start_order(state: State, workload: Workload) -> StartOrdered | CopyOrdered:
             for start in starts
         )
     return StartOrdered(
-        **about(state, workload),
+        **decision_fields(state, workload),
         job=workload.job if copy is None else copy.ref,
         podsets=starts,
         generation=workload.state.generation,
@@ -71,7 +71,7 @@ def start_order(state: State, workload: Workload) -> StartOrdered | CopyOrdered:
 def started(state: State, workload: Workload) -> list[DecisionEvent]:
     """Return the decisions that admit a workload with reserved quota and order its job to start."""
     admitted = WorkloadAdmitted(
-        **about(state, workload),
+        **decision_fields(state, workload),
         queue=workload.queue,
         waited_us=max(0, state.now_us - workload.created_us) if workload.created_us else 0,
     )
@@ -80,7 +80,7 @@ def started(state: State, workload: Workload) -> list[DecisionEvent]:
 
 def _copy_order(state: State, workload: Workload) -> CopyOrdered:
     return CopyOrdered(
-        **about(state, workload),
+        **decision_fields(state, workload),
         job=workload.job,
         copy=replace(workload.job, uid="", cluster=workload.cluster),
         body=workload.body,
@@ -97,7 +97,7 @@ def stop_orders(
     if workload.body:
         return []
     order = StopOrdered(
-        **about(state, workload),
+        **decision_fields(state, workload),
         job=workload.job,
         reason=reason,
         message=message,
@@ -121,7 +121,7 @@ def requeued(state: State, workload: Workload, reason: str) -> WorkloadRequeued:
     """Return that a workload is pending again: at once, or once its back-off is over."""
     after_us = workload.requeue_after_us
     return WorkloadRequeued(
-        **about(state, workload),
+        **decision_fields(state, workload),
         reason=reason,
         after_us=after_us if after_us > state.now_us else 0,
         attempts=workload.requeue_count,
@@ -132,7 +132,9 @@ def eviction(
     state: State, workload: Workload, reason: str, *, cause: str = "", message: str = ""
 ) -> WorkloadEvicted:
     """Return the decision to evict a workload, which is to lose its quota."""
-    return WorkloadEvicted(**about(state, workload), reason=reason, cause=cause, message=message)
+    return WorkloadEvicted(
+        **decision_fields(state, workload), reason=reason, cause=cause, message=message
+    )
 
 
 def evicted(

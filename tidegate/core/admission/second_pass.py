@@ -28,7 +28,7 @@ from tidegate.core.flavors.placing import as_started, request_of, seat
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.queueing.admissibility import barrier
 from tidegate.core.queueing.admission_checks import are_ready
-from tidegate.core.state.state import State, Workload, about
+from tidegate.core.state.state import State, Workload, decision_fields
 from tidegate.core.topology.cluster import flavor_of, topologies
 from tidegate.core.topology.fitting.matching import repels
 from tidegate.core.topology.fitting.request import Failure
@@ -212,9 +212,8 @@ def _assign(
         for holding in topology_state.placed.get(workload.key, ())
         if holding.values[-1] == replaced
     )
-    context.record(
-        TopologyAssigned(**about(context.state, workload), assignment=assignment, replaced=replaced)
-    )
+    fields = decision_fields(context.state, workload)
+    context.record(TopologyAssigned(**fields, assignment=assignment, replaced=replaced))
     context.reserve_pods(gone)
 
 
@@ -225,7 +224,7 @@ def _fail(context: DecideContext, workload: Workload, failure: Failure) -> None:
     if workload.failed_nodes and gate(state.policy, "TASFailedNodeReplacementFailFast"):
         _evict(context, workload, message)
         return
-    context.record(SecondPassFailed(**about(state, workload), message=message))
+    context.record(SecondPassFailed(**decision_fields(state, workload), message=message))
 
 
 def _evict(context: DecideContext, workload: Workload, text: str) -> None:
@@ -243,7 +242,7 @@ def fail_nodes(state: State) -> Iterator[list[DecisionEvent]]:
             workload = state.workloads[key]
             reason = _reason(state, workload, name)
             if reason is not None and name not in workload.failed_nodes:
-                failed = NodeFailed(**about(state, workload), node=name, reason=reason)
+                failed = NodeFailed(**decision_fields(state, workload), node=name, reason=reason)
                 yield [failed]
         topology_state.changed.pop(name, None)
 

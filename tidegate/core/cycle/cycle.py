@@ -24,7 +24,7 @@ from tidegate.core.nomination.waking import wake
 from tidegate.core.nomination.watches import reach, waits_still, watch
 from tidegate.core.queueing.heads import first, overtakes, queue_time
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
-from tidegate.core.state.offering import first_of, set_aside
+from tidegate.core.state.scheduling_queue import first_workload, set_aside
 from tidegate.core.state.state import State
 from tidegate.core.state.workload import Rank, Shape, Watch
 from tidegate.model.gates import gate
@@ -143,7 +143,7 @@ def _near(
     context: DecideContext, cq: ClusterQueueState, rank: Rank, shape: Shape, watch: Watch
 ) -> Nominee | None:
     """Return a shape's first workload if it fits directly; else offer it for full nomination."""
-    workload = first_of(shape)
+    workload = first_workload(shape)
     if workload is None or workload.rank is not rank or shape.named is not watch:
         return None
     nominee = direct_fit(context, cq, workload)

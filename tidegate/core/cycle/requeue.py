@@ -19,7 +19,7 @@ from tidegate.core.nomination.nominate import Nominee, Outcome
 from tidegate.core.preemption.candidates import GUARANTEE
 from tidegate.core.quota.charging import requested_units
 from tidegate.core.state.cluster_queues import ClusterQueueState
-from tidegate.core.state.state import PendingStatus, State, Workload, about
+from tidegate.core.state.state import PendingStatus, State, Workload, decision_fields
 from tidegate.model.gates import gate
 from tidegate.model.quantity import render
 
@@ -75,7 +75,7 @@ def record_scans(context: DecideContext) -> None:
         if workload is None or workload.pending_status is None or workload.shape is None:
             continue
         again = WorkloadPending(
-            **about(state, workload),
+            **decision_fields(state, workload),
             reason=workload.pending_status.reason,
             message=sentence(workload.pending_status.reason, None),
             scan=scan,
@@ -118,7 +118,7 @@ def _record(
     flavors_tried, guaranteed = _trace(state, cq, workload, flavors_tried)
     context.record(
         WorkloadPending(
-            **about(state, workload),
+            **decision_fields(state, workload),
             reason=pending.reason,
             tried=flavors_tried,
             message=f"{message} {guaranteed}" if guaranteed else message,

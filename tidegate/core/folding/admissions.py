@@ -32,10 +32,14 @@ from tidegate.core.queueing.siblings import beyond, hand_over
 from tidegate.core.quota.charging import charges_of, requests_digest
 from tidegate.core.quota.forest import count_intent_usage, forest
 from tidegate.core.state import deadlines
-from tidegate.core.state.desired_state import repeated_stop, watch
+from tidegate.core.state.desired_state import repeated_stop, set_repair_deadline
 from tidegate.core.state.interning import share_tried
-from tidegate.core.state.offering import move, set_inadmissible, touch_placing
-from tidegate.core.state.remotes import ended_run
+from tidegate.core.state.remotes import clear_run
+from tidegate.core.state.scheduling_queue import (
+    invalidate_placing_trees,
+    record_usage_change,
+    set_inadmissible,
+)
 from tidegate.core.state.state import Intent, Order, PendingStatus, State, Workload
 from tidegate.core.topology.cluster import look_at_nodes
 from tidegate.core.topology.explain import places
@@ -89,7 +93,7 @@ def _fold_quota(state: State, workload: Workload, event: _Quota) -> None:
             admission_fair_sharing.consume(state, workload)
             state.forest.to_reconcile[workload.key] = None
             look_at_nodes(state, workload)
-            watch(state, workload)
+            set_repair_deadline(state, workload)
         case QuotaReleased():
             _fold_released(state, workload, event)
         case _:
@@ -126,10 +130,10 @@ def _fold_released(state: State, workload: Workload, event: QuotaReleased) -> No
     workload.stopped, workload.reserved_us, workload.admitted_us = False, 0, 0
     if replaced:
         hand_over(state, workload)
-    workload.dispatch = ended_run(workload.dispatch)
+    workload.dispatch = clear_run(workload.dispatch)
     admission_fair_sharing.drop_penalty(state, workload)
     _reset_checks(state, workload)
-    watch(state, workload)
+    set_repair_deadline(state, workload)
 
 
 def _fold_order(state: State, workload: Workload, event: _Order) -> None:
@@ -145,7 +149,7 @@ def _fold_order(state: State, workload: Workload, event: _Order) -> None:
         case _:
             assert_never(event)
     workload.failure = None
-    watch(state, workload)
+    set_repair_deadline(state, workload)
 
 
 def _fold_pending(state: State, workload: Workload, event: WorkloadPending) -> None:
@@ -220,8 +224,8 @@ def _fold_intended(state: State, workload: Workload, event: PreemptionIntended) 
     place(state, workload)
     if cq is not None:
         note_moves(state, cq, workload, event.victims)
-        move(state, cq)
-    touch_placing(state, intent.assignment)
+        record_usage_change(state, cq)
+    invalidate_placing_trees(state, intent.assignment)
 
 
 def _fold_eviction(state: State, workload: Workload, event: _Eviction) -> None:
@@ -232,7 +236,7 @@ def _fold_eviction(state: State, workload: Workload, event: _Eviction) -> None:
             if workload.phase in HOLDING:
                 workload.phase = "evicting"
                 begin_leaving(state, workload)
-                watch(state, workload)
+                set_repair_deadline(state, workload)
                 _void_successor_intent(state, workload)
             _reset_checks(state, workload)
             _set_backoff(workload, event)

@@ -34,7 +34,7 @@ from tidegate.core.queueing.heads import leave, place, unstick, wake
 from tidegate.core.queueing.quota_ops import resolve
 from tidegate.core.quota import generations
 from tidegate.core.quota.forest import affected_trees, forest
-from tidegate.core.state.definition_kinds import keep_namespace
+from tidegate.core.state.definition_kinds import fold_namespace
 from tidegate.core.state.state import State, Stop, Workload
 
 _Quota: TypeAlias = (
@@ -253,7 +253,7 @@ def _fold_pod_definition(state: State, event: _PodDefinition) -> None:
     key = f"{event.namespace}/{event.name}"
     match event:
         case NamespaceDefined() | NamespaceRemoved():
-            keep_namespace(objects, event)
+            fold_namespace(objects, event)
         case LimitRangeDefined():
             objects.limit_ranges[key] = event
         case LimitRangeRemoved():

@@ -153,7 +153,7 @@ def _fold_definition(state: State, event: DefinitionEvent) -> None:
     forget_move(state, event)
     reconcile_drained_flavor(state, event)
     admission_fair_sharing.follow(state, event)
-    budgets.follow(state, event)
+    budgets.update_meters(state, event)
     copies.update_after_definition(state, event, had_placement=had_placement)
 
 

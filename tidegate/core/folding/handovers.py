@@ -174,7 +174,7 @@ def _spent_budgets(state: State, owners_released: Iterable[str]) -> Iterator[Spe
     """Yield the amounts spent of budgets whose owners move to another partition."""
     for owner in owners_released:
         for resource, meter_before in state.budgets.get(owner, {}).items():
-            meter = budgets.counted(meter_before, state.now_us)
+            meter = budgets.advance_meter(meter_before, state.now_us)
             yield SpentBudget(
                 owner=owner,
                 resource=resource,
@@ -203,4 +203,4 @@ def _add_spent(state: State, spent_before: Iterable[SpentBudget]) -> None:
             since_us=min(meter.since_us, before.since_us),
             reported_percent=max(meter.reported_percent, before.reported_percent),
         )
-        budgets.keep(state, before.owner, added)
+        budgets.store_meter(state, before.owner, added)

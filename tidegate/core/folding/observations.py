@@ -24,7 +24,7 @@ from tidegate.core.members.cluster_status import execution_cluster
 from tidegate.core.queueing.quota_ops import note_checkpoint
 from tidegate.core.state import deadlines
 from tidegate.core.state.definition_kinds import definitions_of
-from tidegate.core.state.desired_state import watch
+from tidegate.core.state.desired_state import set_repair_deadline
 from tidegate.core.state.state import Failure, Round, State, Workload
 from tidegate.model.clusters import cluster_of, local, qualified
 
@@ -189,4 +189,4 @@ def _fold_workload(state: State, event: JobStateReported | ActuationFailed | Ord
             workload.repeated = event.attempt
         case _:
             assert_never(event)
-    watch(state, workload)
+    set_repair_deadline(state, workload)

@@ -28,7 +28,7 @@ VERSION = 24
 """Raised whenever the state's fields change their meaning; older bytes are not read."""
 
 _WORKLOAD_DERIVED = frozenset({"requests", "invalid", "charges", "rank", "shape"})
-_STATE_DERIVED = frozenset({"workloads", "forest", "dedup", "parts"})
+_STATE_DERIVED = frozenset({"workloads", "forest", "dedup", "groups_by_object"})
 
 
 def _fields_without(struct: type, without: frozenset[str]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ from tidegate.core.folding.workloads import apply_workload
 from tidegate.core.queueing.heads import leave, place
 from tidegate.core.queueing.siblings import GATE, PREEMPTION_GATE, UNGATES, variants
 from tidegate.core.state import deadlines
-from tidegate.core.state.desired_state import watch
+from tidegate.core.state.desired_state import set_repair_deadline
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
 
@@ -108,7 +108,7 @@ def _fold_created(state: State, parent: Workload, event: VariantCreated) -> None
         if state.sticky.get(parent.cluster_queue) == parent.key:
             del state.sticky[parent.cluster_queue]
         parent.phase, parent.pending_status = "parent", None
-        watch(state, parent)
+        set_repair_deadline(state, parent)
     apply_workload(state, event.submission)
     parent.variants = (*parent.variants, event.workload)
 
@@ -158,7 +158,7 @@ def _update_parent(
         case QuotaReleased():
             if parent.acting == variant.key:
                 parent.acting, parent.executed_us = "", variant.executed_us
-                watch(state, parent)
+                set_repair_deadline(state, parent)
         case StartOrdered() | StopOrdered():
             parent.order, parent.failure = variant.order, None
         case _:
@@ -174,8 +174,8 @@ def _set_acting(state: State, parent: Workload, variant: Workload) -> None:
     variant.executed_us = parent.executed_us
     if not any(_may_preempt(sibling) for sibling in variants(state, parent)):
         deadlines.clear(state, f"{UNGATES}/{parent.key}")
-    watch(state, parent)
-    watch(state, variant)
+    set_repair_deadline(state, parent)
+    set_repair_deadline(state, variant)
 
 
 def _may_preempt(variant: Workload) -> bool:

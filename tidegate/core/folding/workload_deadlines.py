@@ -18,7 +18,7 @@ from tidegate.core.queueing.heads import wake
 from tidegate.core.quota.forest import forest
 from tidegate.core.state import deadlines
 from tidegate.core.state.cluster_queues import ClusterQueueState
-from tidegate.core.state.offering import touch
+from tidegate.core.state.scheduling_queue import invalidate_tree
 from tidegate.core.state.state import State, Workload
 
 READY, EXECUTION, RETENTION, ASKED = "ready", "execution", "retention", "asked"
@@ -67,7 +67,7 @@ def update_deadlines(
     ready = state.policy.pods_ready
     if ready is not None and ready.block_admission and kind in _UNBLOCKING:
         for tree in forest(state).trees:
-            touch(state, tree)
+            invalidate_tree(state, tree)
 
 
 def reset_all_deadlines(state: State) -> None:
@@ -133,7 +133,7 @@ def end_guarantees(state: State) -> None:
         workload = state.workloads.get(key)
         cq = None if workload is None else forest(state).cluster_queues.get(workload.cluster_queue)
         if cq is not None:
-            touch(state, cq.tree)
+            invalidate_tree(state, cq.tree)
             if state.requeue.by_event:
                 wake(state, cq.tree)
 

@@ -27,9 +27,9 @@ from tidegate.core.queueing.quota_ops import give, note_checkpoint, recharge, re
 from tidegate.core.queueing.siblings import find_place, leave_family, revived, take_place_of
 from tidegate.core.quota.forest import forest
 from tidegate.core.state import deadlines
-from tidegate.core.state.desired_state import watch
-from tidegate.core.state.interning import share_names
-from tidegate.core.state.offering import mark_dirty
+from tidegate.core.state.desired_state import set_repair_deadline
+from tidegate.core.state.interning import share_workload
+from tidegate.core.state.scheduling_queue import mark_dirty
 from tidegate.core.state.state import CheckState, State, Workload
 from tidegate.model.gates import gate
 
@@ -84,7 +84,7 @@ def _fold_submitted(state: State, event: WorkloadSubmitted) -> None:
     if older is not None:
         _fold_removed(state, older)
     workload = _new_workload(state, event)
-    share_names(workload)
+    share_workload(workload)
     state.workloads[event.workload] = workload
     if event.uid:
         state.by_uid[event.uid] = event.workload
@@ -101,7 +101,7 @@ def _fold_submitted(state: State, event: WorkloadSubmitted) -> None:
     idle = idle or bool(check_of(state, workload.cluster_queue))  # it may fit no cluster at all
     if idle or not workload.active or not workload.state.suspended:
         state.forest.to_reconcile[event.workload] = None
-    watch(state, workload)
+    set_repair_deadline(state, workload)
 
 
 def _new_workload(state: State, event: WorkloadSubmitted) -> Workload:
@@ -145,7 +145,7 @@ def _is_reclaim_enabled(state: State) -> bool:
 
 def _dequeue(state: State, workload: Workload) -> None:
     leave(state, workload)
-    deadlines.forget(state, workload.key)
+    deadlines.clear_workload(state, workload.key)
     unstick(state, workload)
     admission_fair_sharing.drop_penalty(state, workload)
 
@@ -192,7 +192,7 @@ def _fold_finished(state: State, workload: Workload, event: WorkloadFinished) ->
     workload.version = max(workload.version, event.version)
     workload.out_of_sync = bool(workload.prebuilt) and event.reason == "OutOfSync"
     workload.pending_status = None
-    watch(state, workload)
+    set_repair_deadline(state, workload)
 
 
 def _fold_changed(state: State, workload: Workload, event: WorkloadChanged) -> None:
@@ -253,7 +253,7 @@ def _fold_adopted(state: State, workload: Workload, event: WorkloadAdopted) -> N
     state.moves.to_adopt.pop(workload.uid, None)
     take(state, workload, event.cluster_queue, event.assignment)
     note_checkpoint(state, workload)
-    watch(state, workload)
+    set_repair_deadline(state, workload)
 
 
 def _fold_reclaimed(state: State, workload: Workload, event: PodsReclaimed) -> None:

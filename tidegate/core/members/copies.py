@@ -53,7 +53,7 @@ from tidegate.core.folding.observations import apply_observed
 from tidegate.core.members.cluster_status import is_open
 from tidegate.core.members.placement import copies_of, has_current_copy, is_current_copy
 from tidegate.core.state import deadlines
-from tidegate.core.state.desired_state import watch
+from tidegate.core.state.desired_state import set_repair_deadline
 from tidegate.core.state.remotes import Copy
 from tidegate.core.state.state import Order, State, Workload
 from tidegate.model.clusters import AT, cluster_of
@@ -91,7 +91,7 @@ def _fold_workload(
         case CopyOrdered():
             workload.order = Order(kind="start", seq=state.seq, at_us=event.at_us, creates=True)
             workload.failure, workload.recovered = None, False
-            watch(state, workload)
+            set_repair_deadline(state, workload)
         case EndShown():
             workload.end_shown = True
         case HomeGone():
@@ -137,7 +137,7 @@ def _fold_removal(state: State, workload: Workload | None, event: CopyRemoved) -
     if workload.phase in HOLDING and is_current_copy(workload, copy):
         workload.ready = False
         _set_job_state(state, workload, JobState())
-    watch(state, workload)
+    set_repair_deadline(state, workload)
 
 
 def update_placed_job(
@@ -189,7 +189,7 @@ def _set_cluster(state: State, workload: Workload, cluster: str) -> None:
     own = (copy for copy in copies_of(state, workload) if is_current_copy(workload, copy))
     if (copy := next(own, None)) is not None:
         _set_job_state(state, workload, copy.state)
-    watch(state, workload)
+    set_repair_deadline(state, workload)
 
 
 def recheck_placed_jobs(state: State) -> None:
@@ -199,7 +199,7 @@ def recheck_placed_jobs(state: State) -> None:
             continue
         if workload.phase == "pending":
             requeue_pending(state, workload, workload.cluster_queue)
-        watch(state, workload)
+        set_repair_deadline(state, workload)
         state.forest.to_reconcile[workload.key] = None
     for copy in state.copies.values():
         if copy.origin not in state.by_uid:

@@ -40,7 +40,7 @@ from tidegate.core.multikueue.withdrawal import (
 )
 from tidegate.core.queueing.admission_checks import check_of, check_state, required_checks
 from tidegate.core.state.remotes import Dispatch
-from tidegate.core.state.state import State, Workload, about
+from tidegate.core.state.state import State, Workload, decision_fields
 from tidegate.model.multikueue import CONTROLLER, OUT_OF_SYNC, adapter_of
 
 _NO_CLUSTER = (
@@ -221,7 +221,9 @@ def _choose_cluster(state: State, workload: Workload, check: str) -> list[Decisi
         return withdrawals
     copy = dispatched.copies[cluster]
     if not dispatched.chosen and not copy.foreign:
-        return [ClusterChosen(**about(state, workload), job=workload.job, cluster=cluster)]
+        return [
+            ClusterChosen(**decision_fields(state, workload), job=workload.job, cluster=cluster)
+        ]
     if dispatched.chosen and copy.job and check_state(workload, check) == "Pending":
         message = f'The workload was admitted on "{cluster}"'
         return [_decide_check(state, workload, check, "Ready", message, cause="Admitted")]
@@ -255,7 +257,7 @@ def _nominate_clusters(state: State, workload: Workload, check: str) -> list[Dec
         return []
     return [
         ClustersNominated(
-            **about(state, workload),
+            **decision_fields(state, workload),
             job=workload.job,
             clusters=clusters,
             external=is_external(state),
@@ -275,7 +277,7 @@ def _decide_check(  # noqa: PLR0913 - the fields of a check's state
     """Return a check's state; ``message`` gets the state before, except for two causes."""
     before = check_state(workload, check)
     text = message if cause in ("Admitted", "Evicted") else f'{message}, Previously: "{before}"'
-    fields = about(state, workload)
+    fields = decision_fields(state, workload)
     return CheckDecided(**fields, check=check, state=decided, message=text, cause=cause)
 
 

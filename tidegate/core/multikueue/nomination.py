@@ -94,7 +94,7 @@ def index_group(state: State, workload: Workload) -> None:
     part = _group_of(workload)
     if part is not None:
         uid, index = part
-        state.parts.setdefault(uid, {})[index] = workload.key
+        state.groups_by_object.setdefault(uid, {})[index] = workload.key
 
 
 def unindex_group(state: State, workload: Workload) -> None:
@@ -103,11 +103,11 @@ def unindex_group(state: State, workload: Workload) -> None:
     if part is not None:
         uid, index = part
         reconcile_groups(state, workload)
-        parts = state.parts.get(uid, {})
+        parts = state.groups_by_object.get(uid, {})
         if parts.get(index) == workload.key:
             del parts[index]
         if not parts:
-            state.parts.pop(uid, None)
+            state.groups_by_object.pop(uid, None)
 
 
 def update_groups(state: State, workload: Workload, event: WorkloadDecision | WorkloadFact) -> None:
@@ -172,7 +172,7 @@ def _other_groups(state: State, workload: Workload) -> Iterator[tuple[int, Workl
     part = _group_of(workload)
     if part is None:
         return
-    for index, key in sorted(state.parts.get(part[0], {}).items()):
+    for index, key in sorted(state.groups_by_object.get(part[0], {}).items()):
         other = state.workloads.get(key)
         if other is not None and other is not workload:
             yield index, other

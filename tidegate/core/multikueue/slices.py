@@ -15,7 +15,7 @@ from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.queueing.admission_checks import check_of
 from tidegate.core.state.remotes import Dispatch
-from tidegate.core.state.state import State, Workload, about
+from tidegate.core.state.state import State, Workload, decision_fields
 from tidegate.model.multikueue import Adapter
 
 
@@ -33,7 +33,7 @@ def inherit_cluster(state: State, workload: Workload) -> list[DecisionEvent]:
     if not cluster or own.chosen or own.nominated or cluster in own.leaving:
         return []
     chosen = ClusterChosen(
-        **about(state, workload),
+        **decision_fields(state, workload),
         job=workload.job,
         cluster=cluster,
         replaces=workload.replaces,

@@ -19,7 +19,7 @@ from tidegate.core.multikueue.nomination import is_connected, is_external
 from tidegate.core.multikueue.slices import is_copy_kept, is_joining
 from tidegate.core.queueing.admission_checks import check_state
 from tidegate.core.state.remotes import Dispatch
-from tidegate.core.state.state import State, Workload, about
+from tidegate.core.state.state import State, Workload, decision_fields
 
 
 def withdraw_everywhere(state: State, workload: Workload) -> list[DecisionEvent]:
@@ -44,7 +44,7 @@ def withdraw_everywhere(state: State, workload: Workload) -> list[DecisionEvent]
     if stops and not dispatched.stopping_us:
         message = f"Evicted on manager: {workload.evicted_reason}"
         ordered = RemoteDeactivated(
-            **about(state, workload), job=workload.job, cluster=stops, message=message
+            **decision_fields(state, workload), job=workload.job, cluster=stops, message=message
         )
         return [ordered]
     return repeat_decisions(state, workload, "")
@@ -86,7 +86,11 @@ def repeat_decisions(state: State, workload: Workload, check: str) -> list[Decis
     dispatched = workload.dispatch
     if dispatched is None or not dispatched.again:
         return []
-    fields: dict[str, Any] = {**about(state, workload), "job": workload.job, "again": True}
+    fields: dict[str, Any] = {
+        **decision_fields(state, workload),
+        "job": workload.job,
+        "again": True,
+    }
     decisions: list[DecisionEvent] = []
     if dispatched.leaving:
         decisions.append(
@@ -121,5 +125,5 @@ def withdraw_from(
     )
     if not withdrawing:
         return []
-    fields = about(state, workload)
+    fields = decision_fields(state, workload)
     return [RemoteWithdrawn(**fields, job=workload.job, clusters=withdrawing, reason=reason)]

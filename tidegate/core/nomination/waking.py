@@ -19,7 +19,7 @@ from tidegate.core.preemption.bounds import Preemptor
 from tidegate.core.queueing.admission_fair_sharing import applies
 from tidegate.core.quota.tree import INFINITE, Cell, cell_available
 from tidegate.core.state.cluster_queues import CellWatchers, ClusterQueueState, Lack, Tree
-from tidegate.core.state.offering import first_of, is_offered, reconsider, unpark
+from tidegate.core.state.scheduling_queue import first_workload, is_offered, requeue_shape, unpark
 from tidegate.core.state.state import State
 from tidegate.core.state.workload import Rank, Rights, Shape, Watch
 from tidegate.core.topology.capacity import Capacity
@@ -105,7 +105,7 @@ def _wake_named(waking: _Waking, *, direct: bool) -> None:
     if len(valid) < end:
         entries[:end] = valid
     for _, _, shape, token in valid:
-        top = first_of(shape) if direct and shape.inadmissible else None
+        top = first_workload(shape) if direct and shape.inadmissible else None
         if top is None:
             _offer(waking.cq, shape, token)
         else:
@@ -179,7 +179,7 @@ def _offer(cq: ClusterQueueState, shape: Shape, token: Watch) -> None:
     """Offer a shape again because of what it watches; its watch entries stay in place."""
     if not token.reached:
         token.reached = True
-        reconsider(cq, shape)
+        requeue_shape(cq, shape)
 
 
 def _is_watched(at: CellWatchers) -> bool:

@@ -25,7 +25,7 @@ from tidegate.core.preemption.available import may_be_had, unused
 from tidegate.core.preemption.bounds import Preemptor, preemptor_of
 from tidegate.core.quota.tree import Cell
 from tidegate.core.state.cluster_queues import CellWatchers, ClusterQueueState, Watchers
-from tidegate.core.state.offering import reconsider, set_aside
+from tidegate.core.state.scheduling_queue import requeue_shape, set_aside
 from tidegate.core.state.state import PendingStatus, State, Workload
 from tidegate.core.state.workload import Constraint, Part, Parts, Shape, Slot, Watch
 from tidegate.core.topology.capacity import Capacity
@@ -83,7 +83,7 @@ def reach(cq: ClusterQueueState, shape: Shape) -> None:
     for token in (shape.named, shape.watch):
         if token is not None:
             token.reached = True
-    reconsider(cq, shape)
+    requeue_shape(cq, shape)
 
 
 def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:

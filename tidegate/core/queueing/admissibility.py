@@ -22,7 +22,7 @@ from tidegate.core.members.placement import candidate_clusters, cluster_refusals
 from tidegate.core.queueing.admission_checks import check_of, required_checks
 from tidegate.core.queueing.siblings import replaced_leaves, sibling_leaves
 from tidegate.core.quota.charging import invalid_reason
-from tidegate.core.state.budgets import spent
+from tidegate.core.state.budgets import spent_message
 from tidegate.core.state.state import State, Workload
 from tidegate.model.clusters import PLACEABLE
 from tidegate.model.multikueue import CONTROLLER
@@ -142,7 +142,7 @@ def _cluster_queue(state: State, workload: Workload) -> Barrier | None:
     if state.objects.cluster_queues[cq.name].deleting:
         details = f"ClusterQueue {cq.name} is being deleted"
         return Barrier(code=TERMINATING, reason="Suspended", details=details)
-    if details := spent(state, cq.name):
+    if details := spent_message(state, cq.name):
         return Barrier(code=BUDGET, reason="BudgetExhausted", details=details)
     details = f"ClusterQueue {cq.name} is inactive"
     return Barrier(code=INACTIVE, reason="Suspended", details=details)

@@ -19,7 +19,7 @@ from tidegate.contracts.decisions import LocalQueueUsageSampled, SampledUsage
 from tidegate.contracts.fact_kinds import definitions
 from tidegate.core.quota.forest import forest
 from tidegate.core.state import deadlines
-from tidegate.core.state.offering import touch
+from tidegate.core.state.scheduling_queue import invalidate_tree
 from tidegate.core.state.state import LocalUsage, State, Workload
 from tidegate.model.gates import gate
 from tidegate.model.quantity import parse
@@ -229,7 +229,7 @@ def fold_sample(state: State, event: LocalQueueUsageSampled) -> None:
     deadlines.clear(state, f"{FAMILY}/{event.cluster_queue}")
     cq = forest(state).cluster_queues.get(event.cluster_queue)
     if cq is not None:
-        touch(state, cq.tree)  # the head may be of another LocalQueue now
+        invalidate_tree(state, cq.tree)  # the head may be of another LocalQueue now
         if cq.holding or any(sampled_usage.consumed for sampled_usage in event.usage):
             _sample_later(state, event.cluster_queue)
 

@@ -17,7 +17,7 @@ from tidegate.core.queueing.admissibility import is_listed, is_queued, is_select
 from tidegate.core.quota.charging import shape_key
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
-from tidegate.core.state.offering import first_of, mark_dirty, unpark
+from tidegate.core.state.scheduling_queue import first_workload, mark_dirty, unpark
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Rank, Shape
 from tidegate.model.gates import gate
@@ -46,7 +46,7 @@ def first(state: State, cq: ClusterQueueState) -> Workload | None:
     heap = cq.heap
     while heap:
         head_rank, shape = heap[0]
-        top = first_of(shape)
+        top = first_workload(shape)
         if top is not None and not shape.inadmissible:
             if top.rank is head_rank:
                 return None if head_rank is cq.blocked else top
@@ -227,7 +227,7 @@ def _push(state: State, cq: ClusterQueueState, workload: Workload) -> None:
     else:
         heappush(shape.heap, entry)
     workload.shape = shape
-    if first_of(shape) is workload:
+    if first_workload(shape) is workload:
         shape.explained, shape.watch = False, None
         if not shape.inadmissible:
             heappush(cq.heap, (workload.rank, shape))
@@ -248,7 +248,9 @@ def _local_queue_key(state: State, cq: ClusterQueueState, workload: Workload) ->
 
 def _clear_out(cq: ClusterQueueState) -> None:
     """Rebuild a ClusterQueue's heap with one entry for each shape that is not parked."""
-    tops = ((first_of(shape), shape) for shape in cq.shapes.values() if not shape.inadmissible)
+    tops = (
+        (first_workload(shape), shape) for shape in cq.shapes.values() if not shape.inadmissible
+    )
     cq.heap = [(top.rank, shape) for top, shape in tops if top is not None]
     heapify(cq.heap)
 
@@ -268,7 +270,7 @@ def _least_used(state: State, cq: ClusterQueueState) -> Workload | None:
     if state.requeue.by_event:
         workloads = [workload for shape in shapes for workload in _in(shape)]
     else:  # here alone, all of a shape are of one LocalQueue: the first of each counts
-        firsts = (first_of(shape) for shape in shapes)
+        firsts = (first_workload(shape) for shape in shapes)
         workloads = [top for top in (*firsts, stuck) if top is not None]
 
     usages = admission_fair_sharing.usages(state, workloads)

@@ -21,7 +21,12 @@ from tidegate.core.quota.forest import (
 from tidegate.core.quota.tree import add_usage, remove_usage
 from tidegate.core.state import budgets, deadlines
 from tidegate.core.state.cluster_queues import ClusterQueueState
-from tidegate.core.state.offering import mark_dirty, move, touch, touch_placing
+from tidegate.core.state.scheduling_queue import (
+    invalidate_placing_trees,
+    invalidate_tree,
+    mark_dirty,
+    record_usage_change,
+)
 from tidegate.core.state.state import State, Workload
 from tidegate.core.topology import cluster
 from tidegate.model.gates import gate
@@ -40,12 +45,12 @@ def take(
     workload.charges = charges_of(workload, assignment)
     charge_workload(trees, workload)
     if state.budgets:
-        budgets.charge(state, cluster_queue, workload.charges, 1)
+        budgets.charge_meters(state, cluster_queue, workload.charges, 1)
     cluster.hold(state, workload)
-    touch_placing(state, assignment)
+    invalidate_placing_trees(state, assignment)
     _advance(state, cluster_queue)
     if cq is not None:
-        move(state, cq)
+        record_usage_change(state, cq)
         admission_fair_sharing.wake(state, cluster_queue)
 
 
@@ -63,7 +68,7 @@ def give(state: State, workload: Workload, *, outside: bool) -> None:
     charges = workload.charges
     if cq is not None and cq.holding.pop(workload.key, None) is not None:
         if state.budgets:
-            budgets.charge(state, cq.name, charges, -1)
+            budgets.charge_meters(state, cq.name, charges, -1)
         was_leaving = cq.tree.leaving.pop(workload.key, None) is not None
         if not was_leaving:
             count_usage_by_priority(cq, workload, -1)
@@ -89,8 +94,8 @@ def recharge(state: State, workload: Workload) -> None:
     if counted:
         count_usage_by_priority(cq, workload, -1)
     if state.budgets:
-        budgets.charge(state, cq.name, workload.charges, -1)
-        budgets.charge(state, cq.name, now, 1)
+        budgets.charge_meters(state, cq.name, workload.charges, -1)
+        budgets.charge_meters(state, cq.name, now, 1)
     workload.charges = now
     add_usage(cq.node, now)
     if counted:
@@ -122,7 +127,7 @@ def freed(state: State, cq: ClusterQueueState, *, outside: bool, expected: bool 
     if expected:
         mark_dirty(state, cq.tree)
     else:
-        move(state, cq)
+        record_usage_change(state, cq)
     if state.requeue.by_event:
         wake(state, tree)
 
@@ -131,7 +136,7 @@ def wake_placing(state: State) -> None:
     """Note that nodes changed or have capacity again: workloads that lacked nodes may fit now."""
     for tree in forest(state).placing:
         tree.left_seq = state.seq
-        touch(state, tree)
+        invalidate_tree(state, tree)
         if state.requeue.by_event:
             wake(state, tree)
 
@@ -144,8 +149,8 @@ def begin_leaving(state: State, workload: Workload) -> ClusterQueueState | None:
             count_usage_by_priority(cq, workload, -1)
         cq.tree.leaving[workload.key] = workload
         cluster.rank(state, workload, leaves=True)
-        move(state, cq)
-        touch_placing(state, workload.assignment)
+        record_usage_change(state, cq)
+        invalidate_placing_trees(state, workload.assignment)
     return cq
 
 
@@ -162,8 +167,8 @@ def requeue_victims(state: State, preemptor: str) -> None:
             workload.made_way_for = ""
             place(state, workload)
     if cq is not None:
-        move(state, cq)
-    touch_placing(state, intent.assignment)
+        record_usage_change(state, cq)
+    invalidate_placing_trees(state, intent.assignment)
 
 
 def note_checkpoint(state: State, workload: Workload) -> None:
@@ -175,7 +180,7 @@ def note_checkpoint(state: State, workload: Workload) -> None:
     holder = state.workloads.get(workload.acting, workload)
     cq = forest(state).cluster_queues.get(holder.cluster_queue)
     if cq is not None and holder.key in cq.holding:
-        move(state, cq)
+        record_usage_change(state, cq)
 
 
 def deactivate(state: State, workload: Workload, reason: str) -> None:
@@ -230,7 +235,7 @@ def _revalue(state: State, workload: Workload, priority: int) -> None:
         workload.priority = priority
         count_usage_by_priority(cq, workload, 1)
         cluster.rank(state, workload)
-    move(state, cq)
+    record_usage_change(state, cq)
     cq.outside_seq = cq.tree.outside_seq = state.seq
     if state.requeue.by_event:
         _advance(state, cq.name)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.state.desired_state import agrees
+from tidegate.core.state.desired_state import is_as_desired
 from tidegate.core.state.state import State, Workload
 from tidegate.model.multikueue import CONTROLLER as MULTIKUEUE
 from tidegate.model.quota import COHORTS_MAX, ClusterQueueSpec
@@ -181,6 +181,6 @@ def workload_move_blocker(state: State, workload: Workload) -> str:
             return f"{key} is tried by variants, or is replaced by another slice"
         if state.objects.queue_of(workload.local_queue) != workload.cluster_queue:
             return f"{key} runs, and its LocalQueue does not lead here any more"
-    if agrees(state, workload):
+    if is_as_desired(state, workload):
         return ""
     return f"{key} was ordered to start or stop, and is not observed so yet"

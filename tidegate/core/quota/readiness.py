@@ -11,7 +11,7 @@ import msgspec
 
 from tidegate.core.multikueue.nomination import check_activity
 from tidegate.core.quota.partition_moves import moving_messages, partition_0_needs
-from tidegate.core.state.budgets import spent
+from tidegate.core.state.budgets import spent_message
 from tidegate.core.state.state import Objects, State
 from tidegate.model.multikueue import CONTROLLER as MULTIKUEUE
 from tidegate.model.quota import CheckRule
@@ -50,7 +50,7 @@ def _problems(state: State, cluster_queue: str) -> Iterator[tuple[str, str]]:
         by = f", set by {stop.by}" if stop is not None and stop.by else ""
         yield "Stopped", f"Its stopPolicy is {spec.stop_policy}{by}."
     yield from (("Moving", text) for text in moving_messages(state, cluster_queue))
-    if budget := spent(state, cluster_queue):
+    if budget := spent_message(state, cluster_queue):
         yield "BudgetExhausted", f"{budget[0].upper()}{budget[1:]}."
     flavors = [flavor.flavor for group in spec.groups for flavor in group.flavors]
     if missing := [name for name in flavors if name not in objects.flavors]:

@@ -18,7 +18,7 @@ from tidegate.core.folding.admissions import STOPPED
 from tidegate.core.nomination.explain import sentence
 from tidegate.core.queueing import admissibility
 from tidegate.core.queueing.admissibility import unoffered
-from tidegate.core.state.state import State, Workload, about
+from tidegate.core.state.state import State, Workload, decision_fields
 
 OFFERED, GATE_CLEARED = "Offered", "AdmissionGateCleared"
 _CODES = frozenset(
@@ -58,7 +58,7 @@ def reconcile_pending(state: State, workload: Workload) -> list[DecisionEvent]:
     cleared = admissibility.GATED in reasons and code != admissibility.GATED
     reason: PendingReason = "PendingEvaluation" if barrier is None else barrier.reason
     pending = WorkloadPending(
-        **about(state, workload),
+        **decision_fields(state, workload),
         reason=reason,
         others=(code, GATE_CLEARED) if cleared else (code,),
         message=sentence(reason, None, "" if barrier is None else barrier.details),

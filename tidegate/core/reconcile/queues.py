@@ -19,7 +19,7 @@ from tidegate.contracts.decisions import (
 from tidegate.core.queueing.admission_fair_sharing import sample
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.readiness import Readiness, readiness
-from tidegate.core.state.budgets import QUEUE, Meter, counted, reached
+from tidegate.core.state.budgets import QUEUE, Meter, advance_meter, reached_threshold
 from tidegate.core.state.state import State
 from tidegate.model.quota import COHORTS_MAX
 
@@ -68,7 +68,7 @@ def record_budgets(state: State, budgets: list[str]) -> Iterator[list[DecisionEv
         meter = state.budgets.get(f"{kind}/{name}", {}).get(resource)
         if meter is not None:
             owner = {"cluster_queue" if kind == QUEUE else "cohort": name}
-            yield _recorded(state, counted(meter, state.now_us), owner)
+            yield _recorded(state, advance_meter(meter, state.now_us), owner)
 
 
 def _recorded(state: State, meter: Meter, owner: dict[str, Any]) -> list[DecisionEvent]:
@@ -84,7 +84,7 @@ def _recorded(state: State, meter: Meter, owner: dict[str, Any]) -> list[Decisio
             **owner,
         )
         return [renewed]
-    if (percent := reached(meter)) <= meter.reported_percent:
+    if (percent := reached_threshold(meter)) <= meter.reported_percent:
         return []
     budget_reached = BudgetReached(
         at_us=state.now_us,

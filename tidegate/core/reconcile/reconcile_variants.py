@@ -31,7 +31,7 @@ from tidegate.core.queueing.siblings import (
     migrates,
     variants,
 )
-from tidegate.core.state.state import State, Workload, about
+from tidegate.core.state.state import State, Workload, decision_fields
 
 CONCURRENT_ADMISSION = "ConcurrentAdmission"
 """Eviction reason of a variant whose flavor was removed from its ClusterQueue."""
@@ -136,7 +136,7 @@ def _dropped(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[D
 
 def _gone(state: State, parent: Workload, workload: Workload, *, last: bool) -> VariantDeleted:
     return VariantDeleted(
-        **about(state, workload), parent=parent.key, flavor=flavor_of(workload), last=last
+        **decision_fields(state, workload), parent=parent.key, flavor=flavor_of(workload), last=last
     )
 
 
@@ -162,7 +162,7 @@ def _parent_ended(state: State, parent: Workload) -> list[DecisionEvent]:
 
 def _parent_deactivated(state: State, parent: Workload, reason: str) -> WorkloadDeactivated:
     return WorkloadDeactivated(
-        **about(state, parent),
+        **decision_fields(state, parent),
         reason=reason,
         message="" if reason == _BY_HAND else f"Its variants were deactivated: {reason}.",
     )
@@ -215,7 +215,9 @@ def _activated(state: State, parent: Workload, flavors: set[str]) -> list[Decisi
 
 
 def _deactivated(state: State, workload: Workload, message: str) -> WorkloadDeactivated:
-    return WorkloadDeactivated(**about(state, workload), reason=DEACTIVATED, message=message)
+    return WorkloadDeactivated(
+        **decision_fields(state, workload), reason=DEACTIVATED, message=message
+    )
 
 
 def _ungated(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
@@ -229,7 +231,7 @@ def _ungated(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[D
     }
     for flavor in flavors:
         if (workload := stuck.get(flavor)) is not None:
-            opened = VariantUngated(**about(state, workload), parent=parent.key)
+            opened = VariantUngated(**decision_fields(state, workload), parent=parent.key)
             return [opened]
     return []
 

@@ -45,8 +45,8 @@ from tidegate.core.queueing.admission_checks import check_state, required_checks
 from tidegate.core.queueing.siblings import may_be_parent
 from tidegate.core.reconcile.inadmissible import reconcile_pending
 from tidegate.core.reconcile.reconcile_variants import reconcile_variants_of
-from tidegate.core.state.desired_state import is_marked, is_mere_reservation, stays_gated
-from tidegate.core.state.state import State, Workload, about
+from tidegate.core.state.desired_state import is_marked, is_unused_reservation, stays_gated
+from tidegate.core.state.state import State, Workload, decision_fields
 
 DEACTIVATED = "Deactivated"
 INADMISSIBLE = "Inadmissible"
@@ -116,10 +116,10 @@ def _must_leave(state: State, workload: Workload) -> list[DecisionEvent]:
     for reason, policy in _stop_policies(state, workload):
         if policy == "HoldAndDrain":
             return evicted(state, workload, reason)
-        if policy == "Hold" and is_mere_reservation(workload):
-            released = QuotaReleased(**about(state, workload), reason="Held")
+        if policy == "Hold" and is_unused_reservation(workload):
+            released = QuotaReleased(**decision_fields(state, workload), reason="Held")
             return [released, _requeued(state, workload, reason)]
-    return _lost_its_right(state, workload) if is_mere_reservation(workload) else []
+    return _lost_its_right(state, workload) if is_unused_reservation(workload) else []
 
 
 def _differs(state: State, workload: Workload) -> list[DecisionEvent]:
@@ -146,14 +146,14 @@ def _lost_its_right(state: State, workload: Workload) -> list[DecisionEvent]:
         return []
     if not state.requeue.reconsiders and blocked_by.code not in _QUEUE_DELETED:
         return []
-    released = QuotaReleased(**about(state, workload), reason=INADMISSIBLE)
+    released = QuotaReleased(**decision_fields(state, workload), reason=INADMISSIBLE)
     return [released, _requeued(state, workload, "")]
 
 
 def _released(state: State, workload: Workload) -> list[DecisionEvent]:
     """Release the quota of an evicted workload that has stopped; requeue or deactivate it."""
     reason = workload.evicted_reason
-    released = QuotaReleased(**about(state, workload), reason="Evicted")
+    released = QuotaReleased(**decision_fields(state, workload), reason="Evicted")
     if reason == DEACTIVATED and workload.active and not workload.deactivated_cause:
         return [released, _requeued(state, workload, "")]  # a user activated it again meanwhile
     if reason == DEACTIVATED:
@@ -172,7 +172,7 @@ def _requeued(state: State, workload: Workload, reason: str) -> WorkloadRequeued
 
 def _deactivated(state: State, workload: Workload) -> WorkloadDeactivated:
     return WorkloadDeactivated(
-        **about(state, workload), reason=workload.deactivated_cause or DEACTIVATED
+        **decision_fields(state, workload), reason=workload.deactivated_cause or DEACTIVATED
     )
 
 
@@ -213,7 +213,7 @@ def _attend_waiting_checks(state: State, workload: Workload) -> list[DecisionEve
     workload_evicted = _failed(state, workload, sorted(workload.checks))
     if workload_evicted is None or not state.requeue.reconsiders:
         return []
-    fields = about(state, workload)
+    fields = decision_fields(state, workload)
     if workload_evicted.cause:
         return [
             workload_evicted,

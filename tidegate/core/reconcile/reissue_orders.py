@@ -40,8 +40,8 @@ from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.tree import add_usage, cell_available, cell_of, remove_usage
 from tidegate.core.reconcile.reconcile_workload import DEACTIVATED
-from tidegate.core.state.desired_state import agrees, failed, wanted
-from tidegate.core.state.state import State, Workload, about
+from tidegate.core.state.desired_state import desired_order, failure_reason, is_as_desired
+from tidegate.core.state.state import State, Workload, decision_fields
 
 NOT_ADMITTED = "NotAdmitted"
 LEDGER_RECOVERED = "LedgerRecovered"
@@ -52,11 +52,11 @@ def reissue_order(state: State, workload: Workload) -> list[DecisionEvent]:
 
     Folding the decisions as a whole clears the deadline.
     """
-    if is_cluster_silent(state, workload) or agrees(state, workload):
+    if is_cluster_silent(state, workload) or is_as_desired(state, workload):
         return []
-    kind, order = wanted(workload), workload.order
+    kind, order = desired_order(workload), workload.order
     assert kind is not None, "a job without a desired state never differs from it"
-    if kind == "start" and failed(workload) == "invalid":
+    if kind == "start" and failure_reason(workload) == "invalid":
         message = "The job cannot be started with the node labels and counts it was given."
         return evicted(state, workload, DEACTIVATED, cause=FAILED_TO_START, message=message)
     if workload.body and (events := _leave_cluster(state, workload)):
@@ -66,7 +66,7 @@ def reissue_order(state: State, workload: Workload) -> list[DecisionEvent]:
     if order is not None and order.kind == kind and not creates:
         again.append(
             OrderReissued(
-                **about(state, workload),
+                **decision_fields(state, workload),
                 order=kind,
                 since_us=order.at_us,
                 attempt=workload.repeated + 1,
@@ -81,7 +81,7 @@ def reissue_order(state: State, workload: Workload) -> list[DecisionEvent]:
 
 def _leave_cluster(state: State, workload: Workload) -> list[DecisionEvent]:
     """Evict a placed job from a cluster in which its copy cannot be created; empty if it can."""
-    reason, where = failed(workload), workload.cluster
+    reason, where = failure_reason(workload), workload.cluster
     if reason == NAME_TAKEN and not is_name_in_use(state, workload):
         text = f"Another object in cluster {where} has the name of the job."
         return evicted(state, workload, NAME_TAKEN, message=text)
@@ -104,7 +104,7 @@ def reissue_reservation(state: State, workload: Workload) -> list[DecisionEvent]
     """
     names = required_checks(state, workload.cluster_queue, workload.assignment)
     again = ReservationRepeated(
-        **about(state, workload),
+        **decision_fields(state, workload),
         job=workload.job,
         queue=workload.queue,
         priority_class=workload.priority_class,
@@ -142,7 +142,7 @@ def _was_stopped(state: State, workload: Workload) -> bool:
     if not workload.recovered or is_cluster_silent(state, workload):
         return False
     waits = workload.state.suspended and not workload.state.active
-    return waits and wanted(workload) == "start" and not agrees(state, workload)
+    return waits and desired_order(workload) == "start" and not is_as_desired(state, workload)
 
 
 def _least_first(workload: Workload) -> tuple[int, int, str]:

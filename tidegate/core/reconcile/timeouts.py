@@ -17,7 +17,7 @@ from tidegate.contracts.decisions import (
 from tidegate.core.admission.orders import evicted, stop_orders
 from tidegate.core.members.cluster_status import is_cluster_silent
 from tidegate.core.reconcile.reconcile_workload import BACKOFF_FINISHED, DEACTIVATED
-from tidegate.core.state.state import State, Workload, about
+from tidegate.core.state.state import State, Workload, decision_fields
 from tidegate.model.policy import PodsReady
 
 PODS_READY_TIMEOUT = "PodsReadyTimeout"
@@ -38,7 +38,7 @@ def not_ready(state: State, workload: Workload) -> list[DecisionEvent]:
         return evicted(state, workload, DEACTIVATED, cause=LIMIT_EXCEEDED, message=message)
     within = "again after one had failed" if workload.recovering else "after it was admitted"
     event = WorkloadEvicted(
-        **about(state, workload),
+        **decision_fields(state, workload),
         reason=PODS_READY_TIMEOUT,
         cause="WaitForRecovery" if workload.recovering else "WaitForStart",
         message=f"Its pods were not all ready in time {within}.",
@@ -70,7 +70,7 @@ def expire(state: State, workload: Workload) -> list[DecisionEvent]:
     finished = workload.phase == "finished"
     direct = workload.job.kind == "workload"
     expired = WorkloadExpired(
-        **about(state, workload),
+        **decision_fields(state, workload),
         reason="AfterFinished" if finished else "AfterDeactivatedByKueue",
         job=workload.job if direct or not finished else None,
     )
@@ -80,6 +80,6 @@ def expire(state: State, workload: Workload) -> list[DecisionEvent]:
 def requeue(state: State, workload: Workload) -> list[DecisionEvent]:
     """Requeue a workload whose back-off is over."""
     again = WorkloadRequeued(
-        **about(state, workload), reason=BACKOFF_FINISHED, attempts=workload.requeue_count
+        **decision_fields(state, workload), reason=BACKOFF_FINISHED, attempts=workload.requeue_count
     )
     return [again]

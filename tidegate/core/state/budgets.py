@@ -56,11 +56,11 @@ class Meter(msgspec.Struct, frozen=True, kw_only=True):
     past_hours: int = 0  # base units times hours spent in that period
 
 
-def counted(meter: Meter, now_us: int) -> Meter:
+def advance_meter(meter: Meter, now_us: int) -> Meter:
     """Return a meter advanced to ``now_us``, which must not be before its ``at_us``."""
     if now_us < meter.until_us:
-        return _added(meter, now_us)
-    over = _added(meter, meter.until_us)
+        return _accumulate(meter, now_us)
+    over = _accumulate(meter, meter.until_us)
     begin_us, until_us = span(meter.budget.period, now_us)
     begun = replace(
         over,
@@ -74,10 +74,10 @@ def counted(meter: Meter, now_us: int) -> Meter:
         past_since_us=over.past_since_us if over.past_us else over.since_us,
         past_hours=over.past_hours if over.past_us else over.hours,
     )
-    return _added(begun, now_us)
+    return _accumulate(begun, now_us)
 
 
-def reached(meter: Meter) -> int:
+def reached_threshold(meter: Meter) -> int:
     """Return the highest threshold that a meter reached, in per cent; 0: none."""
     limit = meter.budget.hours
     return max(
@@ -85,7 +85,7 @@ def reached(meter: Meter) -> int:
     )
 
 
-def next_us(meter: Meter) -> int:
+def next_event_us(meter: Meter) -> int:
     """Return when a meter next reaches a threshold or its period's end at the current rate.
 
     A time that is not after ``meter.at_us`` means that an event is due now.
@@ -104,7 +104,7 @@ def next_us(meter: Meter) -> int:
     return min(meter.until_us, meter.at_us - (-min(remaining) // meter.rate))
 
 
-def owners(objects: Objects, cluster_queue: str) -> Iterator[str]:
+def budget_owners(objects: Objects, cluster_queue: str) -> Iterator[str]:
     """Yield the owners of budgets that a ClusterQueue's workloads spend: it and its Cohorts."""
     defined = objects.charged_queue(cluster_queue)
     if defined is None:
@@ -118,17 +118,17 @@ def owners(objects: Objects, cluster_queue: str) -> Iterator[str]:
         name = "" if cohort is None else cohort.spec.parent
 
 
-def charge(state: State, cluster_queue: str, charges: Charges, sign: int) -> None:
+def charge_meters(state: State, cluster_queue: str, charges: Charges, sign: int) -> None:
     """Raise (1) or lower (-1) the rates of a ClusterQueue's meters; only folds call this."""
-    for owner in owners(state.objects, cluster_queue):
+    for owner in budget_owners(state.objects, cluster_queue):
         for resource, meter in state.budgets.get(owner, {}).items():
             units = sum(units for fr, units in charges if fr.resource == resource)
             if units:
-                now = counted(meter, state.now_us)
-                keep(state, owner, replace(now, rate=now.rate + sign * units))
+                now = advance_meter(meter, state.now_us)
+                store_meter(state, owner, replace(now, rate=now.rate + sign * units))
 
 
-def follow(state: State, event: definitions.Named) -> None:
+def update_meters(state: State, event: definitions.Named) -> None:
     """Update all meters after a folded event that defines or removes a ClusterQueue or Cohort.
 
     The amount spent in a period stays when the budget changes, and is dropped when the budget is
@@ -136,29 +136,31 @@ def follow(state: State, event: definitions.Named) -> None:
     """
     if isinstance(event, _DEFINED):
         spent_before = _spent_owners(state)
-        _set_anew(state)
+        _rebuild_meters(state)
         if _spent_owners(state) != spent_before:
             state.forest.stale = True
 
 
-def _set_anew(state: State) -> None:
-    budgetses = dict(_wanted(state.objects))
-    if not budgetses and not state.budgets:
+def _rebuild_meters(state: State) -> None:
+    budgets_by_owner = dict(_configured_budgets(state.objects))
+    if not budgets_by_owner and not state.budgets:
         return
-    for owner in [budget for budget in state.budgets if budget not in budgetses]:
+    for owner in [budget for budget in state.budgets if budget not in budgets_by_owner]:
         for resource in state.budgets.pop(owner):
-            deadlines.clear(state, _key(owner, resource))
+            deadlines.clear(state, _deadline_key(owner, resource))
     rates = _rates(state)
-    for owner, budgets in budgetses.items():
+    for owner, budgets in budgets_by_owner.items():
         meters = state.budgets.setdefault(owner, {})
         for resource in [
             resource for resource in meters if resource not in {two.resource for two in budgets}
         ]:
             del meters[resource]
-            deadlines.clear(state, _key(owner, resource))
+            deadlines.clear(state, _deadline_key(owner, resource))
         for budget in budgets:
             rate = rates.get((owner, budget.resource), 0)
-            keep(state, owner, _followed(state, meters.get(budget.resource), budget, rate))
+            store_meter(
+                state, owner, _updated_meter(state, meters.get(budget.resource), budget, rate)
+            )
 
 
 def fold_report(state: State, event: BudgetReached | BudgetRenewed) -> bool:
@@ -167,13 +169,13 @@ def fold_report(state: State, event: BudgetReached | BudgetRenewed) -> bool:
     budget_meter = state.budgets.get(owner, {}).get(event.resource)
     if budget_meter is None:
         return False
-    meter = counted(budget_meter, state.now_us)
+    meter = advance_meter(budget_meter, state.now_us)
     stopped = is_spent(budget_meter)
     if isinstance(event, BudgetReached):
         meter = replace(meter, reported_percent=max(meter.reported_percent, event.percent))
     else:
         meter = replace(meter, reported_percent=0, past_us=0, past_since_us=0, past_hours=0)
-    keep(state, owner, meter)
+    store_meter(state, owner, meter)
     return is_spent(meter) != stopped
 
 
@@ -182,9 +184,9 @@ def is_spent(meter: Meter) -> bool:
     return meter.budget.hard and meter.reported_percent >= SPENT
 
 
-def spent(state: State, cluster_queue: str) -> str:
+def spent_message(state: State, cluster_queue: str) -> str:
     """Return the sentence for the budget that stops a ClusterQueue's admission; empty: none."""
-    for owner in owners(state.objects, cluster_queue) if state.budgets else ():
+    for owner in budget_owners(state.objects, cluster_queue) if state.budgets else ():
         for resource, meter in state.budgets.get(owner, {}).items():
             if is_spent(meter):
                 kind, _, name = owner.partition("/")
@@ -193,7 +195,7 @@ def spent(state: State, cluster_queue: str) -> str:
     return ""
 
 
-def _followed(state: State, budget_meter: Meter | None, budget: Budget, rate: int) -> Meter:
+def _updated_meter(state: State, budget_meter: Meter | None, budget: Budget, rate: int) -> Meter:
     now_us = state.now_us
     if budget_meter is None or budget_meter.budget.period != budget.period:
         begin_us, until_us = span(budget.period, now_us)
@@ -205,7 +207,7 @@ def _followed(state: State, budget_meter: Meter | None, budget: Budget, rate: in
             at_us=now_us,
             rate=rate,
         )
-    meter = counted(budget_meter, now_us)
+    meter = advance_meter(budget_meter, now_us)
     same = meter.budget == budget
     return replace(
         meter, budget=budget, rate=rate, reported_percent=meter.reported_percent if same else 0
@@ -216,7 +218,7 @@ def _spent_owners(state: State) -> list[str]:
     return [owner for owner, meters in state.budgets.items() if any(map(is_spent, meters.values()))]
 
 
-def _wanted(objects: Objects) -> Iterator[tuple[str, tuple[Budget, ...]]]:
+def _configured_budgets(objects: Objects) -> Iterator[tuple[str, tuple[Budget, ...]]]:
     for name, queue in objects.cluster_queues.items():
         if queue.spec.budgets:
             yield f"{QUEUE}/{name}", queue.spec.budgets
@@ -234,7 +236,7 @@ def _rates(state: State) -> dict[tuple[str, str], int]:
             continue
         queue = workload.cluster_queue
         if queue not in above:
-            above[queue] = list(owners(state.objects, queue))
+            above[queue] = list(budget_owners(state.objects, queue))
         for owner in above[queue]:
             for fr, units in workload.charges:
                 key = owner, fr.resource
@@ -242,22 +244,22 @@ def _rates(state: State) -> dict[tuple[str, str], int]:
     return sums
 
 
-def keep(state: State, owner: str, meter: Meter) -> None:
+def store_meter(state: State, owner: str, meter: Meter) -> None:
     """Store a meter, and set the deadline of its next event; only folds call this."""
     resource = meter.budget.resource
     state.budgets[owner][resource] = meter
-    key, at_us = _key(owner, resource), next_us(meter)
+    key, at_us = _deadline_key(owner, resource), next_event_us(meter)
     if at_us <= state.now_us:
         deadlines.set_due(state, key)
     else:
         deadlines.set(state, key, at_us)
 
 
-def _key(owner: str, resource: str) -> str:
+def _deadline_key(owner: str, resource: str) -> str:
     return f"{FAMILY}/{owner}/{resource}"
 
 
-def _added(meter: Meter, at_us: int) -> Meter:
+def _accumulate(meter: Meter, at_us: int) -> Meter:
     if at_us <= meter.at_us:
         return meter
     hours, rest = divmod(meter.rest + meter.rate * (at_us - meter.at_us), HOUR_US)

@@ -72,7 +72,7 @@ def clear(state: State, key: str) -> None:
         _drop_outdated(deadlines)
 
 
-def forget(state: State, workload: str) -> None:
+def clear_workload(state: State, workload: str) -> None:
     """Remove all deadlines of a workload that was deleted or has finished."""
     for family in OF_WORKLOADS:
         clear(state, f"{family}/{workload}")

@@ -22,41 +22,40 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
     resources: tuple[str, ...] = ()
 
 
-class Roll(msgspec.Struct, kw_only=True):
+class OpenRound(msgspec.Struct, kw_only=True):
     """A round in progress: what was known when it began, and the objects received so far."""
 
     floor: int = 0  # the resource's newest known version when the round began
     listed: int = 0  # the version of the resource's newest list when the round began
-    blind: bool = False  # it began before the partition knew which LocalQueues are its own
+    queues_unknown: bool = False  # it began before the partition knew which LocalQueues are its own
     restored: bool = False  # it listed an object in a version older than the known one
     pieces: dict[int, tuple[str, ...]] = {}
-    passed_over: dict[str, Observed] = {}  # by uid: listed objects that were outdated
+    skipped: dict[str, Observed] = {}  # by uid: listed objects that were outdated
 
 
 class Dedup(msgspec.Struct, kw_only=True):
     """The memory of one scheduler's term; a snapshot leaves it out."""
 
     versions: dict[str, int] = {}
-    """Uid to the newest version that was observed and was no news. Lost: a lagging session may
-    bring
-    back an older state, and tells the newer one itself after that."""
-    gone: dict[str, dict[str, int]] = {}
-    """Resource to the uids removed, with the versions of their removals; forgotten at the second
-    round after. Lost: a lagging session may bring an object back, and tells of its end itself."""
-    gone_names: dict[str, dict[str, str]] = {}
-    """Resource to "<namespace>/<name>" of what was removed, with the uid that had it last; kept as
-    long as ``gone`` has that. Lost: as there."""
-    leaving: dict[str, int] = {}
-    """Uid to the version of a job that was removed while it was still there, on its way out; it is
-    forgotten as ``gone`` is. Lost: a list of that very version asks for one resync too many."""
-    doubted: dict[str, dict[str, int]] = {}
-    """Resource to the uids that were observed and taken for dead, with the version of that belief;
-    a
-    later list that has them refutes it. Lost: nothing is refuted, and a round makes up for it."""
+    """Uid to the newest version that was observed and changed nothing. Lost: a lagging session may
+    bring back an older state, and publishes the newer one itself after that."""
+    deleted: dict[str, dict[str, int]] = {}
+    """Resource to the uids deleted, with the versions of their deletions; forgotten at the second
+    round after. Lost: a lagging session may bring an object back, and publishes its deletion."""
+    deleted_names: dict[str, dict[str, str]] = {}
+    """Resource to "<namespace>/<name>" of deleted objects, with the uid that had it last; kept as
+    long as ``deleted`` has that. Lost: as there."""
+    terminating: dict[str, int] = {}
+    """Uid to the version of a job that was removed while it still existed, with a
+    deletionTimestamp; forgotten as ``deleted`` is. Lost: a list of that very version requests one
+    resync too many."""
+    suspected: dict[str, dict[str, int]] = {}
+    """Resource to the uids that were observed and are presumed deleted, with the version at which;
+    a later list that has them refutes it. Lost: nothing is refuted; a round makes up for it."""
     lists: dict[str, int] = {}
     """Resource to its newest completed list version. Lost: the one folded is older, so fewer
     observations of unknown objects count as outdated."""
-    rolls: dict[str, Roll] = {}
+    open_rounds: dict[str, OpenRound] = {}
     """Rounds under way, by "<session> <resource> <round>". Lost: the round counts as incomplete,
     which is recorded as a gap, and a resync follows."""
     beats: dict[str, Beat] = {}
@@ -71,12 +70,12 @@ class Dedup(msgspec.Struct, kw_only=True):
     unwatched: dict[str, int] = {}
     """Resource of known jobs to the time since when no heartbeat has named it. Lost: the wait
     begins anew."""
-    passed_by: dict[str, None] = {}
+    skipped_queues: dict[str, None] = {}
     """LocalQueues of jobs that were another partition's. Lost: a term that has another partition
     begins with a resync."""
-    missed: bool = False
+    needs_resync: bool = False
     """Jobs of such LocalQueues are this partition's by now: a resync is to be requested."""
-    names: dict[str, str] | None = None
+    workloads_by_name: dict[str, str] | None = None
     """"<kind> <namespace>/<name>" to a workload: an index of the state, made when first needed."""
     incomplete_lists: int = 0
     """Lists without a job of a tree just taken. Lost: as many more lists may open no tree."""

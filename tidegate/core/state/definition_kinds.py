@@ -80,7 +80,7 @@ def definitions_of(objects: Objects, resource: str) -> dict[str, Defined] | None
     return None if field is None else cast("dict[str, Defined]", getattr(objects, field))
 
 
-def keep_namespace(objects: Objects, event: NamespaceDefined | NamespaceRemoved) -> None:
+def fold_namespace(objects: Objects, event: NamespaceDefined | NamespaceRemoved) -> None:
     """Fold that a Namespace is there, or gone: one of a member cluster, or the ledger's own."""
     cluster, name = cluster_of(event.name), local(event.name)
     namespaces = (

@@ -24,7 +24,7 @@ PATIENCE = 6
 """How many intervals the pods of a job that was suspended by its stop may take to end."""
 
 
-def wanted(workload: Workload) -> Literal["start", "stop"] | None:
+def desired_order(workload: Workload) -> Literal["start", "stop"] | None:
     """Return the desired state of the job; None: none, because the job ended or is being deleted.
 
     A workload that is finished as out of sync ended without its job: that is still to be stopped.
@@ -39,7 +39,7 @@ def wanted(workload: Workload) -> Literal["start", "stop"] | None:
         return None  # of several variants the one with quota counts, or else the parent
     if workload.phase == "admitted" and stays_gated(workload) and not is_marked(workload):
         return None
-    if workload.phase == "reserved" and not is_mere_reservation(workload):
+    if workload.phase == "reserved" and not is_unused_reservation(workload):
         return None
     return "start" if workload.phase == "admitted" else "stop"
 
@@ -56,7 +56,7 @@ def is_marked(workload: Workload) -> bool:
     return adapter is not None and adapter.marked
 
 
-def is_mere_reservation(workload: Workload) -> bool:
+def is_unused_reservation(workload: Workload) -> bool:
     """Tell whether a workload has quota that none of its job's pods can use yet.
 
     A slice that replaced a running one, and whose own checks are not ready, keeps its quota as an
@@ -74,9 +74,9 @@ REPEATED_MAX = 8
 """How many repetitions of a stop are remembered: the mark of any of them proves the stop."""
 
 
-def agrees(state: State, workload: Workload) -> bool:
+def is_as_desired(state: State, workload: Workload) -> bool:
     """Tell whether the observed job is in the desired state; an eviction needs a proven stop."""
-    match wanted(workload):
+    match desired_order(workload):
         case None:
             return True
         case _ if workload.failure is not None and workload.failure.reason == FORGED:
@@ -99,14 +99,14 @@ def is_stopped(state: State, workload: Workload, job_state: JobState | None = No
     may be about to start by an older order.
     """
     job_state, order = workload.state if job_state is None else job_state, workload.order
-    if order is None or order.kind != "stop" or not _has_arrived(state, workload, order, job_state):
+    if order is None or order.kind != "stop" or not _has_mark(state, workload, order, job_state):
         return False
-    if _is_of_worker(workload):
+    if _has_worker_status(workload):
         return job_state.suspended
     return job_state.suspended and not job_state.started and job_state.active == 0
 
 
-def _is_of_worker(workload: Workload) -> bool:
+def _has_worker_status(workload: Workload) -> bool:
     """Tell whether a job's status, but for its suspension, is a copy of a worker cluster's.
 
     The status of a lost worker stays on the job, also while no other worker has run it yet, and
@@ -116,7 +116,7 @@ def _is_of_worker(workload: Workload) -> bool:
     return CONTROLLER in workload.gates or (dispatch is not None and dispatch.ran)
 
 
-def _has_arrived(state: State, workload: Workload, order: Order, job_state: JobState) -> bool:
+def _has_mark(state: State, workload: Workload, order: Order, job_state: JobState) -> bool:
     """Tell whether a job bears the mark of an order, of one that it repeats, or of a later one.
 
     Repetitions count because, where orders take longer than the interval, each would otherwise
@@ -127,11 +127,13 @@ def _has_arrived(state: State, workload: Workload, order: Order, job_state: JobS
     if not seq:
         return False
     repeats = (order.first, *order.between)
-    later = (other.order.seq for other in _kin(state, workload) if other.order is not None)
+    later = (
+        other.order.seq for other in _related_workloads(state, workload) if other.order is not None
+    )
     return seq == order.seq or seq in repeats or (seq > order.seq and seq in later)
 
 
-def _kin(state: State, workload: Workload) -> Iterator[Workload]:
+def _related_workloads(state: State, workload: Workload) -> Iterator[Workload]:
     """Yield the other workloads of a job: its variants and their parent, its slices."""
     parent = state.workloads.get(workload.parent)
     variants = workload.variants if parent is None else parent.variants
@@ -160,37 +162,37 @@ def decision_seq(state: State, decision: str) -> int:
     return (whole(seq) or 0) if ledger_id == state.ledger_id else 0
 
 
-def watch(state: State, workload: Workload) -> None:
+def set_repair_deadline(state: State, workload: Workload) -> None:
     """Set the deadline at which an order is repeated, or clear it; call it after each change.
 
     The stop of a job that runs without an admission is due at once.
     """
     key = f"{FAMILY}/{workload.key}"
-    if agrees(state, workload):
+    if is_as_desired(state, workload):
         deadlines.clear(state, key)
         workload.repeated = 0
         return
-    at_us = _order_again_us(state, workload)
+    at_us = _next_order_us(state, workload)
     if at_us > state.now_us:
         deadlines.set(state, key, at_us)
     else:
         deadlines.set_due(state, key)
 
 
-def failed(workload: Workload) -> str:
+def failure_reason(workload: Workload) -> str:
     """Return why the actuator could not carry out the order in force; "" if it did not report."""
     order, failure = workload.order, workload.failure
     stands = order is not None and failure is not None and failure.decision_seq == order.seq
     return failure.reason if stands and failure is not None else ""
 
 
-def _order_again_us(state: State, workload: Workload) -> int:
+def _next_order_us(state: State, workload: Workload) -> int:
     order, job_state = workload.order, workload.state
-    if order is None or order.kind != wanted(workload):
+    if order is None or order.kind != desired_order(workload):
         workload.repeated = 0
         waits = workload.phase == "admitted" and not (workload.prebuilt and order is None)
         return state.now_us + (state.policy.repair_after_us if waits else 0)
-    interval_us, reason = _interval_us(state, workload), failed(workload)
+    interval_us, reason = _interval_us(state, workload), failure_reason(workload)
     if reason == "gone":
         return order.at_us + max(INTERVAL_US_MAX, interval_us)
     if order.kind == "start" and order.creates and startable_copy(state, workload) is not None:
@@ -202,7 +204,7 @@ def _order_again_us(state: State, workload: Workload) -> int:
         return state.now_us if now else max(order.at_us, workload.state_us) + interval_us
     if not job_state.suspended and workload.resumed_us > order.at_us:
         return state.now_us  # it ran again after the stop, or an older start came late
-    if job_state.suspended and _has_arrived(state, workload, order, job_state):
+    if job_state.suspended and _has_mark(state, workload, order, job_state):
         # The stop arrived, and only the pods have to end.
         return max(order.at_us, workload.state_us) + interval_us * PATIENCE
     return order.at_us + interval_us

@@ -23,7 +23,7 @@ _NO_CHECKS: dict[str, CheckState] = {}
 _NO_PLACES: dict[str, TopologyAssignment] = {}
 
 
-def share_names(workload: Workload) -> None:
+def share_workload(workload: Workload) -> None:
     """Intern a workload's names and its job's state."""
     job = workload.job
     uid = workload.uid if job.uid == workload.uid else job.uid
@@ -36,7 +36,7 @@ def share_names(workload: Workload) -> None:
     )
     workload.resource, workload.queue = intern(workload.resource), intern(workload.queue)
     workload.priority_class = intern(workload.priority_class)
-    workload.author, workload.state = intern(workload.author), _one(workload.state)
+    workload.author, workload.state = intern(workload.author), _shared_state(workload.state)
     workload.reclaimable = workload.reclaimable or _NO_PODS
     workload.checks = workload.checks or _NO_CHECKS
     workload.held_places = workload.held_places or _NO_PLACES
@@ -76,5 +76,5 @@ def _taints(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
 
 
 @lru_cache(maxsize=1_024)
-def _one(state: JobState) -> JobState:
+def _shared_state(state: JobState) -> JobState:
     return state

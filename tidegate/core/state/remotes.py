@@ -49,7 +49,7 @@ class Copy(msgspec.Struct, kw_only=True, eq=False):
     removals: int = 0  # how often its removal was ordered
 
 
-def ended_run(dispatch: Dispatch | None) -> Dispatch | None:
+def clear_run(dispatch: Dispatch | None) -> Dispatch | None:
     """Clear a dispatch's run and its nominations, in place; return it."""
     if dispatch is not None:
         dispatch.ran, dispatch.proposed, dispatch.replaces = False, (), ""

@@ -53,7 +53,7 @@ __all__ = [
     "Stop",
     "Stray",
     "Workload",
-    "about",
+    "decision_fields",
 ]
 
 
@@ -192,7 +192,7 @@ class State(msgspec.Struct, kw_only=True):
     member_uids: dict[str, str] = {}  # member cluster to the uid of its Namespace kube-system
     budgets: dict[str, dict[str, Meter]] = {}  # "ClusterQueue/a" or "Cohort/a" to resource
     by_queue: dict[str, dict[str, None]] = {}  # "<namespace>/<LocalQueue>" to its workloads
-    parts: dict[str, dict[int, str]] = {}
+    groups_by_object: dict[str, dict[int, str]] = {}
     """An object's uid to the workloads of its groups; derived: in no snapshot."""
     moves: Moves = msgspec.field(default_factory=Moves)  # of trees, from partition to partition
     forest: Forest = msgspec.field(default_factory=Forest)  # derived: in no snapshot
@@ -209,7 +209,7 @@ class State(msgspec.Struct, kw_only=True):
         return SCAN[self.policy.compatibility]
 
 
-class About(TypedDict):
+class DecisionFields(TypedDict):
     """The fields that every decision about a workload has: its time, and the workload."""
 
     at_us: int
@@ -218,7 +218,7 @@ class About(TypedDict):
     cluster_queue: str
 
 
-def about(state: State, workload: Workload) -> About:
+def decision_fields(state: State, workload: Workload) -> DecisionFields:
     """Return the common fields of a decision about a workload taken now, to be unpacked into it."""
     return {
         "at_us": state.now_us,

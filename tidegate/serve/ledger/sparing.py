@@ -10,7 +10,7 @@ from contextlib import suppress
 from store.reading.database import cache_pragma
 from tidegate.cli.ledger.reading import Reader
 from tidegate.core.state.cluster_queues import Tree
-from tidegate.core.state.offering import first_of
+from tidegate.core.state.scheduling_queue import first_workload
 from tidegate.core.state.state import State
 
 CACHE_KIB = 8_192
@@ -43,7 +43,7 @@ def drop_decided(state: State) -> None:
     trees.unready.clear()
     for queue in trees.cluster_queues.values():
         queue.heap.clear()
-        empty = [key for key, shape in queue.shapes.items() if first_of(shape) is None]
+        empty = [key for key, shape in queue.shapes.items() if first_workload(shape) is None]
         for key in empty:
             del queue.shapes[key]
 

@@ -17,7 +17,7 @@ from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_r
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.reporting.narrowing import Span, time_filter
 from tidegate.cli.times import parse_utc, utc
-from tidegate.core.state.budgets import COHORT, Meter, counted, is_spent, owners
+from tidegate.core.state.budgets import COHORT, Meter, advance_meter, budget_owners, is_spent
 from tidegate.core.state.state import State
 from tidegate.model.calendar import HOUR_US
 from tidegate.model.quantity import render
@@ -112,7 +112,7 @@ def budget_meters(state: State, now_us: int) -> Iterator[tuple[str, Meter]]:
     """Yield each budget's owner, "ClusterQueue/a" or "Cohort/a", and what is counted of it."""
     for owner in sorted(state.budgets):
         for resource in sorted(state.budgets[owner]):
-            yield owner, counted(state.budgets[owner][resource], now_us)
+            yield owner, advance_meter(state.budgets[owner][resource], now_us)
 
 
 def budget_record(owner: str, meter: Meter, now_us: int) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def _daily_usage(
 
     def counts(row: Mapping[str, Any]) -> bool:
         queue = row["cluster_queue"]
-        of_owner = owner in owners(state.objects, queue) if kind == COHORT else queue == name
+        of_owner = owner in budget_owners(state.objects, queue) if kind == COHORT else queue == name
         return of_owner and row["resource"] == resource
 
     begin_us = meter.since_us // HOUR_US * HOUR_US

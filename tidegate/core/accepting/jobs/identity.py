@@ -84,7 +84,7 @@ def is_slice_awaited(state: State, job: JobObserved) -> bool:
 
 def suspect_deleted(state: State, resource: str, job: JobObserved) -> None:
     """Doubt a skipped object: the next list that has it requests a resync; its job may be gone."""
-    state.dedup.doubted.setdefault(resource, {})[job.uid] = job.version
+    state.dedup.suspected.setdefault(resource, {})[job.uid] = job.version
 
 
 def adopt_assignment(state: State, at_us: int, job: JobObserved) -> tuple[WorkloadAdopted, ...]:
@@ -127,10 +127,10 @@ def is_key_taken(state: State, job: ObjectRef, key: str) -> bool:
 
 def workloads_by_name(state: State) -> dict[str, str]:
     """Return the workloads of jobs by kind, namespace and name; the live index."""
-    if state.dedup.names is None:
+    if state.dedup.workloads_by_name is None:
         own = ((key, workload) for key, workload in state.workloads.items() if not workload.parent)
-        state.dedup.names = {job_name(workload.job): key for key, workload in own}
-    return state.dedup.names
+        state.dedup.workloads_by_name = {job_name(workload.job): key for key, workload in own}
+    return state.dedup.workloads_by_name
 
 
 def job_name(job: ObjectRef) -> str:

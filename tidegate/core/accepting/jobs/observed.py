@@ -189,7 +189,7 @@ def _first_report(
 def _update(state: State, at_us: int, job: JobObserved, workload: Workload) -> Iterator[FactEvent]:
     job = copies.without_home_state(job) if workload.body else job
     if _is_terminating(job):
-        state.dedup.leaving[job.uid] = job.version
+        state.dedup.terminating[job.uid] = job.version
         yield from remove_job(state, at_us, workload, job.version)
         return
     if not _is_managed(state, job) and (is_idle(workload) or is_stopped_by_other(state, job)):

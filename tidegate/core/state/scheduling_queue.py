@@ -11,7 +11,7 @@ from tidegate.core.state.workload import Shape
 from tidegate.model.podset import PodSetAssignment
 
 
-def first_of(shape: Shape) -> Workload | None:
+def first_workload(shape: Shape) -> Workload | None:
     """Return a shape's first workload, parked or not."""
     heap = shape.heap
     while heap:
@@ -47,14 +47,14 @@ def is_offered(cq: ClusterQueueState, shape: Shape) -> bool:
     return not shape.inadmissible
 
 
-def reconsider(cq: ClusterQueueState, shape: Shape) -> None:
+def requeue_shape(cq: ClusterQueueState, shape: Shape) -> None:
     """Offer a shape again, so that its first workload is nominated; keeps its watches."""
     if cq.spec.strategy == "StrictFIFO":
         cq.blocked = None
     if not shape.inadmissible:
         return
     shape.inadmissible = False
-    top = first_of(shape)
+    top = first_workload(shape)
     if top is None:
         cq.shapes.pop(shape.key, None)
     else:
@@ -64,7 +64,7 @@ def reconsider(cq: ClusterQueueState, shape: Shape) -> None:
 def unpark(cq: ClusterQueueState, shape: Shape) -> None:
     """Offer a shape again and drop its watches: why it could not start is not known any more."""
     shape.watch = shape.named = None
-    reconsider(cq, shape)
+    requeue_shape(cq, shape)
 
 
 def mark_dirty(state: State, tree: Tree) -> None:
@@ -74,23 +74,23 @@ def mark_dirty(state: State, tree: Tree) -> None:
         state.forest.dirty.append(tree)
 
 
-def touch(state: State, tree: Tree) -> None:
+def invalidate_tree(state: State, tree: Tree) -> None:
     """Mark a tree dirty: which workloads may start or preempt may have changed."""
     tree.stamp += 1
     mark_dirty(state, tree)
 
 
-def move(state: State, at: ClusterQueueState) -> None:
+def record_usage_change(state: State, at: ClusterQueueState) -> None:
     """Note that the usage of a ClusterQueue, or the workloads that have it, changed."""
     node: Node | None = at.node
     while node is not None:
         node.version += 1
         node = node.parent
-    touch(state, at.tree)
+    invalidate_tree(state, at.tree)
 
 
-def touch_placing(state: State, assignment: tuple[PodSetAssignment, ...]) -> None:
+def invalidate_placing_trees(state: State, assignment: tuple[PodSetAssignment, ...]) -> None:
     """Mark trees with topologies dirty if an assignment places pods: trees may share nodes."""
     if any(podset.topology is not None for podset in assignment):
         for tree in state.forest.placing:
-            touch(state, tree)
+            invalidate_tree(state, tree)
