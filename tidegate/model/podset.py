@@ -18,7 +18,7 @@ class Toleration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A pod's or a flavor's toleration, with Kubernetes' meaning of empty fields."""
 
     key: str = ""  # empty with operator Exists: every key
-    operator: str = "Equal"  # Equal or Exists
+    operator: str = "Equal"  # Equal, Exists, or of numbers Gt, Lt
     value: str = ""
     effect: str = ""  # empty: every effect
     seconds: int | None = None  # tolerationSeconds; written back, never decided on

@@ -57,7 +57,11 @@ def holds(requirement: Requirement, labels: dict[str, str]) -> bool:
         case "DoesNotExist":
             return value is None
         case "Gt" | "Lt":
-            return value is not None and _compares(requirement, value)
+            return (
+                value is not None
+                and len(requirement.values) == 1
+                and _compares(requirement.operator, value, requirement.values[0])
+            )
         case _:
             return False
 
@@ -81,9 +85,13 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
         return False
     if toleration.key and toleration.key != taint.key:
         return False
-    if toleration.operator == "Exists":
-        return True
-    return bool(toleration.key) and toleration.value == taint.value
+    match toleration.operator:
+        case "Exists":
+            return True
+        case "" | "Equal":
+            return bool(toleration.key) and toleration.value == taint.value
+        case _:
+            return _compares(toleration.operator, taint.value, toleration.value)
 
 
 def _attracted(terms: tuple[NodeTerm, ...], labels: dict[str, str]) -> bool:
@@ -96,10 +104,9 @@ def _attracted(terms: tuple[NodeTerm, ...], labels: dict[str, str]) -> bool:
     )
 
 
-def _compares(requirement: Requirement, value: str) -> bool:
-    if len(requirement.values) != 1:
+def _compares(operator: str, value: str, bound: str) -> bool:
+    """Tell whether a whole number is above (Gt) or below (Lt) another; no text is either."""
+    number, other = signed(value), signed(bound)
+    if number is None or other is None:
         return False
-    number, bound = signed(value), signed(requirement.values[0])
-    if number is None or bound is None:
-        return False
-    return number > bound if requirement.operator == "Gt" else number < bound
+    return number > other if operator == "Gt" else operator == "Lt" and number < other
