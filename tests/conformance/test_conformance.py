@@ -33,7 +33,7 @@ def test_the_core_decides_as_kueue_was_seen_to(suite: str) -> None:
         ("queue-order", 11),
         ("afs", 8),
         ("queue-readiness", 8),
-        ("tas-assignment", 148),
+        ("tas-assignment", 149),
         ("usage-report", 8),
     ],
 )

@@ -73,9 +73,7 @@ def _where(tree: Tree, request: Request, remaining: Leaves, beside: Leaves, *, l
         layer = next(layer for layer in reversed(request.layers) if missing % layer.size)
         leaves = _incomplete(tree, layer, remaining, missing, lack)
         if leaves is not None:
-            whole = (layer for layer in reversed(request.layers) if missing % layer.size == 0)
-            inner = next(whole, Layer(len(tree.levels) - 1, 1))
-            return _Where(leaves, replace(request, layers=(inner,)))
+            return _Where(leaves, _of_whole_slices(tree, request))
     if lack and (missing + lack) % request.size == 0:  # all of the incomplete slice, maybe others
         request = replace(request, pods=missing + lack)
     present = remaining or beside
@@ -83,6 +81,16 @@ def _where(tree: Tree, request: Request, remaining: Leaves, beside: Leaves, *, l
         first = ancestor(tree, present[0][0], request.start)
         return _Where(_leaves_below(tree, first), request)
     return _Where(None, request)
+
+
+def _of_whole_slices(tree: Tree, request: Request) -> Request:
+    """Return a request with the innermost slices that its pods fill; else of single pods."""
+    whole = (layer for layer in reversed(request.layers) if request.pods % layer.size == 0)
+    inner, lowest = next(whole, None), len(tree.levels) - 1
+    if inner is not None:
+        return replace(request, layers=(inner,))
+    start = lowest if request.mode == "unconstrained" else request.start
+    return replace(request, layers=(Layer(lowest, 1),), start=start)
 
 
 def _incomplete(
