@@ -205,3 +205,17 @@ def test_a_search_for_even_domains_that_takes_too_many_steps_gives_way_to_the_or
     even = leaves(balanced=True)
     monkeypatch.setattr(balanced, "STEPS_MAX", 1)
     assert leaves(balanced=True) == leaves() != even
+
+
+def test_even_domains_in_which_slices_do_not_find_nodes_give_way_to_the_ordinary_search() -> None:
+    def nodes() -> Iterator[Node]:
+        for number, (rack, cpu) in enumerate((("r0", 3), ("r0", 3), ("r1", 2))):
+            labels = {"zone": "z", "block": "b", "rack": rack, HOSTNAME: f"x{number}"}
+            spec = NodeSpec(labels=labels, allocatable={"cpu": cpu, "pods": 9}, ready=True)
+            yield Node(name=f"x{number}", spec=spec, usage={})
+
+    tree = build(("zone", "block", "rack", HOSTNAME), nodes())
+    placer = Placer(tree=tree, options=Options(balanced=True))
+    asked = TopologyRequest(preferred="zone", slice_required=HOSTNAME, slice_size=2)
+    ask = Ask(podset=PodSet(topology=asked), count=6, each={"cpu": 1})
+    assert place(placer, [ask]) == [Placed(leaves=((0, 2), (1, 2), (2, 2)))]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.core.topology.choose import Part, distribute, order, order_with_leader, to_leaves
+from tidegate.core.topology.choose import Part, distribute, lowered, order, order_with_leader
 from tidegate.core.topology.fitting.counts import Numbers, sum_up
 from tidegate.core.topology.fitting.request import Request
 
@@ -252,13 +252,20 @@ def _share_out(
     return None if extra or leaders else parts
 
 
-def _descend(numbers: Numbers, request: Request, parts: list[Part], level: int) -> list[Part]:
-    """Distribute each domain's slices among its children, then its pods down to the leaves."""
+def _descend(
+    numbers: Numbers, request: Request, parts: list[Part], level: int
+) -> list[Part] | None:
+    """Distribute each domain's slices among its children, then its pods down to the leaves.
+
+    Above the level of slices a domain's pods are counted, which may be fewer slices: then None.
+    """
     while level < request.layers[0].level:
         level += 1
         parts = [child for part in parts for child in _slices_below(numbers, request, part)]
     parts = [Part(part.domain, part.amount * request.size, part.leaders) for part in parts]
-    return to_leaves(numbers, request, parts, level)
+    parts = lowered(numbers, request, parts, level)
+    pods, leaders = sum(part.amount for part in parts), sum(part.leaders for part in parts)
+    return parts if (pods, leaders) == (request.pods, request.leaders) else None
 
 
 def _slices_below(numbers: Numbers, request: Request, part: Part) -> list[Part]:

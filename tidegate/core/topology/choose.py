@@ -236,14 +236,20 @@ def descend(numbers: Numbers, request: Request, chosen: list[int]) -> list[Part]
 
 
 def to_leaves(numbers: Numbers, request: Request, parts: list[Part], level: int) -> list[Part]:
-    """Distribute each domain's pods among its children, level by level."""
+    """Distribute each domain's pods among its children, level by level: all of them."""
+    parts = lowered(numbers, request, parts, level)
+    handed = sum(part.amount for part in parts)
+    assert handed == request.pods, f"{handed} of {request.pods} pods were handed out"
+    assert sum(part.leaders for part in parts) == request.leaders, "the leader was not placed"
+    return parts
+
+
+def lowered(numbers: Numbers, request: Request, parts: list[Part], level: int) -> list[Part]:
+    """Distribute each domain's pods among its children, level by level, as many as fit."""
     while level < len(numbers.tree.levels) - 1:
         level += 1
         size = inner_size(request.layers, level)
         parts = [child for part in parts for child in _among_children(numbers, request, part, size)]
-    handed = sum(part.amount for part in parts)
-    assert handed == request.pods, f"{handed} of {request.pods} pods were handed out"
-    assert sum(part.leaders for part in parts) == request.leaders, "the leader was not placed"
     return sorted(part for part in parts if part.amount or part.leaders)
 
 
