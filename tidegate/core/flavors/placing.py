@@ -92,7 +92,7 @@ def seat(
     for at, choice in enumerate(assignment.podsets):
         if choice.topology_flavor:
             by_flavor.setdefault(choice.topology_flavor, []).append(at)
-    for flavor, members in by_flavor.items():
+    for flavor, members in sorted(by_flavor.items()):
         placer = tops.placers.get(flavor)
         if placer is None:
             failures |= dict.fromkeys(members, Failure(kind="noLevel"))
