@@ -249,10 +249,10 @@ def remove_definition(
     state: State, at_us: int, resource: str, definition: Defined, version: int
 ) -> Removed:
     """Return the fact that a known definition was deleted, and remember its uid as deleted."""
-    gone = ObjectRef(
+    reference = ObjectRef(
         kind="", namespace=definition.namespace, name=definition.name, uid=definition.uid
     )
-    record_removal(state, resource, gone, version)
+    record_removal(state, resource, reference, version)
     removed = _BY_RESOURCE[local(resource)].removed(
         at_us=at_us,
         name=definition.name,
@@ -285,7 +285,7 @@ def _definition_fact(at_us: int, kind: DefinitionKind, observed: DefinitionObser
 
 def _is_same(fresh: Defined, definition: Defined) -> bool:
     # A new author alone is no change: the author is recorded with the next change.
-    aside: dict[str, Any] = {"at_us": definition.at_us, "version": definition.version}
+    ignored: dict[str, Any] = {"at_us": definition.at_us, "version": definition.version}
     if isinstance(definition, _AUTHORED):
-        aside["author"] = definition.author
-    return replace(fresh, **aside) == definition
+        ignored["author"] = definition.author
+    return replace(fresh, **ignored) == definition

@@ -152,12 +152,12 @@ def remember_version(state: State, observed: Observed) -> None:
         fields[observed.uid] = observed.version
 
 
-def record_removal(state: State, resource: str, gone: ObjectRef, version: int) -> None:
+def record_removal(state: State, resource: str, reference: ObjectRef, version: int) -> None:
     """Remember that an object was deleted: neither it nor older objects of its name come back."""
-    dedup, name = state.dedup, _object_name(gone.namespace, gone.name)
-    dedup.versions.pop(gone.uid, None)
-    dedup.deleted.setdefault(resource, {})[gone.uid] = version
-    dedup.deleted_names.setdefault(resource, {})[name] = gone.uid
+    dedup, name = state.dedup, _object_name(reference.namespace, reference.name)
+    dedup.versions.pop(reference.uid, None)
+    dedup.deleted.setdefault(resource, {})[reference.uid] = version
+    dedup.deleted_names.setdefault(resource, {})[name] = reference.uid
 
 
 def forget_deleted_name(state: State, resource: str, namespace: str, name: str) -> None:
@@ -272,6 +272,6 @@ def are_own_queues_unknown(state: State) -> bool:
 def _queue_removed(
     state: State, at_us: int, queue: QueueElsewhere, version: int
 ) -> ClusterQueueRemoved:
-    gone = ObjectRef(kind="", name=queue.name, uid=queue.uid)
-    record_removal(state, CLUSTER_QUEUES, gone, version)
+    reference = ObjectRef(kind="", name=queue.name, uid=queue.uid)
+    record_removal(state, CLUSTER_QUEUES, reference, version)
     return ClusterQueueRemoved(at_us=at_us, name=queue.name, uid=queue.uid, version=version)

@@ -47,7 +47,7 @@ def _accept_cluster(
     state: State, at_us: int, observation: RemoteClusterObserved
 ) -> Iterator[FactEvent]:
     remote_cluster = state.remote_clusters.get(observation.cluster)
-    stands = remote_cluster is not None and (
+    unchanged = remote_cluster is not None and (
         remote_cluster.connected,
         remote_cluster.session,
         remote_cluster.reason,
@@ -56,7 +56,7 @@ def _accept_cluster(
         observation.session,
         observation.reason,
     )
-    if not stands:
+    if not unchanged:
         yield RemoteClusterChanged(
             at_us=at_us,
             cluster=observation.cluster,

@@ -146,9 +146,11 @@ def _remove_unlisted(
         if key in state.copies:
             continue  # see ``remove_unlisted_copies`` below
         if definitions is not None:
-            gone = definitions[key]
-            yield remove_definition(state, at_us, bracket.resource, gone, bracket.list_version)
-            forget_deleted_name(state, bracket.resource, gone.namespace, gone.name)
+            definition = definitions[key]
+            yield remove_definition(
+                state, at_us, bracket.resource, definition, bracket.list_version
+            )
+            forget_deleted_name(state, bracket.resource, definition.namespace, definition.name)
         else:
             workload = state.workloads[key]
             yield from remove_job(state, at_us, workload, bracket.list_version)
@@ -168,16 +170,16 @@ def _has_reappeared(
     # as have all objects that a restore brought back and the list's session did not publish.
     reappeared = False
     for removed in (state.dedup.deleted, state.dedup.suspected):
-        dead = removed.get(bracket.resource, {})
-        back = [
+        deleted = removed.get(bracket.resource, {})
+        uids = [
             uid
-            for uid, at in dead.items()
+            for uid, at in deleted.items()
             if uid in present
             and (restored or at < bracket.list_version or _was_removed_at(state, bracket, uid))
         ]
-        for uid in back:
-            del dead[uid]
-        reappeared = reappeared or bool(back)
+        for uid in uids:
+            del deleted[uid]
+        reappeared = reappeared or bool(uids)
     return reappeared
 
 
@@ -232,12 +234,12 @@ def _was_removed_at(state: State, bracket: SyncCompleted, uid: str) -> bool:
 def _remember_list(state: State, bracket: SyncCompleted) -> None:
     dedup = state.dedup
     before = dedup.lists.get(bracket.resource, 0)
-    for dead in (dedup.deleted, dedup.suspected):
-        versions = dead.get(bracket.resource, {})
-        dead[bracket.resource] = {uid: at for uid, at in versions.items() if at > before}
-    gone, names = dedup.deleted[bracket.resource], dedup.deleted_names.get(bracket.resource, {})
+    for versions_of in (dedup.deleted, dedup.suspected):
+        versions = versions_of.get(bracket.resource, {})
+        versions_of[bracket.resource] = {uid: at for uid, at in versions.items() if at > before}
+    deleted, names = dedup.deleted[bracket.resource], dedup.deleted_names.get(bracket.resource, {})
     dedup.deleted_names[bracket.resource] = {
-        name: uid for name, uid in names.items() if uid in gone
+        name: uid for name, uid in names.items() if uid in deleted
     }
     dedup.terminating = {uid: at for uid, at in dedup.terminating.items() if at > before}
     dedup.lists[bracket.resource] = max(before, bracket.list_version)

@@ -252,13 +252,15 @@ def _fold_eviction(state: State, workload: Workload, event: _Eviction) -> None:
 
 def _void_successor_intent(state: State, workload: Workload) -> None:
     """Void the intent of the slice that was to replace an evicted one, and queue it again."""
-    heir = state.workloads.get(workload.successor)
-    if heir is not None:
-        if heir.key in state.intents:
-            intent = state.intents[heir.key]
-            state.intents[heir.key] = replace(intent, void="the slice it replaces has to leave")
-        place(state, heir)
-        state.forest.to_reconcile[heir.key] = None
+    successor = state.workloads.get(workload.successor)
+    if successor is not None:
+        if successor.key in state.intents:
+            intent = state.intents[successor.key]
+            state.intents[successor.key] = replace(
+                intent, void="the slice it replaces has to leave"
+            )
+        place(state, successor)
+        state.forest.to_reconcile[successor.key] = None
 
 
 def _set_backoff(workload: Workload, event: WorkloadEvicted) -> None:

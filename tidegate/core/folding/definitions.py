@@ -149,11 +149,11 @@ def _record_stop(
 
 def _remove_queue(state: State, name: str) -> None:
     """Remove a ClusterQueue, but keep its quota while workloads are charged to it."""
-    at = forest(state).cluster_queues.get(name)
+    cq = forest(state).cluster_queues.get(name)
     defined = state.objects.cluster_queues.pop(name, None)
     state.objects.stops.pop(name, None)
     state.objects.elsewhere.pop(name, None)
-    if at is not None and at.holding and defined is not None:
+    if cq is not None and cq.holding and defined is not None:
         state.objects.removed_queues[name] = defined
 
 

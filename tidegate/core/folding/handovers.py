@@ -140,8 +140,8 @@ def _job_resources(state: State) -> list[str]:
 def open_taken_trees(state: State) -> None:
     """Open taken trees once each job resource has a complete list that began after the taking."""
     moves = state.moves
-    waits = moves.taking or moves.to_adopt
-    if not waits or any(state.rounds[resource].stale for resource in _job_resources(state)):
+    is_pending = moves.taking or moves.to_adopt
+    if not is_pending or any(state.rounds[resource].stale for resource in _job_resources(state)):
         return
     moves.to_adopt.clear()
     if moves.taking:

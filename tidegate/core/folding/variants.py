@@ -114,8 +114,8 @@ def _fold_created(state: State, parent: Workload, event: VariantCreated) -> None
 
 
 def _fold_deleted(state: State, parent: Workload, event: VariantDeleted) -> None:
-    gone = WorkloadRemoved(at_us=event.at_us, workload=event.workload, uid=event.uid)
-    apply_workload(state, gone)
+    removal = WorkloadRemoved(at_us=event.at_us, workload=event.workload, uid=event.uid)
+    apply_workload(state, removal)
     if event.last and parent.phase == "parent":
         deadlines.clear(state, f"{UNGATES}/{parent.key}")
         parent.phase = "pending"

@@ -48,8 +48,8 @@ def is_open(state: State, cluster: str) -> bool:
     if not cluster:
         return True
     remote = state.remote_clusters.get(member_key(cluster))
-    named = cluster in state.policy.member_clusters
-    return named and remote is not None and remote.connected and is_listed(state, cluster)
+    is_member = cluster in state.policy.member_clusters
+    return is_member and remote is not None and remote.connected and is_listed(state, cluster)
 
 
 def is_cluster_silent(state: State, workload: Workload) -> bool:
@@ -199,14 +199,14 @@ def unrecorded_uid(state: State, bracket: SyncStarted) -> str:
     ledger, and by then the member may be known.
     """
     cluster = cluster_of(bracket.resource)
-    named = cluster in state.policy.member_clusters and cluster not in state.member_uids
-    return bracket.cluster_uid if named else ""
+    is_unrecorded = cluster in state.policy.member_clusters and cluster not in state.member_uids
+    return bracket.cluster_uid if is_unrecorded else ""
 
 
 def forget_former_uids(state: State) -> None:
     """Forget the uids of clusters that are no members, or no longer: see ``check_cluster_uid``."""
-    dedup, named = state.dedup, state.policy.member_clusters
-    dedup.member_uids = {name: uid for name, uid in dedup.member_uids.items() if name in named}
+    dedup, members = state.dedup, state.policy.member_clusters
+    dedup.member_uids = {name: uid for name, uid in dedup.member_uids.items() if name in members}
 
 
 def is_unverified(state: State, cluster: str, observation: Observation) -> bool:

@@ -115,8 +115,8 @@ def is_copy_of(workload: Workload, copy: Copy) -> bool:
     does not count.
     """
     job, ref = workload.job, copy.ref
-    named = (job.kind, job.namespace, job.name) == (ref.kind, ref.namespace, ref.name)
-    return named and bool(workload.body)
+    has_name = (job.kind, job.namespace, job.name) == (ref.kind, ref.namespace, ref.name)
+    return has_name and bool(workload.body)
 
 
 def is_current_copy(workload: Workload, copy: Copy) -> bool:

@@ -105,8 +105,8 @@ def _qualify_job(job: observations.JobObserved, cluster: str) -> observations.Jo
     if AT in job.namespace + job.name:
         raise UndecodableError(f"{job.namespace}/{job.name} is no name of Kubernetes")
     if job.copy is not None and not (is_name(job.namespace) and is_name(job.name)):
-        named = f"{job.namespace[:80]!r}/{job.name[:80]!r}"
-        raise UndecodableError(f"{named} is no name of Kubernetes")
+        name = f"{job.namespace[:80]!r}/{job.name[:80]!r}"
+        raise UndecodableError(f"{name} is no name of Kubernetes")
     if problem := _unsupported_reason(job):
         raise UndecodableError(f"{job.namespace}/{job.name} in cluster {cluster}: {problem}")
     return qualified_job

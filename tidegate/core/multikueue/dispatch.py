@@ -78,11 +78,11 @@ def _withdraw_replaced_slices(state: State, workload: Workload, check: str) -> l
 
 def _reject_check(state: State, workload: Workload, check: str) -> list[DecisionEvent]:
     """Reject the check of a workload that no cluster can run, even while it waits for quota."""
-    waits = workload.phase in ("pending", "reserved", "admitted")
-    if not check or not waits or not workload.active or check_state(workload, check) == "Rejected":
+    live = workload.phase in ("pending", "reserved", "admitted")
+    if not check or not live or not workload.active or check_state(workload, check) == "Rejected":
         return []
-    wrong = _unsupported_reason(state, workload)
-    return [_decide_check(state, workload, check, "Rejected", wrong)] if wrong else []
+    reason = _unsupported_reason(state, workload)
+    return [_decide_check(state, workload, check, "Rejected", reason)] if reason else []
 
 
 def _unsupported_reason(state: State, workload: Workload) -> str:
@@ -92,8 +92,8 @@ def _unsupported_reason(state: State, workload: Workload) -> str:
     adapter = adapter_of(kind, policy.kinds)
     if adapter is None or kind not in policy.kinds:
         owner = adapter.owner if adapter is not None else _OTHERS.get(kind, "")
-        named = f' for owner kind "{owner}"' if owner else ""
-        return f"No multikueue adapter found{named}"
+        owner_text = f' for owner kind "{owner}"' if owner else ""
+        return f"No multikueue adapter found{owner_text}"
     if not may_dispatch(workload, adapter):
         return f"Elastic jobs are not sent to worker clusters: remove its annotation {_ELASTIC}"
     if adapter.managed_by and CONTROLLER not in workload.gates:
@@ -193,8 +193,8 @@ def _retry_lost(state: State, workload: Workload, check: str) -> list[DecisionEv
 def _admitting_cluster(state: State, workload: Workload, dispatched: Dispatch, check: str) -> str:
     """Return the cluster that has admitted a workload: the chosen one, else the earliest."""
     usable = [cluster for cluster in clusters_of(state, check) if is_connected(state, cluster)]
-    beside = None if dispatched.chosen else clusters_for_group(state, workload)
-    usable = [cluster for cluster in usable if beside is None or cluster in beside]
+    group_clusters = None if dispatched.chosen else clusters_for_group(state, workload)
+    usable = [cluster for cluster in usable if group_clusters is None or cluster in group_clusters]
     admitting = [
         (cluster != dispatched.chosen, copy.admitted_us, cluster)
         for cluster, copy in dispatched.copies.items()

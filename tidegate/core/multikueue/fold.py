@@ -70,8 +70,8 @@ def _apply_member(state: State, event: RemoteClusterChanged) -> None:
 
 def forget_former_members(state: State) -> None:
     """Forget the uids of clusters that are no members any more: others may get their names."""
-    named = state.policy.member_clusters
-    for cluster in [name for name in state.member_uids if name not in named]:
+    members = state.policy.member_clusters
+    for cluster in [name for name in state.member_uids if name not in members]:
         del state.member_uids[cluster]
         remote = state.remote_clusters.get(member_key(cluster))
         if remote is not None and remote.reason == REPLACED:
@@ -183,9 +183,11 @@ def _fold_dispatch(
 def _fold_withdrawal(
     state: State, workload: Workload, dispatch: Dispatch, event: RemoteWithdrawn
 ) -> None:
-    gone = set(event.clusters)
-    dispatch.nominated = tuple(cluster for cluster in dispatch.nominated if cluster not in gone)
-    if dispatch.chosen in gone:
+    withdrawn = set(event.clusters)
+    dispatch.nominated = tuple(
+        cluster for cluster in dispatch.nominated if cluster not in withdrawn
+    )
+    if dispatch.chosen in withdrawn:
         dispatch.chosen = dispatch.replaces = ""
     dispatch.leaving.update(dict.fromkeys(event.clusters))
     dispatch.stopping_us = dispatch.stopping_us if dispatch.chosen else 0

@@ -48,10 +48,10 @@ def allowed_clusters(
     Stopped clusters may not. An external dispatcher allows only those that it wrote into the
     status, in its order. A workload that is one group of an object may go to ``clusters_beside``.
     """
-    named = dispatch.proposed if is_external(state) else configured
-    named = named if group_clusters is None else group_clusters
+    names = dispatch.proposed if is_external(state) else configured
+    names = names if group_clusters is None else group_clusters
     return tuple(
-        cluster for cluster in named if cluster in configured and may_get_copies(state, cluster)
+        cluster for cluster in names if cluster in configured and may_get_copies(state, cluster)
     )
 
 
@@ -81,10 +81,10 @@ def nominated_clusters(
         for cluster in allowed
         if cluster not in dispatch.nominated and cluster not in dispatch.leaving
     ]
-    runs = dispatch.nominated and state.now_us < dispatch.round_us + ROUND_US
+    is_round_open = dispatch.nominated and state.now_us < dispatch.round_us + ROUND_US
     return (
         dispatch.nominated
-        if runs or not candidates
+        if is_round_open or not candidates
         else (*dispatch.nominated, *candidates[: policy.step])
     )
 
@@ -131,8 +131,8 @@ def reconcile_groups(state: State, workload: Workload) -> None:
 def reconcile_followers(state: State, workload: Workload) -> None:
     """Let the object's other workloads follow one to its cluster, unless they do already."""
     cluster = _chosen_cluster(workload)
-    beside = (other for _, other in _other_groups(state, workload))
-    if not any(cluster == _chosen_cluster(other) and _stays_in_cluster(other) for other in beside):
+    others = (other for _, other in _other_groups(state, workload))
+    if not any(cluster == _chosen_cluster(other) and _stays_in_cluster(other) for other in others):
         reconcile_groups(state, workload)
 
 
@@ -141,15 +141,15 @@ def clusters_for_group(state: State, workload: Workload) -> tuple[str, ...] | No
     part = _group_of(workload)
     if part is None:
         return None
-    mine, waits, is_led = _search_order(part[1], workload), False, False
+    own_order, is_stopping, is_led = _search_order(part[1], workload), False, False
     for index, other in _other_groups(state, workload):
         cluster = _chosen_cluster(other)
         if cluster and _stays_in_cluster(other):
             return (cluster,)
-        waits = waits or bool(cluster)
+        is_stopping = is_stopping or bool(cluster)
         searches = other.phase == "reserved" and other.active
-        is_led = is_led or (searches and _search_order(index, other) < mine)
-    return () if waits or is_led else None
+        is_led = is_led or (searches and _search_order(index, other) < own_order)
+    return () if is_stopping or is_led else None
 
 
 def _search_order(index: int, workload: Workload) -> tuple[bool, int]:

@@ -68,9 +68,13 @@ def is_copy_kept(state: State, workload: Workload) -> bool:
         return False
     if not check_of(state, current.cluster_queue):
         return False
-    its = current.dispatch or Dispatch()
-    undecided = current.phase == "reserved" and not (its.chosen or its.nominated)
-    return its.chosen == own.chosen or (undecided and own.chosen not in its.leaving)
+    current_dispatch = current.dispatch or Dispatch()
+    undecided = current.phase == "reserved" and not (
+        current_dispatch.chosen or current_dispatch.nominated
+    )
+    return current_dispatch.chosen == own.chosen or (
+        undecided and own.chosen not in current_dispatch.leaving
+    )
 
 
 def replaced_slices(state: State, workload: Workload) -> Iterator[Workload]:
@@ -92,9 +96,9 @@ def current_slice(state: State, workload: Workload) -> Workload:
     """Return the slice that stands for a job now: a workload, or the last of its successors."""
     passed = {workload.key}
     while workload.phase == "finished":
-        heir = state.workloads.get(workload.successor)
-        if heir is None or heir.key in passed or heir.job.uid != workload.job.uid:
+        successor = state.workloads.get(workload.successor)
+        if successor is None or successor.key in passed or successor.job.uid != workload.job.uid:
             break
-        passed.add(heir.key)
-        workload = heir
+        passed.add(successor.key)
+        workload = successor
     return workload

@@ -33,18 +33,21 @@ def withdraw_everywhere(state: State, workload: Workload) -> list[DecisionEvent]
         return []
     if is_copy_kept(state, workload):
         return repeat_decisions(state, workload, "")
-    stops = dispatched.chosen if _needs_stop(state, workload, dispatched) else ""
-    everywhere = dict.fromkeys(
+    stopping_cluster = dispatched.chosen if _needs_stop(state, workload, dispatched) else ""
+    clusters = dict.fromkeys(
         (*dispatched.nominated, *filter(None, [dispatched.chosen]), *dispatched.copies)
     )
-    everywhere.pop(stops, None)
+    clusters.pop(stopping_cluster, None)
     reason = {"finished": "Finished", "evicting": "Evicted"}.get(workload.phase, "NoReservation")
-    if withdrawals := withdraw_from(state, workload, dispatched, everywhere, reason):
+    if withdrawals := withdraw_from(state, workload, dispatched, clusters, reason):
         return withdrawals
-    if stops and not dispatched.stopping_us:
+    if stopping_cluster and not dispatched.stopping_us:
         message = f"Evicted on manager: {workload.evicted_reason}"
         ordered = RemoteDeactivated(
-            **decision_fields(state, workload), job=workload.job, cluster=stops, message=message
+            **decision_fields(state, workload),
+            job=workload.job,
+            cluster=stopping_cluster,
+            message=message,
         )
         return [ordered]
     return repeat_decisions(state, workload, "")

@@ -60,21 +60,21 @@ def advance_meter(meter: Meter, now_us: int) -> Meter:
     """Return a meter advanced to ``now_us``, which must not be before its ``at_us``."""
     if now_us < meter.until_us:
         return _accumulate(meter, now_us)
-    over = _accumulate(meter, meter.until_us)
+    ended = _accumulate(meter, meter.until_us)
     begin_us, until_us = span(meter.budget.period, now_us)
-    begun = replace(
-        over,
+    renewed = replace(
+        ended,
         begin_us=begin_us,
         until_us=until_us,
         since_us=begin_us,
         at_us=begin_us,
         hours=0,
         rest=0,
-        past_us=over.past_us or over.until_us,
-        past_since_us=over.past_since_us if over.past_us else over.since_us,
-        past_hours=over.past_hours if over.past_us else over.hours,
+        past_us=ended.past_us or ended.until_us,
+        past_since_us=ended.past_since_us if ended.past_us else ended.since_us,
+        past_hours=ended.past_hours if ended.past_us else ended.hours,
     )
-    return _accumulate(begun, now_us)
+    return _accumulate(renewed, now_us)
 
 
 def reached_threshold(meter: Meter) -> int:
@@ -230,14 +230,14 @@ def _configured_budgets(objects: Objects) -> Iterator[tuple[str, tuple[Budget, .
 def _rates(state: State) -> dict[tuple[str, str], int]:
     """Return the base units charged now, by owner and resource."""
     sums = dict[tuple[str, str], int]()
-    above = dict[str, list[str]]()
+    owners_by_queue = dict[str, list[str]]()
     for workload in state.workloads.values():
         if not workload.charges:
             continue
         queue = workload.cluster_queue
-        if queue not in above:
-            above[queue] = list(budget_owners(state.objects, queue))
-        for owner in above[queue]:
+        if queue not in owners_by_queue:
+            owners_by_queue[queue] = list(budget_owners(state.objects, queue))
+        for owner in owners_by_queue[queue]:
             for fr, units in workload.charges:
                 key = owner, fr.resource
                 sums[key] = sums.get(key, 0) + units

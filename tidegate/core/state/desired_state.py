@@ -182,16 +182,16 @@ def set_repair_deadline(state: State, workload: Workload) -> None:
 def failure_reason(workload: Workload) -> str:
     """Return why the actuator could not carry out the order in force; "" if it did not report."""
     order, failure = workload.order, workload.failure
-    stands = order is not None and failure is not None and failure.decision_seq == order.seq
-    return failure.reason if stands and failure is not None else ""
+    is_current = order is not None and failure is not None and failure.decision_seq == order.seq
+    return failure.reason if is_current and failure is not None else ""
 
 
 def _next_order_us(state: State, workload: Workload) -> int:
     order, job_state = workload.order, workload.state
     if order is None or order.kind != desired_order(workload):
         workload.repeated = 0
-        waits = workload.phase == "admitted" and not (workload.prebuilt and order is None)
-        return state.now_us + (state.policy.repair_after_us if waits else 0)
+        is_delayed = workload.phase == "admitted" and not (workload.prebuilt and order is None)
+        return state.now_us + (state.policy.repair_after_us if is_delayed else 0)
     interval_us, reason = _interval_us(state, workload), failure_reason(workload)
     if reason == "gone":
         return order.at_us + max(INTERVAL_US_MAX, interval_us)

@@ -80,13 +80,13 @@ def invalidate_tree(state: State, tree: Tree) -> None:
     mark_dirty(state, tree)
 
 
-def record_usage_change(state: State, at: ClusterQueueState) -> None:
+def record_usage_change(state: State, cq: ClusterQueueState) -> None:
     """Note that the usage of a ClusterQueue, or the workloads that have it, changed."""
-    node: Node | None = at.node
+    node: Node | None = cq.node
     while node is not None:
         node.version += 1
         node = node.parent
-    invalidate_tree(state, at.tree)
+    invalidate_tree(state, cq.tree)
 
 
 def invalidate_placing_trees(state: State, assignment: tuple[PodSetAssignment, ...]) -> None:

@@ -163,10 +163,10 @@ def _is_valid_domain(
 ) -> bool:
     """Tell whether an assignment by another controller fits the flavor's topology and the pods."""
     defined = state.objects.flavors.get(flavor_of(state, assignment))
-    named = None if defined is None else state.objects.topologies.get(defined.spec.topology)
-    if place is None or named is None:
+    topology = None if defined is None else state.objects.topologies.get(defined.spec.topology)
+    if place is None or topology is None:
         return False
-    levels = named.levels[-1:] if named.levels[-1:] == (HOSTNAME,) else named.levels
+    levels = topology.levels[-1:] if topology.levels[-1:] == (HOSTNAME,) else topology.levels
     pods = sum(domain.count for domain in unpack(place))
     return place.levels == levels and assignment.count <= pods <= podset.count
 

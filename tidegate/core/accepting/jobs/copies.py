@@ -172,8 +172,8 @@ def has_surviving_copy(state: State, workload: Workload) -> bool:
 
 def without_home_state(job: JobObserved) -> JobObserved:
     """Return a placed job's observation at home without what does not count: its state there."""
-    standing = JobState(deleting=job.state.deleting, generation=job.state.generation)
-    return replace(job, state=standing, reclaimable={}, checks=(), nominated=())
+    home_state = JobState(deleting=job.state.deleting, generation=job.state.generation)
+    return replace(job, state=home_state, reclaimable={}, checks=(), nominated=())
 
 
 def report_end_shown(at_us: int, job: JobObserved, workload: Workload) -> Iterator[EndShown]:
@@ -181,8 +181,8 @@ def report_end_shown(at_us: int, job: JobObserved, workload: Workload) -> Iterat
 
     After the loss of the ledger's newest events it may be observed before that end, and only once.
     """
-    stands = workload.phase == "finished" or workload.phase in HOLDING
-    if job.finished and stands and not workload.end_shown:
+    finished_or_holding = workload.phase == "finished" or workload.phase in HOLDING
+    if job.finished and finished_or_holding and not workload.end_shown:
         yield EndShown(**fact_fields(at_us, workload), version=job.version)
 
 

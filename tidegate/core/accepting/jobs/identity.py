@@ -49,17 +49,22 @@ def validate_slice(state: State, job: JobObserved) -> JobObserved:
     if job.kind != _DIRECT or not job.replaces:
         return job
     older = state.workloads.get(job.replaces)
-    takes = older is not None and older.key != job.workload and _may_replace(job, older)
-    return job if takes else replace(job, replaces="")
+    is_valid = older is not None and older.key != job.workload and _may_replace(job, older)
+    return job if is_valid else replace(job, replaces="")
 
 
 def _may_replace(job: JobObserved, older: Workload) -> bool:
     before = {podset.name: podset.count for podset in older.podsets}
     after = {podset.name: podset.count for podset in job.podsets}
     is_copy = older.elastic and (older.prebuilt or older.job.kind == _DIRECT)
-    alike = job.elastic and job.queue == older.queue and before.keys() == after.keys()
-    near = older.key.partition("/")[0] == job.namespace
-    return bool(is_copy) and alike and near and all(after[name] >= before[name] for name in before)
+    same_podsets = job.elastic and job.queue == older.queue and before.keys() == after.keys()
+    same_namespace = older.key.partition("/")[0] == job.namespace
+    return (
+        bool(is_copy)
+        and same_podsets
+        and same_namespace
+        and all(after[name] >= before[name] for name in before)
+    )
 
 
 def is_represented(state: State, job: JobObserved) -> bool:

@@ -138,8 +138,8 @@ def _replace_workload(
     if restoring or not is_idle(workload):
         was_stopped = is_stopped(state, workload)
         yield from _update(state, at_us, replace(job, active=False), workload)
-        over = workload.phase == "finished" or state.workloads.get(workload.key) is not workload
-        if restoring or over or was_stopped or not is_stopped(state, workload, job.state):
+        ended = workload.phase == "finished" or state.workloads.get(workload.key) is not workload
+        if restoring or ended or was_stopped or not is_stopped(state, workload, job.state):
             return
     yield from remove_workloads(state, at_us, workload, job.version)
     yield from _submit(state, at_us, workload.resource, job)
@@ -148,8 +148,8 @@ def _replace_workload(
 def _submit(state: State, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
     job = copies.without_home_state(job) if job.body else job
     reference = reference_of(job)
-    waits = identity.is_represented(state, job) or identity.is_slice_awaited(state, job)
-    if waits or identity.is_key_taken(state, reference, job.workload):
+    is_waiting = identity.is_represented(state, job) or identity.is_slice_awaited(state, job)
+    if is_waiting or identity.is_key_taken(state, reference, job.workload):
         identity.suspect_deleted(state, resource, job)
         return
     taken_over = identity.adopt_assignment(state, at_us, job)

@@ -52,8 +52,8 @@ def has_own_slices(workload: Workload) -> bool:
 
 def is_slice_replaced(state: State, workload: Workload) -> bool:
     """Tell whether a workload finished because another slice, sent here, too, replaced it."""
-    heir = state.workloads.get(workload.successor)
-    return heir is not None and workload.phase == "finished" and heir.phase != "pending"
+    successor = state.workloads.get(workload.successor)
+    return successor is not None and workload.phase == "finished" and successor.phase != "pending"
 
 
 def is_out_of_sync(state: State, job: JobObserved, workload: Workload) -> bool:
@@ -119,19 +119,19 @@ def update_slice(
     state: State, at_us: int, job: JobObserved, workload: Workload
 ) -> Iterator[WorkloadSubmitted | WorkloadChanged | WorkloadRemoved]:
     """Yield the creation, change or removal of the slice that is to replace a workload."""
-    waits = state.workloads.get(workload.successor)
+    pending_slice = state.workloads.get(workload.successor)
     podsets = (
         _scaled_up_podsets(job, workload)
         if is_elastic_with_quota(workload) and not job.finished
         else None
     )
     if podsets is None:
-        if waits is not None:
-            yield WorkloadRemoved(**fact_fields(at_us, waits), version=job.version)
-    elif waits is None:
+        if pending_slice is not None:
+            yield WorkloadRemoved(**fact_fields(at_us, pending_slice), version=job.version)
+    elif pending_slice is None:
         yield _new_slice(state, at_us, job, workload, podsets)
     else:
-        changed = _changed_slice(at_us, job, workload, waits, podsets)
+        changed = _changed_slice(at_us, job, workload, pending_slice, podsets)
         if changed is not None:
             yield changed
 
@@ -183,15 +183,24 @@ def _slice_key(job: JobObserved, number: int) -> str:
 
 
 def _changed_slice(
-    at_us: int, job: JobObserved, workload: Workload, waits: Workload, podsets: tuple[PodSet, ...]
+    at_us: int,
+    job: JobObserved,
+    workload: Workload,
+    pending_slice: Workload,
+    podsets: tuple[PodSet, ...],
 ) -> WorkloadChanged | None:
-    before = (waits.priority_class, waits.own_priority, waits.priority_boost, waits.active)
+    before = (
+        pending_slice.priority_class,
+        pending_slice.own_priority,
+        pending_slice.priority_boost,
+        pending_slice.active,
+    )
     now = (job.priority_class, job.priority, job.priority_boost, job.active)
-    if (waits.podsets, waits.gates, *before) == (podsets, job.gates, *now):
+    if (pending_slice.podsets, pending_slice.gates, *before) == (podsets, job.gates, *now):
         return None
     return WorkloadChanged(
-        workload=waits.key,
-        uid=waits.uid,
+        workload=pending_slice.key,
+        uid=pending_slice.uid,
         queue=workload.queue,
         podsets=podsets,
         elastic=True,
