@@ -49,4 +49,4 @@ def test_a_change_costs_no_walk_through_the_line() -> None:
         apply_recorded(state, decode(entry.payload))
         lines.apply_changes(state)
         assert not lines._lines  # noqa: SLF001 - the public answers hide that nothing was made
-        assert state.forest.placed == []
+        assert state.forest.requeued == []

@@ -200,7 +200,7 @@ def _fits_in(state: State, intent: Intent, cq: ClusterQueueState) -> bool:
     All intents of a tree are checked together, and again only when the tree changes.
     """
     tree = cq.tree
-    if tree.upheld == tree.stamp:
+    if tree.intents_checked_at == tree.stamp:
         return True
     view = DecideContext(state=state, decisions_max=0)
     view.begin([tree])
@@ -216,7 +216,7 @@ def _fits_in(state: State, intent: Intent, cq: ClusterQueueState) -> bool:
     }
     view.end()
     if all(free_by_workload.values()):
-        tree.upheld = tree.stamp
+        tree.intents_checked_at = tree.stamp
     return free_by_workload[intent.workload]
 
 

@@ -56,7 +56,7 @@ def run(context: DecideContext) -> bool:
     idle: list[tuple[Tree, int]] = []
     for tree in trees:
         before = len(context.decisions), len(heads)
-        offering = (cq for cq in tree.cluster_queues if cq.heap or cq.near)
+        offering = (cq for cq in tree.cluster_queues if cq.heap or cq.reachable)
         open_queues = (cq for cq in offering if cq.active and cq.name not in served)
         heads += filter(None, (_offered(context, cq) for cq in open_queues))
         if before == (len(context.decisions), len(heads)) and not served:
@@ -114,7 +114,7 @@ def _run_kueue(context: DecideContext, trees: list[Tree]) -> bool:
 
 def _offered(context: DecideContext, cq: ClusterQueueState) -> Nominee | None:
     """Return the first workload of a ClusterQueue that can act; set aside those before it."""
-    state, near = context.state, iter(cq.near)
+    state, near = context.state, iter(cq.reachable)
     next_near = next(near, None)
     while True:
         workload = first(state, cq)

@@ -36,7 +36,7 @@ from tidegate.core.state.desired_state import repeated_stop, set_repair_deadline
 from tidegate.core.state.interning import share_tried
 from tidegate.core.state.remotes import clear_run
 from tidegate.core.state.scheduling_queue import (
-    invalidate_placing_trees,
+    invalidate_topology_trees,
     record_usage_change,
     set_inadmissible,
 )
@@ -225,7 +225,7 @@ def _fold_intended(state: State, workload: Workload, event: PreemptionIntended) 
     if cq is not None:
         note_moves(state, cq, workload, event.victims)
         record_usage_change(state, cq)
-    invalidate_placing_trees(state, intent.assignment)
+    invalidate_topology_trees(state, intent.assignment)
 
 
 def _fold_eviction(state: State, workload: Workload, event: _Eviction) -> None:

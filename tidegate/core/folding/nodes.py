@@ -21,7 +21,7 @@ from tidegate.contracts.fact_kinds.definitions import (
 )
 from tidegate.core.queueing.quota_ops import wake_placing
 from tidegate.core.state.interning import share_amounts, share_node
-from tidegate.core.state.scheduling_queue import invalidate_placing_trees
+from tidegate.core.state.scheduling_queue import invalidate_topology_trees
 from tidegate.core.state.state import State
 from tidegate.core.topology import cluster
 
@@ -74,7 +74,7 @@ def apply_placement(state: State, event: PlacementEvent) -> None:
         case TopologyAssigned():
             workload.assignment, workload.failed_nodes = event.assignment, ()
             cluster.hold(state, workload)
-            invalidate_placing_trees(state, event.assignment)
+            invalidate_topology_trees(state, event.assignment)
             state.forest.to_reconcile[workload.key] = None
         case NodeFailed():
             workload.failed_nodes = tuple(dict.fromkeys((*workload.failed_nodes, event.node)))

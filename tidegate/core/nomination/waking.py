@@ -18,7 +18,7 @@ from tidegate.core.preemption.available import lasting, may_be_had, unused, vers
 from tidegate.core.preemption.bounds import Preemptor
 from tidegate.core.queueing.admission_fair_sharing import applies
 from tidegate.core.quota.tree import INFINITE, Cell, cell_available
-from tidegate.core.state.cluster_queues import CellWatchers, ClusterQueueState, Lack, Tree
+from tidegate.core.state.cluster_queues import CellWatchers, ClusterQueueState, Shortfall, Tree
 from tidegate.core.state.scheduling_queue import first_workload, is_offered, requeue_shape, unpark
 from tidegate.core.state.state import State
 from tidegate.core.state.workload import Rank, Rights, Shape, Watch
@@ -74,22 +74,22 @@ def _wake_queue(state: State, cq: ClusterQueueState) -> None:
     for waking in wakings:
         lack, at = _wake_beyond(waking), waking.at
         if waking.limit is None:
-            at.lack, at.lack_at = lack, version
+            at.shortfall, at.shortfall_at = lack, version
         if isinstance(at.cell, Capacity) and not _is_watched(at):
             del cq.watchers[at.cell]
-    cq.near = sorted(near.values()) if near else []
+    cq.reachable = sorted(near.values()) if near else []
 
 
 def _limit(at: CellWatchers, version: int) -> int | None:
     """Return the largest amount that any watcher of a cell may get now; None: not known."""
-    lack = at.lack
-    if lack is None or at.lack_at != version or isinstance(at.cell, Capacity):
+    lack = at.shortfall
+    if lack is None or at.shortfall_at != version or isinstance(at.cell, Capacity):
         return None
     return cell_available(at.cell) + lack.own
 
 
 def _may_wake(at: CellWatchers, limit: int | None) -> bool:
-    return limit is None or at.lack is None or at.lack.units + at.lack.own <= limit
+    return limit is None or at.shortfall is None or at.shortfall.units + at.shortfall.own <= limit
 
 
 def _wake_named(waking: _Waking, *, direct: bool) -> None:
@@ -112,10 +112,10 @@ def _wake_named(waking: _Waking, *, direct: bool) -> None:
             waking.near[id(shape)] = top.rank, shape, token
 
 
-def _wake_beyond(waking: _Waking) -> Lack | None:
+def _wake_beyond(waking: _Waking) -> Shortfall | None:
     """Offer shapes whose amount evictions may free; return what must change to wake any other."""
     named, beyond = waking.at.named.entries, waking.at.beyond
-    lacks: list[Lack | None] = [Lack(units=named[0][0])] if named else []
+    lacks: list[Shortfall | None] = [Shortfall(units=named[0][0])] if named else []
     for of, watchers in list(beyond.items()):
         if watchers.entries:
             lacks.append(_wake_reached(waking, watchers.entries, _at_most(waking.cq, of)))
@@ -124,7 +124,7 @@ def _wake_beyond(waking: _Waking) -> Lack | None:
     known_lacks = [lack for lack in lacks if lack is not None]
     if len(known_lacks) < len(lacks):
         return None
-    return Lack(
+    return Shortfall(
         units=min((lack.units for lack in known_lacks), default=INFINITE),
         own=max((lack.own for lack in known_lacks), default=0),
     )
@@ -139,7 +139,7 @@ def _at_most(cq: ClusterQueueState, rights: Rights) -> Rights:
     return replace(rights, displaced=displaced, moves=moves)
 
 
-def _wake_reached(waking: _Waking, entries: list[_Entry], rights: Rights) -> Lack | None:
+def _wake_reached(waking: _Waking, entries: list[_Entry], rights: Rights) -> Shortfall | None:
     """Offer shapes again whose amount may be had now: they may violate another constraint.
 
     Returns what must change before any of the amounts may be had; None: not known.
@@ -163,10 +163,10 @@ def _wake_reached(waking: _Waking, entries: list[_Entry], rights: Rights) -> Lac
         _offer(waking.cq, shape, token)
     if len(valid) < end:
         entries[:end] = valid
-    return lack if valid else Lack(units=INFINITE)
+    return lack if valid else Shortfall(units=INFINITE)
 
 
-def _lack(waking: _Waking, asking: Preemptor, units: int) -> Lack | None:
+def _lack(waking: _Waking, asking: Preemptor, units: int) -> Shortfall | None:
     """Return what must change before an amount, or a larger one, may be had; None: not known."""
     cell, lack = waking.at.cell, None
     if waking.limit is None and waking.lasts and isinstance(cell, Cell):

@@ -147,7 +147,7 @@ def _of(cq: ClusterQueueState, at: Cell | Capacity) -> CellWatchers:
     watchers = cq.watchers.get(key)
     if watchers is None:
         watchers = cq.watchers[key] = CellWatchers(cell=at)
-    watchers.lack = None  # a new watcher is about to be added
+    watchers.shortfall = None  # a new watcher is about to be added
     return watchers
 
 

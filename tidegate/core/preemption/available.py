@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from tidegate.core.preemption.bounds import Preemptor, below, limit_of, may_suffice, upwards
 from tidegate.core.preemption.trial import never_preempts, takes_more
 from tidegate.core.quota.tree import Cell, Node, cell_available
-from tidegate.core.state.cluster_queues import Lack
+from tidegate.core.state.cluster_queues import Shortfall
 from tidegate.core.state.state import State
 from tidegate.core.topology.capacity import Capacity, fitting, reachable
 from tidegate.core.topology.evictable import Limits
@@ -58,13 +58,15 @@ def _may_evict(asking: Preemptor) -> bool:
     rules = cq.spec.preemption
     if never_preempts(asking.state, rights.never):
         return False
-    if _has_below(cq.counted, limit_of(rights.priority, rules.within_cluster_queue)):
+    if _has_below(cq.counts_by_priority, limit_of(rights.priority, rules.within_cluster_queue)):
         return True
     if cq.node.parent is None or rules.reclaim_within_cohort == "Never" or rights.displaced:
         return False
     limit = limit_of(rights.priority, rules.reclaim_within_cohort)
     return any(
-        other is not cq and _has_below(other.counted, limit) and takes_more(other, rights.needs)
+        other is not cq
+        and _has_below(other.counts_by_priority, limit)
+        and takes_more(other, rights.needs)
         for other in cq.tree.cluster_queues
     )
 
@@ -82,7 +84,7 @@ def version_below_root(node: Node) -> int:
     return number
 
 
-def lasting(asking: Preemptor, cell: Cell, units: int) -> Lack | None:
+def lasting(asking: Preemptor, cell: Cell, units: int) -> Shortfall | None:
     """Return what must change at the root before an amount may be had; None: not only the root.
 
     The result holds until ``version_below_root`` changes. The amount must not be available now.
@@ -95,10 +97,10 @@ def lasting(asking: Preemptor, cell: Cell, units: int) -> Lack | None:
     limit = limit_of(asking.rights.priority, rules.within_cluster_queue)
     own = below(cq.usage_by_priority.get(fr), limit)
     if not reclaims:
-        return Lack(units=units - own, own=own)
+        return Shortfall(units=units - own, own=own)
     within = cell.usage + units - own <= cell.subtree_quota
     claims = (
         node.cells[fr].subtree_quota - node.cells[fr].usage >= remaining
         for node, _, remaining in upwards(cq.node, fr, units)
     )
-    return None if within or any(claims) else Lack(units=units - own, own=own)
+    return None if within or any(claims) else Shortfall(units=units - own, own=own)

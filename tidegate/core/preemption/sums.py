@@ -14,7 +14,13 @@ from tidegate.core.members.cluster_status import execution_cluster
 from tidegate.core.preemption.trial import takes_more, within_quota
 from tidegate.core.quota.shares import Share, dominant_share, is_borrowing, removable_usage
 from tidegate.core.quota.tree import Node, parent_usage_delta
-from tidegate.core.state.cluster_queues import ClusterQueueState, Leavers, NodeSums, Releases, Tree
+from tidegate.core.state.cluster_queues import (
+    ClusterQueueState,
+    NodeSums,
+    RankedCandidates,
+    Releases,
+    Tree,
+)
 from tidegate.core.state.state import Workload
 from tidegate.model.ids import FlavorResource
 
@@ -88,7 +94,7 @@ def giving(
     return nodes
 
 
-def leavers(tree: Tree, node: Node, needs: tuple[FlavorResource, ...]) -> Leavers:
+def leavers(tree: Tree, node: Node, needs: tuple[FlavorResource, ...]) -> RankedCandidates:
     """Return workloads below a node without which their queue still uses its quota of ``needs``.
 
     It must do so for one of ``needs``. Each is tested alone: a second eviction frees less.
@@ -97,8 +103,8 @@ def leavers(tree: Tree, node: Node, needs: tuple[FlavorResource, ...]) -> Leaver
     result = cached.get(needs)
     if result is None:
         each = sorted(_leavers(tree, node, needs), key=itemgetter(0))
-        result = cached[needs] = Leavers(
-            ranks=[rank for rank, _ in each], workloads=[workload for _, workload in each], gone={}
+        result = cached[needs] = RankedCandidates(
+            ranks=[rank for rank, _ in each], workloads=[workload for _, workload in each], freed={}
         )
     return result
 
@@ -109,9 +115,9 @@ def leaving(
     """Return ``leavers`` that each keep a node at least a share, and all their charges, negated."""
     able = leavers(tree, node, needs)
     end = bisect_right(able.ranks, -least.rank)
-    gone = able.gone.get(end)
+    gone = able.freed.get(end)
     if gone is None:
-        gone = able.gone[end] = {}
+        gone = able.freed[end] = {}
         for workload in able.workloads[:end]:
             for fr, units in workload.charges:
                 gone[fr] = gone.get(fr, 0) - units

@@ -166,7 +166,7 @@ def takes_more(cq: ClusterQueueState, needs: Iterable[FlavorResource]) -> bool:
     Quota reserved for a waiting preemptor does not count: no workload that runs within the queue's
     own quota has to leave for it.
     """
-    cells, intended = cq.node.cells, cq.intended
+    cells, intended = cq.node.cells, cq.intent_units
     for fr in needs:
         cell = cells.get(fr)
         if cell is not None and cell.usage - intended.get(fr, 0) > cell.subtree_quota:

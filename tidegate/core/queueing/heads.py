@@ -123,8 +123,8 @@ def unstick(state: State, workload: Workload) -> None:
 
 def leave(state: State, workload: Workload) -> None:
     """Take a workload out of its queue; does nothing if it is in none."""
-    if state.forest.placed is not None:
-        state.forest.placed.append(workload)
+    if state.forest.requeued is not None:
+        state.forest.requeued.append(workload)
     shape, cq = workload.shape, state.forest.cluster_queues.get(workload.cluster_queue)
     if cq is None:
         workload.shape = None

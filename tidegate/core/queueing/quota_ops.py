@@ -22,7 +22,7 @@ from tidegate.core.quota.tree import add_usage, remove_usage
 from tidegate.core.state import budgets, deadlines
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.scheduling_queue import (
-    invalidate_placing_trees,
+    invalidate_topology_trees,
     invalidate_tree,
     mark_dirty,
     record_usage_change,
@@ -47,7 +47,7 @@ def take(
     if state.budgets:
         budgets.charge_meters(state, cluster_queue, workload.charges, 1)
     cluster.hold(state, workload)
-    invalidate_placing_trees(state, assignment)
+    invalidate_topology_trees(state, assignment)
     _advance(state, cluster_queue)
     if cq is not None:
         record_usage_change(state, cq)
@@ -134,7 +134,7 @@ def freed(state: State, cq: ClusterQueueState, *, outside: bool, expected: bool 
 
 def wake_placing(state: State) -> None:
     """Note that nodes changed or have capacity again: workloads that lacked nodes may fit now."""
-    for tree in forest(state).placing:
+    for tree in forest(state).topology_trees:
         tree.left_seq = state.seq
         invalidate_tree(state, tree)
         if state.requeue.by_event:
@@ -150,7 +150,7 @@ def begin_leaving(state: State, workload: Workload) -> ClusterQueueState | None:
         cq.tree.leaving[workload.key] = workload
         cluster.rank(state, workload, leaves=True)
         record_usage_change(state, cq)
-        invalidate_placing_trees(state, workload.assignment)
+        invalidate_topology_trees(state, workload.assignment)
     return cq
 
 
@@ -168,7 +168,7 @@ def requeue_victims(state: State, preemptor: str) -> None:
             place(state, workload)
     if cq is not None:
         record_usage_change(state, cq)
-    invalidate_placing_trees(state, intent.assignment)
+    invalidate_topology_trees(state, intent.assignment)
 
 
 def note_checkpoint(state: State, workload: Workload) -> None:

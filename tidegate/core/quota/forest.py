@@ -66,7 +66,7 @@ def _rebuild_forest(state: State) -> None:
     for name in sorted({**state.objects.cluster_queues, **state.objects.removed_queues}):
         _add_cluster_queue(state, new, name, cyclic, trees)
     new.trees = list(trees.values())
-    new.placing = [
+    new.topology_trees = [
         tree for tree in new.trees if any(cq.has_topologies for cq in tree.cluster_queues)
     ]
     _compute_quotas(new, order)
@@ -266,11 +266,11 @@ def charge_workload(trees: Forest, workload: Workload) -> None:
 
 def count_usage_by_priority(queue: ClusterQueueState, workload: Workload, sign: int) -> None:
     """Add (1) or subtract (-1) the usage of a workload that is not being evicted."""
-    heads = queue.counted.get(workload.priority, 0) + sign
+    heads = queue.counts_by_priority.get(workload.priority, 0) + sign
     if heads:
-        queue.counted[workload.priority] = heads
+        queue.counts_by_priority[workload.priority] = heads
     else:
-        queue.counted.pop(workload.priority, None)
+        queue.counts_by_priority.pop(workload.priority, None)
     for fr, units in workload.charges:
         sums = queue.usage_by_priority.get(fr)
         if sums is None:
@@ -287,4 +287,4 @@ def count_intent_usage(trees: Forest, intent: Intent, sign: int) -> None:
     queue = trees.cluster_queues.get(intent.cluster_queue)
     for fr, units in () if queue is None else intent.charges:
         assert queue is not None
-        queue.intended[fr] = queue.intended.get(fr, 0) + sign * units
+        queue.intent_units[fr] = queue.intent_units.get(fr, 0) + sign * units

@@ -37,7 +37,7 @@ class Watchers(msgspec.Struct, kw_only=True, eq=False):
     entries_max: int = 64  # above this, entries of older watches are dropped
 
 
-class Lack(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class Shortfall(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What must change at the root before an amount of a cell may become available."""
 
     units: int  # amount that must be free in the cell
@@ -50,11 +50,11 @@ class CellWatchers(msgspec.Struct, kw_only=True, eq=False):
     cell: Cell | Capacity
     named: Watchers = msgspec.field(default_factory=Watchers)  # woken once the amount is free
     beyond: dict[Rights, Watchers] = {}  # woken once evictions may free the amount
-    lack: Lack | None = None  # none of them is woken before this changes; None: not known
-    lack_at: int = -1  # the version of the nodes below the root for which ``lack`` holds
+    shortfall: Shortfall | None = None  # none of them is woken before this changes; None: not known
+    shortfall_at: int = -1  # the version of the nodes below the root for which ``shortfall`` holds
 
 
-class Leavers(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class RankedCandidates(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Preemption candidates below a node, by the share that the node keeps without each.
 
     The greatest share comes first.
@@ -62,7 +62,7 @@ class Leavers(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
     ranks: list[int]  # of these shares, negated
     workloads: list[Workload]
-    gone: dict[int, dict[FlavorResource, int]]  # count to negated charges of the first so many
+    freed: dict[int, dict[FlavorResource, int]]  # count to negated charges of the first so many
 
 
 class Releases(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -87,7 +87,7 @@ class NodeSums(msgspec.Struct, kw_only=True, eq=False):
     """Usage of workloads below a priority, negated."""
     sums: dict[tuple[FlavorResource, tuple[FlavorResource, ...], bool], dict[int, int]] = {}
     left: dict[str, int] = {}  # workload to the rank of the share without it
-    leavers: dict[tuple[FlavorResource, ...], Leavers] = {}  # by what a candidate must use
+    leavers: dict[tuple[FlavorResource, ...], RankedCandidates] = {}  # by what a candidate must use
     releases: dict[tuple[FlavorResource, int], Releases] = {}  # of priorities below a limit
 
 
@@ -100,7 +100,7 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
         False  # its cohorts form a cycle, or are too many: no queue of the tree is active
     )
     stamp: int = 0  # rises with every change to what fits or may be preempted, also within a cycle
-    upheld: int = -1  # the stamp at which all intents of the tree were last found within quota
+    intents_checked_at: int = -1  # the stamp at which all its intents were last within quota
     dirty: bool = True  # it changed since the last cycle over it
     left_seq: int = 0  # seq at which quota was last released or redefined
     outside_seq: int = 0  # seq at which that last happened without preemption: docs/adr/0005
@@ -139,13 +139,14 @@ class ClusterQueueState(msgspec.Struct, kw_only=True, eq=False):
     holding: dict[str, Workload] = {}  # workloads that are charged here, by key
     usage_by_priority: dict[FlavorResource, dict[int, int]] = {}
     """Usage of workloads that are not being evicted, by priority."""
-    counted: dict[int, int] = {}  # workloads with quota that are not being evicted, by priority
-    intended: dict[FlavorResource, int] = {}  # quota reserved for preemptors that wait
+    counts_by_priority: dict[int, int] = {}
+    """Number of workloads with quota that are not being evicted, by priority."""
+    intent_units: dict[FlavorResource, int] = {}  # quota reserved for preemptors that wait
     shapes: dict[bytes, Shape] = {}
     heap: list[tuple[Rank, Shape]] = []  # at least one entry for each shape that is not parked
     blocked: Rank | None = None  # StrictFIFO: its first workload, which cannot act
     watchers: dict[int | Capacity, CellWatchers] = {}  # by a cell's identity, or by capacity
-    near: list[tuple[Rank, Shape, Watch]] = []
+    reachable: list[tuple[Rank, Shape, Watch]] = []
     """Shapes that watch an amount that is free, in queue order: see ``nomination.waking.wake``."""
     waiting: dict[str, Workload] = {}  # pending, but not offered for reasons of their own
 
@@ -157,14 +158,14 @@ class Forest(msgspec.Struct, kw_only=True, eq=False):
     cluster_queues: dict[str, ClusterQueueState] = {}
     cohorts: dict[str, Node] = {}
     trees: list[Tree] = []  # in the order of their first ClusterQueues' names
-    placing: list[Tree] = []  # of these, those with a flavor that has a topology
+    topology_trees: list[Tree] = []  # of these, those with a flavor that has a topology
     dirty: list[Tree] = []
     readiness_recorded: bool = (
         False  # each ClusterQueue's readiness was recorded since the forest was built
     )
     unready: dict[str, None] = {}  # workloads with quota whose pods were not ready; some are now
     to_reconcile: dict[str, None] = {}  # workloads for which a rule may have decisions
-    placed: list[Workload] | None = None  # workloads queued again; None: not collected
+    requeued: list[Workload] | None = None  # workloads queued again; None: not collected
     topologies: Topologies = msgspec.field(default_factory=Topologies)
     pod_requests: dict[tuple[str, bytes], dict[str, int]] = {}
     """Namespace and podset to the amounts that one pod uses of a node."""

@@ -89,8 +89,8 @@ def record_usage_change(state: State, cq: ClusterQueueState) -> None:
     invalidate_tree(state, cq.tree)
 
 
-def invalidate_placing_trees(state: State, assignment: tuple[PodSetAssignment, ...]) -> None:
+def invalidate_topology_trees(state: State, assignment: tuple[PodSetAssignment, ...]) -> None:
     """Mark trees with topologies dirty if an assignment places pods: trees may share nodes."""
     if any(podset.topology is not None for podset in assignment):
-        for tree in state.forest.placing:
+        for tree in state.forest.topology_trees:
             invalidate_tree(state, tree)

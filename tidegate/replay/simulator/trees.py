@@ -59,7 +59,7 @@ def queues_deciding_with(state: State, cluster_queues: Collection[str]) -> froze
         return frozenset(trees.cluster_queues)
     states = (trees.cluster_queues.get(name) for name in cluster_queues)
     deciding = {id(each.tree): each.tree for each in states if each is not None}
-    placing = {id(tree): tree for tree in trees.placing}
+    placing = {id(tree): tree for tree in trees.topology_trees}
     if deciding.keys() & placing.keys():
         deciding |= placing
     return frozenset(each.name for tree in deciding.values() for each in tree.cluster_queues)

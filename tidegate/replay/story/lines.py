@@ -42,15 +42,15 @@ class PendingOrder:
     def apply_changes(self, state: State) -> None:
         """Apply the changes of the last event; call it after each event."""
         trees = state.forest
-        if trees is not self._forest or trees.placed is None:
-            self._forest, trees.placed = trees, []
+        if trees is not self._forest or trees.requeued is None:
+            self._forest, trees.requeued = trees, []
             self._lines.clear()
             self._places.clear()
-        if not trees.placed:
+        if not trees.requeued:
             return
-        for workload in trees.placed:
+        for workload in trees.requeued:
             self._reinsert(workload)
-        trees.placed.clear()
+        trees.requeued.clear()
 
     def _reinsert(self, workload: Workload) -> None:
         cluster_queue, rank = self._places.pop(workload.key, ("", workload.rank))

@@ -69,7 +69,7 @@ def _free_tree(tree: Tree) -> None:
             shape.watch = None
         queue.shapes.clear()
         queue.watchers.clear()
-        queue.near.clear()
+        queue.reachable.clear()
     tree.cluster_queues.clear()
     tree.by_node.clear()
     tree.unproven.clear()
