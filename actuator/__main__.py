@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
@@ -44,13 +43,13 @@ from tidegate.kube.ownership import ACTUATOR, Ownership
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.gates import gate
 from tidegate.service.belonging import refuse_other_cluster, retry_until_answered
+from tidegate.service.clock import utc_now_us
 from tidegate.service.config.configuration import Configuration, read_configuration
 from tidegate.service.holder import lock_holder_file
 from tidegate.service.lease import take_over_lease
 from tidegate.service.logs import get_log, log_refusal
-from tidegate.service.running import Service, run_service
+from tidegate.service.running import Service, run_service, until_stopped
 from tidegate.service.settings import read_settings
-from tidegate.service.until import until_stopped
 
 ABOUT = "Makes the cluster agree with the scheduler's decisions: starts and stops jobs."
 
@@ -132,14 +131,14 @@ def _consumer(
         applier = replace(applier, along=projector.along, keeps=projector.keeps, say=projector.say)
         metrics.kueue.read_model = lambda: projector.read_model
     cleans = configured.policy.gates.get(CLEANS_GATE, True)
-    provisioner = Provisioner(calls, service.random, _now_us, cleans=cleans)
+    provisioner = Provisioner(calls, service.random, utc_now_us, cleans=cleans)
     alone = not (settings.hub or settings.partition)  # what one actuator a cluster does
     learners: list[Subscriber] = [metrics.kueue, *([projector] if settings.project else ())]
     learners += [provisioner] if settings.provision and alone else []
     if not settings.partition:
         learners.append(CopyStatuses(calls, service.random, metrics))
         kinds = queued_kinds(configured.frameworks) if settings.project else ()
-        learners.append(UnqueuedKinds(calls, service.random, _now_us, kinds))
+        learners.append(UnqueuedKinds(calls, service.random, utc_now_us, kinds))
     rules = _ungating_rules(configured, applier.say) if alone else []
     rules += [TopologyPods(lambda: projector.read_model)] if settings.project and alone else []
     learners += [PodUngater(calls, service.random, rule, metrics.kueue) for rule in rules]
@@ -170,7 +169,7 @@ def _ungating_rules(configured: Configuration, say: RecordsEvent) -> list[Ungati
 
 def _record_pod_started(say: RecordsEvent, pod: Pod, patch: Patch) -> None:
     """Create the Event that a pod of a StatefulSet or LeaderWorkerSet was started."""
-    say(started_event(pod.metadata, patch, _now_us()))
+    say(started_event(pod.metadata, patch, utc_now_us()))
 
 
 def _log_forged(metrics: Metrics, message: Published, at: Position) -> None:
@@ -181,10 +180,6 @@ def _log_forged(metrics: Metrics, message: Published, at: Position) -> None:
 
 def _lease(bus: NatsBus, settings: Settings, holder: str) -> Lease:
     return bus.lease(f"actuator-{settings.partition}", holder=holder, ttl_s=settings.lease_s)
-
-
-def _now_us() -> int:
-    return time.time_ns() // 1_000
 
 
 def main() -> int:

@@ -6,7 +6,6 @@ Only the active actuator has series of them. A ClusterQueue's end with it.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -19,15 +18,12 @@ from tidegate.contracts.fact_kinds.definitions import ClusterQueueRemoved
 from tidegate.contracts.facts import FactEvent
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.kinds.times import micros
+from tidegate.service.clock import utc_now_us
 
 ROLE = "leader"
 _S = 1e-6  # a microsecond
 _GO_CLIENT = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _CREATION = tuple(0.01 * 2**n for n in range(11))  # up to 10.24 s
-
-
-def _now_us() -> int:
-    return time.time_ns() // 1_000
 
 
 class KueueMetrics:
@@ -39,7 +35,7 @@ class KueueMetrics:
     def __init__(
         self,
         registry: CollectorRegistry,
-        now_us: Callable[[], int] = _now_us,
+        now_us: Callable[[], int] = utc_now_us,
         *,
         creations: bool = True,
     ) -> None:

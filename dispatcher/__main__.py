@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -30,13 +29,13 @@ from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.multikueue import MultiKueuePolicy
 from tidegate.service.belonging import refuse_other_cluster
+from tidegate.service.clock import utc_now_us
 from tidegate.service.config.configuration import Configuration, read_configuration
 from tidegate.service.holder import lock_holder_file
 from tidegate.service.lease import take_over_lease
 from tidegate.service.logs import log_refusal
-from tidegate.service.running import Service, run_service
+from tidegate.service.running import Service, run_service, until_stopped
 from tidegate.service.settings import read_settings
-from tidegate.service.until import until_stopped
 
 LEASE = "dispatcher-0"
 ABOUT = "Sends workloads to worker clusters, as decided, and publishes their state there."
@@ -99,7 +98,7 @@ def _session(  # noqa: PLR0913, PLR0917 - the parts of a process
             home=api,
             origin=transport.origin,
             dispatched=metrics.copied,
-            now=lambda: rfc3339(_now_us()),
+            now=lambda: rfc3339(utc_now_us()),
         ),
         metrics=metrics,
         random=service.random,
@@ -107,10 +106,10 @@ def _session(  # noqa: PLR0913, PLR0917 - the parts of a process
     kinds = _kinds(policy.kinds)
     session.connect(
         lambda changed: ManagerCluster(
-            api, settings.namespace, service.random, _now_us, changed, transport.providers
+            api, settings.namespace, service.random, utc_now_us, changed, transport.providers
         ),
         lambda home, report: Fleet(
-            home, publisher, kinds, transport.origin, _now_us, report, client_of
+            home, publisher, kinds, transport.origin, utc_now_us, report, client_of
         ),
         lambda home, fleet, targets: OrphanCollector(home, fleet, targets, transport.gc_interval_s),
         lambda note: [Informer(api, kind.path(), note) for kind in kinds if kind.name in EDITED],
@@ -125,10 +124,6 @@ def _kinds(names: Sequence[str]) -> list[JobKind[Any]]:
 
 def _lease(bus: NatsBus, settings: Settings, holder: str) -> Lease:
     return bus.lease(LEASE, holder=holder, ttl_s=settings.lease_s)
-
-
-def _now_us() -> int:
-    return time.time_ns() // 1_000
 
 
 def main() -> int:

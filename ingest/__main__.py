@@ -29,9 +29,8 @@ from tidegate.service.config.configuration import read_configuration
 from tidegate.service.holder import lock_holder_file
 from tidegate.service.lease import take_over_lease
 from tidegate.service.logs import log_refusal
-from tidegate.service.running import Service, run_service
+from tidegate.service.running import Service, run_service, until_stopped
 from tidegate.service.settings import read_settings
-from tidegate.service.until import until_stopped
 
 LEASE = "ingest-0"
 ABOUT = "Watches Kubernetes and publishes observations for the scheduler; reads Kubernetes only."

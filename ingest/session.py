@@ -50,6 +50,7 @@ class Session:
             tasks.create_task(self._serve_resync_requests())
             tasks.create_task(self._publish_heartbeats())
             tasks.create_task(self._drop_bodies())
+            tasks.create_task(self._publish_expired())
 
     async def _publish_heartbeats(self) -> None:
         """Publish a heartbeat once a second, only while the watches of all jobs are open.
@@ -78,6 +79,13 @@ class Session:
         while True:
             await asyncio.sleep(_BEAT_S)
             await self._deps.publisher.drop_bodies()
+
+    async def _publish_expired(self) -> None:
+        """Publish jobs again whose deleted pods count no longer."""
+        while True:
+            await asyncio.sleep(_BEAT_S)
+            for sync in self._syncs:
+                await sync.publish_expired()
 
     async def _serve_resync_requests(self) -> None:
         """List everything again, news or not, whenever the scheduler asks."""

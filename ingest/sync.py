@@ -86,8 +86,7 @@ class ResourceSync:
     def blocks_time_because(self) -> str:
         """Return why time stands still for it; empty: it may pass.
 
-        After one complete list of a resource without deadlines no open watch is needed: which
-        is evicted follows from watches of jobs.
+        After one complete list of a resource without deadlines no open watch is needed.
         """
         passes = self.watched.timeless and (self._listed or self._is_forbidden)
         return "" if passes else self.waits_for
@@ -129,6 +128,12 @@ class ResourceSync:
                 why = "error"
                 _log.exception("not published", resource=self.watched.resource)
                 await asyncio.sleep(next(waits))
+
+    async def publish_expired(self) -> None:
+        """Publish the objects that count as changed by now."""
+        for obj in self.watched.expired():
+            await self._publish_object(obj, 0)
+            await self._publish_others(self.watched.settle())
 
     async def _publish_list(self) -> int:
         """List once, between brackets; return the version listed.
@@ -250,8 +255,7 @@ class ResourceSync:
         round: int,  # noqa: A002 - architecture's word
         drawn: int,
     ) -> None:
-        # Another object of the resource is as it was known, maybe before the list.
-        resource, observation = reduced
+        resource, observation = reduced  # another object: as it was known, maybe before the list
         own = (resource, observation.uid) == (self.watched.resource, obj.metadata.uid)
         await self._publisher.publish_object(
             resource, observation, round=round if own else 0, drawn=drawn, indirect=not own

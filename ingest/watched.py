@@ -50,6 +50,8 @@ class WatchedResource(msgspec.Struct, frozen=True, kw_only=True):
     """Return the uids that are published under the resource, for a list's uids."""
     settle: Callable[[], Iterator[ResourceObservation]] = lambda: iter(())
     """Yield what the events of a batch, all observed by then, change together."""
+    expired: Callable[[], Iterable[Any]] = lambda: ()
+    """Yield objects that count as changed by now though the cluster shows them as they were."""
     noted: Noted | None = None  # hears of each object that a watch brings, before it is observed
     noted_listed: Noted | None = None  # the same of a list
     optional: bool = False  # its CRD may be missing, and is waited for without stopping the clock

@@ -39,7 +39,8 @@ def session(  # noqa: PLR0913 - what a session stands on
         port, cluster="local", session=name, random=random, metrics=metrics, placed=placed
     )
     deps = SyncDependencies(api or stage.api, publisher, Pace(), random, metrics)
-    rows = watched(list(JOB_KINDS.values()), scope or Scope(), device_classes, placed)
+    kinds = list(JOB_KINDS.values())
+    rows = watched(kinds, scope or Scope(), device_classes, placed, stage.now_us)
     return Session(rows, deps, port)
 
 

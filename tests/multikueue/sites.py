@@ -125,7 +125,7 @@ class Site:
         )
         deps = IngestMeans(self.stage.embedded, publisher, IngestPace(), Random(1), metrics)
         kinds, scope = [job_kind(kind) for kind in self.kinds], Scope(elastic=True)
-        await IngestSession(watched(kinds, scope), deps, port).run()
+        await IngestSession(watched(kinds, scope, now_us=self.stage.bus.now_us), deps, port).run()
 
     async def actuate(self) -> None:
         """Carry out what is decided."""

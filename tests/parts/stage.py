@@ -37,16 +37,18 @@ class Stage:
         observations_max: int = 500_000,
         events_max: int = 500_000,
     ) -> None:
-        loop = asyncio.get_running_loop()
-        self.embedded = EmbeddedApi(
-            now_us=lambda: int(loop.time() * 1_000_000), random=Random(1), history_max=1_000
-        )
+        self._loop = asyncio.get_running_loop()
+        self.embedded = EmbeddedApi(now_us=self.now_us, random=Random(1), history_max=1_000)
         self.api = Interposed(self.embedded)
         self.bus = MemoryBus(observations_max=observations_max, events_max=events_max)
         self._heard = list[Observation]()
         self._at = Position()
         if with_crds:
             self.install_crds()
+
+    def now_us(self) -> int:
+        """Return the virtual time in microseconds."""
+        return int(self._loop.time() * 1_000_000)
 
     def install_crds(self) -> None:
         for crd in _crds():

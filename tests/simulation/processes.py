@@ -142,7 +142,9 @@ def ingest(  # noqa: PLR0913 - what differs by world
         pace = IngestPace(page_max=4, watch_s=30.0, relist_s=relist_s)
         deps = IngestMeans(LivingApi(api, life, others), publisher, pace, _random(life), metrics)
         await IngestSession(
-            watched([*map(job_kind, kinds())], scope, placed=placed), deps, outlet
+            watched([*map(job_kind, kinds())], scope, placed=placed, now_us=bus.now_us),
+            deps,
+            outlet,
         ).run()
 
     return body

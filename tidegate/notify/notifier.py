@@ -8,7 +8,6 @@ repeats it, under the same key.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
 from typing import Protocol
@@ -17,6 +16,7 @@ from tidegate.errors import BusUnreachableError
 from tidegate.notify.configuration import Rule
 from tidegate.notify.position import Position, Served
 from tidegate.notify.rules import Notice, Rules
+from tidegate.service.clock import utc_now_us
 from tidegate.subscribe import LedgerEvent
 
 AHEAD = 100
@@ -34,11 +34,6 @@ class Sends(Protocol):
         ...
 
 
-def wall_us() -> int:
-    """Return the time, UTC microseconds."""
-    return time.time_ns() // 1_000
-
-
 class Notifier:
     """Serves one receiver until it is cancelled."""
 
@@ -47,7 +42,7 @@ class Notifier:
         rules: tuple[Rule, ...],
         sender: Sends,
         position: Position,
-        now_us: Callable[[], int] = wall_us,
+        now_us: Callable[[], int] = utc_now_us,
     ) -> None:
         self._sender, self._position, self._now_us = sender, position, now_us
         served = position.read()

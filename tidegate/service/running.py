@@ -11,7 +11,7 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random, SystemRandom
@@ -45,6 +45,30 @@ class Service:
     session: str  # this process and no other, in any life: "<name>-<host>-<pid>-<16 hex digits>"
     tracing: Tracing = OFF
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+async def until_stopped(
+    service: Service,
+    work: Coroutine[Any, Any, None],
+    drain: Callable[[], Awaitable[None]] | None = None,
+) -> None:
+    """Run ``work``; cancel it when the service is asked to stop, after ``drain`` if there is one.
+
+    What ``work`` raises before that is raised here.
+    """
+    working = asyncio.ensure_future(work)
+    stopping = asyncio.ensure_future(service.stopping.wait())
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            working.result()
+        elif drain is not None:
+            await drain()
+    finally:
+        for task in (working, stopping):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
 
 
 Body = Callable[[Service], Awaitable[None]]

@@ -12,7 +12,7 @@ from tidegate.jobs.job_metadata import positive_int32
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.topologies import PodIndex, is_true_annotation
 from tidegate.kinds.meta import ObjectMeta
-from tidegate.kinds.pods import PodCondition, PodTemplateSpec
+from tidegate.kinds.pods import PodCondition, PodSpec, PodTemplateSpec
 from tidegate.model.texts import INT32_MAX, whole
 
 PODSET = "main"
@@ -23,6 +23,18 @@ Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=INT32_MAX)]
 """A number of pods: the API server takes no other, a manifest in a file may have any."""
 
 
+class JobPodSpec(PodSpec, frozen=True, kw_only=True):
+    """What a Job's pods ask for, and how long they may take to end."""
+
+    termination_grace_period_seconds: int | None = None
+
+
+class JobTemplate(PodTemplateSpec, frozen=True, kw_only=True):
+    """The template of a Job's pods."""
+
+    spec: JobPodSpec = JobPodSpec()
+
+
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The spec of a Job."""
 
@@ -31,7 +43,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     completions: Count | None = None
     completion_mode: str = "NonIndexed"
     managed_by: str = ""
-    template: PodTemplateSpec
+    template: JobTemplate
 
 
 class Uncounted(msgspec.Struct, frozen=True, kw_only=True):
