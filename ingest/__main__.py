@@ -11,6 +11,7 @@ from functools import partial
 from ingest.jobs.placed import PlacedJobs
 from ingest.jobs.scope import Scope
 from ingest.metrics import Metrics
+from ingest.pods.grace_periods import GraceRule
 from ingest.publish import Publisher
 from ingest.resources import watched
 from ingest.session import Session, SessionRunner
@@ -24,6 +25,7 @@ from tidegate.jobs.registry import register_declared
 from tidegate.kube.client import connect
 from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ports import KubernetesApi
+from tidegate.model.gates import gate
 from tidegate.service.belonging import refuse_other_cluster
 from tidegate.service.config.configuration import read_configuration
 from tidegate.service.holder import lock_holder_file
@@ -60,7 +62,8 @@ async def ingest(service: Service, settings: Settings) -> None:
         ) as bus,
     ):
         placed = PlacedJobs(bus.bodies(), service.random)
-        resources = watched(kinds, scope, configured.device_classes, placed)
+        grace = GraceRule(fast_release=gate(configured.policy, "FastQuotaReleaseInPodIntegration"))
+        resources = watched(kinds, scope, configured.device_classes, placed, grace)
         identity = Identity()
         metrics = Metrics(service.registry)
         begin = partial(

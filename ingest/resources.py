@@ -15,7 +15,7 @@ from ingest.jobs.placed import PlacedJobs, with_placed
 from ingest.jobs.scope import Scope
 from ingest.nodes.rows import Placement
 from ingest.pods.descriptions import both, described
-from ingest.pods.grace_periods import with_grace_periods
+from ingest.pods.grace_periods import GraceRule, with_grace_periods
 from ingest.pods.groups import PodGroups
 from ingest.pods.referred import PATH, RESOURCE, Claims, Named
 from ingest.pods.serving import ServingSets
@@ -31,7 +31,6 @@ from tidegate.kinds.kueue_api.queues import objects
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.names import API_VERSION, GROUP
 from tidegate.kinds.pods import Pod
-from tidegate.service.clock import utc_now_us
 
 _KUEUE = f"/apis/{API_VERSION}"
 
@@ -58,6 +57,7 @@ def _worker(plural: str, kind: type[Any], observe: Observe) -> WatchedResource:
 
 
 EVERYWHERE = Scope()
+GRACE = GraceRule()
 NO_DEVICES: Mapping[str, str] = {}
 """No device class is charged as a resource."""
 
@@ -67,21 +67,21 @@ def watched(
     scope: Scope = EVERYWHERE,
     device_classes: Mapping[str, str] = NO_DEVICES,
     placed: PlacedJobs | None = None,
-    now_us: Callable[[], int] = utc_now_us,
+    grace: GraceRule = GRACE,
 ) -> tuple[WatchedResource, ...]:
     """Return what an ingest of these job kinds watches; each call has a cache of its own.
 
-    ``placed``: what is known of jobs that run in another cluster; None: none does. ``now_us``: UTC
-    microseconds, by which pods that are being deleted count as gone. Workloads are always watched,
-    for what they say of jobs; whether those that were made directly are jobs themselves is decided
-    by the kind ``workload``.
+    ``placed``: what is known of jobs that run in another cluster; None: none does. ``grace``:
+    when pods that are being deleted count as gone. Workloads are always watched, for what they say
+    of jobs; whether those that were made directly are jobs themselves is decided by the kind
+    ``workload``.
     """
     claims = Claims(device_classes)
     index = JobIndex(kinds, scope, claims)
     sets = ServingSets(kinds, index)
     watched_jobs = (
         with_placed(
-            with_grace_periods(_watched_job(kind, index, sets), now_us), kind, placed, index.parent
+            with_grace_periods(_watched_job(kind, index, sets), grace), kind, placed, index.parent
         )
         for kind in kinds
         if kind.name not in _NOT_WATCHED

@@ -10,6 +10,7 @@ from prometheus_client import CollectorRegistry
 from ingest.jobs.placed import PlacedJobs
 from ingest.jobs.scope import Scope
 from ingest.metrics import Metrics
+from ingest.pods.grace_periods import GraceRule
 from ingest.publish import Publisher
 from ingest.resources import NO_DEVICES, watched
 from ingest.session import Session
@@ -31,7 +32,9 @@ def session(  # noqa: PLR0913 - what a session stands on
     device_classes: Mapping[str, str] = NO_DEVICES,
     port: ObservationPublisher | None = None,
     keeper: BodyWriter | None = None,
+    fast_release: bool = False,
 ) -> Session:
+    grace = GraceRule(stage.now_us, fast_release)
     random, metrics = Random(7), Metrics(CollectorRegistry())
     port = port or stage.bus.observation_publisher()
     placed = PlacedJobs(keeper or stage.bus.bodies(), random)
@@ -40,7 +43,7 @@ def session(  # noqa: PLR0913 - what a session stands on
     )
     deps = SyncDependencies(api or stage.api, publisher, Pace(), random, metrics)
     kinds = list(JOB_KINDS.values())
-    rows = watched(kinds, scope or Scope(), device_classes, placed, stage.now_us)
+    rows = watched(kinds, scope or Scope(), device_classes, placed, grace)
     return Session(rows, deps, port)
 
 

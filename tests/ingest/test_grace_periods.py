@@ -51,6 +51,18 @@ def test_a_deleted_pod_is_observed_as_gone_after_twice_its_grace_period(
     run_virtually(run())
 
 
+def test_with_the_gate_a_deleted_pod_is_gone_at_once() -> None:
+    async def run() -> None:
+        stage = crewed()
+        async with alongside(session(stage, fast_release=True).run()):
+            await stage.hear(Heartbeat)
+            stage.remove(f"{PODS}/one")
+            await stage.hear(JobObserved, lambda job: job.state.active == 1)
+            assert stage.now_us() < TWICE_S * 1_000_000
+
+    run_virtually(run())
+
+
 def test_a_pod_that_is_gone_in_time_is_not_observed_again() -> None:
     async def run() -> None:
         stage = crewed()

@@ -36,6 +36,7 @@ from dispatcher.session import Session as Dispatcher
 from dispatcher.workers.fleet import Fleet
 from ingest.jobs.scope import Scope
 from ingest.metrics import Metrics as IngestMetrics
+from ingest.pods.grace_periods import GraceRule
 from ingest.publish import Publisher
 from ingest.resources import watched
 from ingest.session import Session as IngestSession
@@ -125,7 +126,9 @@ class Site:
         )
         deps = IngestMeans(self.stage.embedded, publisher, IngestPace(), Random(1), metrics)
         kinds, scope = [job_kind(kind) for kind in self.kinds], Scope(elastic=True)
-        await IngestSession(watched(kinds, scope, now_us=self.stage.bus.now_us), deps, port).run()
+        await IngestSession(
+            watched(kinds, scope, grace=GraceRule(self.stage.bus.now_us)), deps, port
+        ).run()
 
     async def actuate(self) -> None:
         """Carry out what is decided."""

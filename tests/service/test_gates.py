@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tidegate.errors import SettingsError
-from tidegate.model.gates import GATES, HEEDED
+from tidegate.model.gates import GATES, HEEDED, REMOVED
 from tidegate.service.config.gates import check_gates
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +36,12 @@ def test_what_is_not_built_may_be_closed(name: str) -> None:
     assert check_gates({name: False}) == {}
 
 
+@pytest.mark.parametrize("name", sorted(REMOVED))
+def test_a_removed_gate_may_say_what_holds_since(name: str) -> None:
+    assert name not in GATES
+    assert check_gates({name: REMOVED[name]}) == {}
+
+
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
@@ -47,8 +54,40 @@ def test_what_is_not_built_may_be_closed(name: str) -> None:
         ("TopologyAwareScheduling", False, "cannot be left out"),
         ("TASMultiLayerTopology", False, "cannot be left out"),
         ("Foo", True, "no gate Foo"),
+        ("HierarchicalCohorts", False, "was removed from Kueue"),
+        ("SchedulerLongRequeueInterval", True, "was removed from Kueue"),
     ],
 )
 def test_a_gate_without_effect_is_refused(name: str, value: bool, why: str) -> None:  # noqa: FBT001 - an example
     with pytest.raises(SettingsError, match=why):
         check_gates({name: value})
+
+
+def rows() -> dict[str, str]:
+    """Return what the page says of each gate."""
+    text = (ROOT / "docs" / "migrating-from-kueue.md").read_text()
+    table = re.findall(r"^\| ((?:true|false)[^|]*) \| ([^|]*) \|$", text, re.MULTILINE)
+    return {gate.strip("`"): values for values, gates in table for gate in gates.split(", ")}
+
+
+def is_accepted(name: str, *, value: bool) -> bool:
+    try:
+        check_gates({name: value})
+    except SettingsError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("name", sorted({**GATES, **REMOVED}))
+def test_the_page_says_which_values_of_a_gate_are_accepted(name: str) -> None:
+    words = [str(value).lower() for value in (True, False) if is_accepted(name, value=value)]
+    assert rows()[name].startswith(" and ".join(words) + (" only" if len(words) == 1 else ","))
+
+
+@pytest.mark.parametrize("name", sorted(GATES))
+def test_the_page_says_which_gates_have_an_effect(name: str) -> None:
+    assert ("Kueue's effect" in rows()[name]) == (name in HEEDED)
+
+
+def test_the_page_names_no_other_gate() -> None:
+    assert rows().keys() == {**GATES, **REMOVED}.keys()

@@ -27,6 +27,7 @@ from actuator.workqueue import Rate
 from ingest.jobs.placed import PlacedJobs
 from ingest.jobs.scope import Scope
 from ingest.metrics import Metrics as IngestMetrics
+from ingest.pods.grace_periods import GraceRule
 from ingest.publish import Publisher
 from ingest.resources import watched
 from ingest.session import Session as IngestSession
@@ -142,7 +143,7 @@ def ingest(  # noqa: PLR0913 - what differs by world
         pace = IngestPace(page_max=4, watch_s=30.0, relist_s=relist_s)
         deps = IngestMeans(LivingApi(api, life, others), publisher, pace, _random(life), metrics)
         await IngestSession(
-            watched([*map(job_kind, kinds())], scope, placed=placed, now_us=bus.now_us),
+            watched([*map(job_kind, kinds())], scope, placed=placed, grace=GraceRule(bus.now_us)),
             deps,
             outlet,
         ).run()

@@ -20,6 +20,7 @@ Gate: TypeAlias = Literal[
     "ElasticJobsViaWorkloadSlicesWithTAS",
     "FairSharingPreemptWithinNominal",
     "FairSharingPrioritizeNonBorrowing",
+    "FastQuotaReleaseInPodIntegration",
     "FlavorFungibilityPreserveScanProgress",
     "LocalQueueMetrics",
     "MetricForWorkloadCreationLatency",
@@ -83,7 +84,19 @@ SparkApplicationIntegration TASBalancedPlacement TASReplaceNodeDueToNotReadyOver
 TASRespectNodeAffinityPreferred UnadmittedWorkloadsExplicitStatus WorkloadRequestUseMergePatch
 """
 GATES: dict[str, bool] = {**dict.fromkeys(_ON.split(), True), **dict.fromkeys(_OFF.split(), False)}
-"""Name to default."""
+"""Name to default, in Kueue 0.20."""
+REMOVED: dict[str, bool] = {
+    "HierarchicalCohorts": True,
+    "MultiKueueAllowInsecureKubeconfigs": False,
+    "MultiKueueRedoAdmissionOnEvictionInWorker": True,
+    "MultiKueueWaitForWorkloadAdmitted": True,
+    "ObjectRetentionPolicies": True,
+    "PropagateBatchJobLabelsToWorkload": True,
+    "SchedulerLongRequeueInterval": False,
+    "SchedulerTimestampPreemptionBuffer": False,
+    "SkipFinalizersForPodsSuspendedByParent": True,
+}
+"""Gates of Kueue 0.19 that 0.20 lacks, with the value that holds since."""
 
 assert GATES.keys() >= HEEDED, "each implemented gate has a default"
 

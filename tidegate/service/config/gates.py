@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegate.errors import SettingsError
-from tidegate.model.gates import GATES, HEEDED
+from tidegate.model.gates import GATES, HEEDED, REMOVED
 
 _LACKING = (
     "LWS",
@@ -22,14 +22,22 @@ def check_gates(gates: dict[str, bool]) -> dict[str, bool]:
     Raises:
         SettingsError: Kueue has no such gate, or it makes no difference here.
     """
-    return {
-        name: value
-        for name, value in sorted(gates.items())
-        if _differs_from_default(name, on=value)
-    }
+    return {name: value for name, value in sorted(gates.items()) if has_effect(name, on=value)}
 
 
-def _differs_from_default(name: str, *, on: bool) -> bool:
+def has_effect(name: str, *, on: bool) -> bool:
+    """Return whether a gate with this value differs from its default, and is implemented.
+
+    Raises:
+        SettingsError: see ``check_gates``.
+    """
+    if REMOVED.get(name) is on:
+        return False
+    if name in REMOVED:
+        raise SettingsError(
+            f"featureGates: {name} was removed from Kueue, and cannot be {str(on).lower()}: remove"
+            " it from the file."
+        )
     if name not in GATES:
         raise SettingsError(f"featureGates: Kueue has no gate {name}.")
     if on == GATES[name]:
