@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tidegate.kinds.policies.frameworks import FRAMEWORKS
+
 ROOT = Path(__file__).parents[2]
 PATCH = Path(__file__).parent / "next_kind.patch"
 FILES_MAX = 4
@@ -54,6 +56,19 @@ def test_it_takes_no_more_files_than_the_recipe_says() -> None:
 
 def test_it_fits_the_code() -> None:
     run(ROOT, "git", "apply", "--check", "-C1", "--recount", str(PATCH))
+
+
+def test_its_modules_import_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run them in this tree, where only the row of the kind's framework is missing."""
+    monkeypatch.setattr("tidegate.kinds.policies.frameworks.framework", lambda _: FRAMEWORKS[0])
+    modules = re.findall(
+        r"^\+\+\+ b/\S+\.py\n@@ -0,0 .*\n((?:\+.*\n)+)", PATCH.read_text(), re.MULTILINE
+    )
+    assert len(modules) == len(("its kind", "its part in the end-to-end tests"))
+    for module in modules:
+        names: dict[str, object] = {"__name__": "next_kind"}
+        exec(re.sub(r"^\+", "", module, flags=re.MULTILINE), names)  # noqa: S102 - of this folder
+        assert names.keys() & {"KIND", "ACTS"}
 
 
 @pytest.mark.slow
