@@ -128,7 +128,7 @@ def record_unwatched(state: State, heartbeat: Heartbeat, at_us: int) -> None:
 
 
 def _release_unwatched(state: State, at_us: int) -> Iterator[WorkloadRemoved]:
-    """Yield the removal of workloads whose jobs no session has watched for ``AFTER_US``."""
+    """Yield the removal of workloads whose jobs no session has watched for ``UNWATCHED_US_MAX``."""
     for resource, since_us in list(state.dedup.unwatched.items()):
         if at_us - since_us < UNWATCHED_US_MAX or not has_synced(state):
             continue

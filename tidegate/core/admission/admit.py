@@ -176,7 +176,7 @@ def _evict(
             by_cluster_queue=cq.name,
             reason=target.reason,
             message=message,
-            lost_us=loses_us(state, victim) if state.scan.by_loss else 0,
+            lost_us=loses_us(state, victim) if state.scan.least_loss_first else 0,
         )
     )
     context.record(eviction(state, victim, "Preempted", message=message))

@@ -67,7 +67,7 @@ def second_pass(context: DecideContext) -> None:
 def _is_due(state: State, workload: Workload) -> bool:
     """Tell whether a reservation may become an admission once its pods have nodes."""
     ready = are_ready(state, workload, workload.cluster_queue, workload.assignment)
-    if ready and state.requeue.reconsiders:
+    if ready and state.requeue.rechecks:
         return barrier(state, workload) is None
     return ready and state.forest.cluster_queues[workload.cluster_queue].active
 

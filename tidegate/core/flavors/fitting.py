@@ -236,7 +236,7 @@ def _all_must_fit(state: State) -> bool:
     Where preemption is preferred to borrowing, Kueue ranks a resource that borrows below one that
     does not fit, and so the flavor as fitting: such a workload never starts there.
     """
-    return state.scan.looks_back
+    return state.scan.backtracks
 
 
 def _ineligible(question: Question, podsets: list[PodSet], slot: Slot, resources: list[str]) -> str:

@@ -235,7 +235,7 @@ def _topology_flavor_each(question: Question, assignment: Assignment) -> bool:
 
 def _grows_together(state: State, workload: Workload, podset: PodSet) -> bool:
     """Tell whether Kueue refuses an elastic job's podset since its pods are to be together."""
-    if state.scan.looks_back or not workload.elastic or podset.topology is None:
+    if state.scan.backtracks or not workload.elastic or podset.topology is None:
         return False
     together = podset.topology.required or podset.topology.preferred
     return bool(together) and gate(state.policy, "ElasticJobsViaWorkloadSlicesWithTAS")

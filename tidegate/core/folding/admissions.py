@@ -33,7 +33,7 @@ from tidegate.core.quota.charging import charges_of, requests_digest
 from tidegate.core.quota.forest import count_intent_usage, forest
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import repeated_stop, set_repair_deadline
-from tidegate.core.state.interning import share_tried
+from tidegate.core.state.interning import intern_tried
 from tidegate.core.state.remotes import clear_run
 from tidegate.core.state.scheduling_queue import (
     invalidate_topology_trees,
@@ -112,7 +112,7 @@ def _fold_reserved(state: State, workload: Workload, event: QuotaReserved) -> No
     workload.evicted_us = workload.displaced_seq = workload.reissues = workload.reissued_us = 0
     workload.inadmissible = workload.stopped = False
     workload.pending_status = workload.scan = None
-    if event.checks and state.requeue.reconsiders:
+    if event.checks and state.requeue.rechecks:
         workload.checks, workload.checks_seq = {}, state.seq  # reset
     take(state, workload, event.cluster_queue or workload.cluster_queue, event.assignment)
     requeue_victims(state, workload.key)
@@ -157,7 +157,7 @@ def _fold_pending(state: State, workload: Workload, event: WorkloadPending) -> N
     workload.pending_status = PendingStatus(
         reason=event.reason,
         others=event.others,
-        tried=share_tried(tried),
+        tried=intern_tried(tried),
         requested=tuple(row.requested for row in event.tried),
         places=places((placement.podset, placement.flavor) for placement in event.placements),
         requests=requests_digest(state, workload) if event.tried or event.placements else b"",
@@ -192,7 +192,7 @@ def _fold_preemption(state: State, workload: Workload, event: _Preemption) -> No
         case WorkloadPreempted():
             workload.preempted_reason, workload.displaced_seq = event.reason, state.seq
             workload.preempted_us = event.at_us
-            if state.requeue.reserves_freed:
+            if state.requeue.reserves_freed_quota:
                 workload.made_way_for = event.by
         case _:
             assert_never(event)
@@ -201,7 +201,7 @@ def _fold_preemption(state: State, workload: Workload, event: _Preemption) -> No
 def _fold_intended(state: State, workload: Workload, event: PreemptionIntended) -> None:
     state.cycle = max(state.cycle, event.cycle)
     workload.scan = None
-    if not state.requeue.reserves_freed:
+    if not state.requeue.reserves_freed_quota:
         state.sticky[workload.cluster_queue] = workload.key
         return
     leave(state, workload)

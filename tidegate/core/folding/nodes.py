@@ -20,7 +20,7 @@ from tidegate.contracts.fact_kinds.definitions import (
     TopologyRemoved,
 )
 from tidegate.core.queueing.quota_ops import wake_placing
-from tidegate.core.state.interning import share_amounts, share_node
+from tidegate.core.state.interning import intern_amounts, intern_node
 from tidegate.core.state.scheduling_queue import invalidate_topology_trees
 from tidegate.core.state.state import State
 from tidegate.core.topology import cluster
@@ -47,11 +47,11 @@ def apply_node(  # noqa: C901 - an arm an event
         case TopologyRemoved():
             objects.topologies.pop(event.name, None)
         case NodeDefined():
-            objects.nodes[event.name] = share_node(event)
+            objects.nodes[event.name] = intern_node(event)
         case NodeRemoved():
             objects.nodes.pop(event.name, None)
         case NodePodsReported():
-            objects.node_pods[event.name] = replace(event, usage=share_amounts(event.usage))
+            objects.node_pods[event.name] = replace(event, usage=intern_amounts(event.usage))
         case NodePodsCleared():
             objects.node_pods.pop(event.name, None)
         case _:

@@ -19,7 +19,7 @@ from tidegate.core.queueing.heads import place
 from tidegate.core.quota.charging import charges_of
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import ClusterQueueState, Forest
-from tidegate.core.state.interning import share_node
+from tidegate.core.state.interning import intern_node
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Shape
 from tidegate.errors import UndecodableError
@@ -111,7 +111,7 @@ def decode(data: bytes) -> State:
     stored = _read(data)
     state = State(**{name: getattr(stored.state, name) for name in _STATE})
     state.objects.nodes = {
-        name: share_node(node_defined) for name, node_defined in state.objects.nodes.items()
+        name: intern_node(node_defined) for name, node_defined in state.objects.nodes.items()
     }
     for other in stored.workloads:
         workload = Workload(**dict(zip(_WORKLOAD, _workload_fields(other), strict=True)))

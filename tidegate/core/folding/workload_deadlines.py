@@ -170,7 +170,7 @@ def first_unready_workload(state: State) -> Workload | None:
 def _next_repeat_us(state: State, workload: Workload) -> int | None:
     if workload.unpublished and workload.phase in ("reserved", "admitted"):
         return state.now_us
-    if not state.requeue.reconsiders or not unasked(state, workload):
+    if not state.requeue.rechecks or not unasked(state, workload):
         return None
     after_us = state.policy.repair_after_us << min(workload.reissues, _DOUBLINGS_MAX)
     return max(workload.reserved_us, workload.reissued_us) + min(after_us, INTERVAL_US_MAX)

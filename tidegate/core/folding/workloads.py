@@ -28,7 +28,7 @@ from tidegate.core.queueing.siblings import find_place, leave_family, revived, t
 from tidegate.core.quota.forest import forest
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import set_repair_deadline
-from tidegate.core.state.interning import share_workload
+from tidegate.core.state.interning import intern_workload
 from tidegate.core.state.scheduling_queue import mark_dirty
 from tidegate.core.state.state import CheckState, State, Workload
 from tidegate.model.gates import gate
@@ -84,7 +84,7 @@ def _fold_submitted(state: State, event: WorkloadSubmitted) -> None:
     if older is not None:
         _fold_removed(state, older)
     workload = _new_workload(state, event)
-    share_workload(workload)
+    intern_workload(workload)
     state.workloads[event.workload] = workload
     if event.uid:
         state.by_uid[event.uid] = event.workload

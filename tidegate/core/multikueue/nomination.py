@@ -46,7 +46,7 @@ def allowed_clusters(
     """Return the clusters of a check's configuration that may be nominated at all.
 
     Stopped clusters may not. An external dispatcher allows only those that it wrote into the
-    status, in its order. A workload that is one group of an object may go to ``clusters_beside``.
+    status, in its order. A workload that is one group of an object may go to ``group_clusters``.
     """
     names = dispatch.proposed if is_external(state) else configured
     names = names if group_clusters is None else group_clusters

@@ -111,7 +111,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
 
     def begin(self, trees: Iterable[Tree]) -> None:
         """Show each tree as it will be: without leaving workloads, with the intents' charges."""
-        if not self.state.requeue.reserves_freed:
+        if not self.state.requeue.reserves_freed_quota:
             return
         cluster_queues = self.state.forest.cluster_queues
         for tree in trees:

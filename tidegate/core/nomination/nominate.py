@@ -123,7 +123,7 @@ def propose(
 ) -> Proposal:
     """Return the best proposal: all pods, with or without preemption, before fewer pods."""
     full = _propose(state, cq, workload, scan=scan)
-    if not full.works and state.scan.looks_back:
+    if not full.works and state.scan.backtracks:
         elsewhere = fit_anywhere(state, cq, workload)
         if elsewhere is not None:
             return Proposal(assignment=elsewhere)
@@ -156,7 +156,7 @@ def _propose(  # noqa: PLR0913 - passed on as they are
     counts: tuple[int, ...] | None = None,
     only: Mapping[tuple[str, str], str] | None = None,
 ) -> Proposal:
-    ask, spares = oracle(state, cq, workload), state.scan.looks_back and not workload.body
+    ask, spares = oracle(state, cq, workload), state.scan.backtracks and not workload.body
     assignment = assign(
         state, workload, oracle=ask, cq=cq, counts=counts, only=only, scan=scan, spares=spares
     )
@@ -206,7 +206,7 @@ def _most(state: State, workload: Workload, podset: PodSet) -> int:
     Kueue's begins with finished pods, too, unless all have: once admitted, these are not charged.
     """
     pods = pod_count(workload, podset)
-    return podset.count if pods and not state.scan.looks_back else pods
+    return podset.count if pods and not state.scan.backtracks else pods
 
 
 def direct_fit(context: DecideContext, cq: ClusterQueueState, workload: Workload) -> Nominee | None:

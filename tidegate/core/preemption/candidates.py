@@ -68,7 +68,7 @@ def order_key(
     needs: Collection[FlavorResource] = (),
 ) -> CandidateKey:
     """Return the sort key of a candidate; ``needs``: the flavor-resources to be freed."""
-    elsewhere, by_loss = workload.cluster_queue != preemptor_queue, state.scan.by_loss
+    elsewhere, by_loss = workload.cluster_queue != preemptor_queue, state.scan.least_loss_first
     return (
         workload.phase != "evicting",
         not elsewhere,
@@ -145,7 +145,7 @@ def of_cluster_queue(
     if rule == "Never" or not cq.active:
         return []
     policy = state.policy
-    leaving = state.scan.counts_leaving
+    leaving = state.scan.includes_evicting
     return [
         workload
         for workload in cq.holding.values()
@@ -179,7 +179,7 @@ def _usage(
         return 0
     sums, priority = cq.usage_by_priority.get(fr) or {}, preemptor.priority
     summed = not cq.spec.min_runtime_us and not state.policy.member_clusters
-    if not state.scan.counts_leaving and summed:
+    if not state.scan.includes_evicting and summed:
         if rule == "Any":
             return sum(sums.values())
         if rule == "LowerPriority" or priority not in sums:

@@ -76,7 +76,7 @@ def fair(trial: Trial) -> list[Target]:
 
 def _moves_for_good(state: State) -> bool:
     """Tell whether a victim for shares must not come back at once: docs/adr/0013."""
-    return state.scan.moves_for_good
+    return state.scan.forbids_moving_back
 
 
 def _queues(candidates: Iterable[Workload]) -> dict[str, deque[Workload]]:

@@ -120,7 +120,7 @@ def is_displaced(state: State, cq: ClusterQueueState, workload: Workload) -> boo
     It may again once its tree has changed since other than by preemption, unless another displaced
     workload has used that change for a preemption.
     """
-    if not state.scan.moves_for_good or not workload.displaced_seq:
+    if not state.scan.forbids_moving_back or not workload.displaced_seq:
         return False
     return cq.tree.outside_seq <= max(workload.displaced_seq, cq.tree.moved_seq)
 
@@ -132,7 +132,7 @@ def may_move_shares(state: State, cq: ClusterQueueState, workload: Workload) -> 
     preempt for shares until its ClusterQueue changed other than by preemption; one displaced
     workload may for each such change: see docs/adr/0013.
     """
-    if not state.scan.moves_for_good or not workload.displaced_seq:
+    if not state.scan.forbids_moving_back or not workload.displaced_seq:
         return True
     return cq.outside_seq > max(workload.displaced_seq, cq.moved_seq)
 

@@ -270,7 +270,7 @@ def _podsets(state: State, workload: Workload) -> Barrier | None:
 def _topology(state: State, workload: Workload) -> Barrier | None:
     """Return that no flavor has the requested topology; in kueue mode nomination finds that."""
     cq = state.forest.cluster_queues[workload.cluster_queue]
-    if cq.has_topologies or not state.scan.looks_back:
+    if cq.has_topologies or not state.scan.backtracks:
         return None
     if not any(asks_for_topology(podset) for podset in workload.podsets):
         return None

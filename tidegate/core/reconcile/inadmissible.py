@@ -48,7 +48,7 @@ def reconcile_pending(state: State, workload: Workload) -> list[DecisionEvent]:
     """Return that a workload is queued again, or why it is not offered, if not recorded yet."""
     if workload.requeue_reason in STOPPED and not _stopped(state, workload):
         return [requeued(state, workload, _RESTARTED[workload.requeue_reason])]
-    if not state.requeue.reconsiders:
+    if not state.requeue.rechecks:
         return []  # Kueue's scheduler, whose decisions are compared, does not record these
     barrier = unoffered(state, workload)
     code = OFFERED if barrier is None else barrier.code

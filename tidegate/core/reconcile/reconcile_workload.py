@@ -144,7 +144,7 @@ def _lost_its_right(state: State, workload: Workload) -> list[DecisionEvent]:
     blocked_by = barrier(state, workload)
     if blocked_by is None or blocked_by.code in (INACTIVE, CHECK_FAILED):
         return []
-    if not state.requeue.reconsiders and blocked_by.code not in _QUEUE_DELETED:
+    if not state.requeue.rechecks and blocked_by.code not in _QUEUE_DELETED:
         return []
     released = QuotaReleased(**decision_fields(state, workload), reason=INADMISSIBLE)
     return [released, _requeued(state, workload, "")]
@@ -204,14 +204,14 @@ def _attend_checks(state: State, workload: Workload) -> list[DecisionEvent]:
         return []
     if any(assignment.delayed_topology == "Pending" for assignment in workload.assignment):
         return []  # its pods are placed first: see ``tidegate.core.admission.second_pass``
-    barred = state.requeue.reconsiders and barrier(state, workload) is not None
+    barred = state.requeue.rechecks and barrier(state, workload) is not None
     return [] if barred else _admitted(state, workload)
 
 
 def _attend_waiting_checks(state: State, workload: Workload) -> list[DecisionEvent]:
     """Return the decisions that a failed check causes for a workload that waits for quota."""
     workload_evicted = _failed(state, workload, sorted(workload.checks))
-    if workload_evicted is None or not state.requeue.reconsiders:
+    if workload_evicted is None or not state.requeue.rechecks:
         return []
     fields = decision_fields(state, workload)
     if workload_evicted.cause:

@@ -23,7 +23,7 @@ _NO_CHECKS: dict[str, CheckState] = {}
 _NO_PLACES: dict[str, TopologyAssignment] = {}
 
 
-def share_workload(workload: Workload) -> None:
+def intern_workload(workload: Workload) -> None:
     """Intern a workload's names and its job's state."""
     job = workload.job
     uid = workload.uid if job.uid == workload.uid else job.uid
@@ -36,31 +36,31 @@ def share_workload(workload: Workload) -> None:
     )
     workload.resource, workload.queue = intern(workload.resource), intern(workload.queue)
     workload.priority_class = intern(workload.priority_class)
-    workload.author, workload.state = intern(workload.author), _shared_state(workload.state)
+    workload.author, workload.state = intern(workload.author), _intern_state(workload.state)
     workload.reclaimable = workload.reclaimable or _NO_PODS
     workload.checks = workload.checks or _NO_CHECKS
     workload.held_places = workload.held_places or _NO_PLACES
 
 
-def share_node(defined: NodeDefined) -> NodeDefined:
+def intern_node(defined: NodeDefined) -> NodeDefined:
     """Return a node whose labels, taints and amounts are interned."""
     spec = defined.spec
     shared = replace(
         spec,
         labels={intern(name): intern(value) for name, value in spec.labels.items()},
-        allocatable=share_amounts(spec.allocatable),
+        allocatable=intern_amounts(spec.allocatable),
         taints=_taints(spec.taints),
     )
     return replace(defined, spec=shared)
 
 
-def share_amounts(amounts: dict[str, int]) -> dict[str, int]:
+def intern_amounts(amounts: dict[str, int]) -> dict[str, int]:
     """Return the one object for equal amounts."""
     return _amounts(tuple(amounts.items()))
 
 
 @lru_cache(maxsize=65_536)
-def share_tried(tried: Tried) -> Tried:
+def intern_tried(tried: Tried) -> Tried:
     """Return the one object for equal lists of tried flavors."""
     return tried
 
@@ -76,5 +76,5 @@ def _taints(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
 
 
 @lru_cache(maxsize=1_024)
-def _shared_state(state: JobState) -> JobState:
+def _intern_state(state: JobState) -> JobState:
     return state

@@ -15,10 +15,10 @@ class Requeue(msgspec.Struct, frozen=True, kw_only=True):
 
     by_event: bool
     """Parked workloads wait for any event of their tree; else until what they lack may be free."""
-    reserves_freed: bool
+    reserves_freed_quota: bool
     """Quota freed by victims is reserved for their preemptor; else it only becomes first in its
     queue."""
-    reconsiders: bool
+    rechecks: bool
     """Admissibility is checked, and recorded, at each step; else at nomination."""
 
 
@@ -27,13 +27,13 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True):
 
     resumes: bool
     """A flavor scan resumes where the last cycle's stopped."""
-    looks_back: bool
+    backtracks: bool
     """Flavors are chosen for all requests together; else one by one, and for good."""
-    counts_leaving: bool
+    includes_evicting: bool
     """Workloads that are being evicted already may be victims."""
-    by_loss: bool
+    least_loss_first: bool
     """Of equal victims, the one that loses the least work is preempted first: docs/adr/0014."""
-    moves_for_good: bool
+    forbids_moving_back: bool
     """A displaced workload does not preempt its way back at once: docs/adr/0005 and 0013."""
     honours_never: bool
     """A PriorityClass's preemptionPolicy Never is honoured; else only its value counts."""
@@ -42,25 +42,25 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 REQUEUE: dict[Literal["tidegate", "kueue"], Requeue] = {
-    "tidegate": Requeue(by_event=False, reserves_freed=True, reconsiders=True),
-    "kueue": Requeue(by_event=True, reserves_freed=False, reconsiders=False),
+    "tidegate": Requeue(by_event=False, reserves_freed_quota=True, rechecks=True),
+    "kueue": Requeue(by_event=True, reserves_freed_quota=False, rechecks=False),
 }
 SCAN: dict[Literal["tidegate", "kueue"], Scan] = {
     "tidegate": Scan(
         resumes=False,
-        looks_back=True,
-        counts_leaving=False,
-        by_loss=True,
-        moves_for_good=True,
+        backtracks=True,
+        includes_evicting=False,
+        least_loss_first=True,
+        forbids_moving_back=True,
         honours_never=True,
         exact_shares=True,
     ),
     "kueue": Scan(
         resumes=True,
-        looks_back=False,
-        counts_leaving=True,
-        by_loss=False,
-        moves_for_good=False,
+        backtracks=False,
+        includes_evicting=True,
+        least_loss_first=False,
+        forbids_moving_back=False,
         honours_never=False,
         exact_shares=False,
     ),
