@@ -23,12 +23,15 @@ def pod(*, node: str = "n1", phase: str = "Running", **meta: object) -> Pod:
     return read({"metadata": meta, "spec": spec, "status": {"phase": phase}}, Pod)
 
 
-def job(*, suspend: bool = True, grace_s: int | None = None, **status: object) -> Job:
+def job(
+    *, suspend: bool = True, deleted: bool = False, grace_s: int | None = None, **status: object
+) -> Job:
     spec: Object = {"containers": [{"name": "c"}]}
     if grace_s is not None:
         spec["terminationGracePeriodSeconds"] = grace_s
     body: Object = {"suspend": suspend, "template": {"spec": spec}}
-    return read({"metadata": {}, "spec": body, "status": status}, Job)
+    meta = {"deletionTimestamp": DELETED} if deleted else {}
+    return read({"metadata": meta, "spec": body, "status": status}, Job)
 
 
 def suspended(status: str = "True") -> list[Object]:
@@ -63,6 +66,12 @@ def test_a_deleted_pod_counts_until_its_grace_period_is_over_a_second_time() -> 
 )
 def test_what_runs_or_is_gone_has_no_grace_period(other: object) -> None:
     assert grace_of(other) is None
+
+
+def test_a_deleted_jobs_pods_count_for_twice_their_grace_period() -> None:
+    grace = grace_of(job(suspend=False, deleted=True, terminating=2))
+    assert grace is not None
+    assert grace.until_us == micros(DELETED) + 60 * 1_000_000
 
 
 @pytest.mark.parametrize(("named", "seconds"), [(None, 60), (0, 0), (300, 600)])

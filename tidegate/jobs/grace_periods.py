@@ -12,6 +12,7 @@ import msgspec
 
 from tidegate.jobs.batch.numbers import Job
 from tidegate.jobs.pods.pod_state import is_active
+from tidegate.kinds.meta import true_condition
 from tidegate.kinds.pods import Pod
 from tidegate.kinds.times import micros
 
@@ -57,20 +58,23 @@ def _grace_of_pod(pod: Pod) -> Grace | None:
 
 
 def _grace_of_job(job: Job) -> Grace | None:
-    """Return until when the pods count that a suspended Job's controller deleted."""
-    status = job.status
-    if not status.terminating or status.active or not job.spec.suspend:
-        return None
-    since = [
-        condition.last_transition_time
-        for condition in status.conditions
-        if condition.type == "Suspended" and condition.status == "True"
-    ]
-    if not since or since[0] is None:
+    """Return until when the pods count of a Job that was suspended or is being deleted."""
+    status, since = job.status, _stopped_at(job)
+    if not status.terminating or status.active or not since:
         return None
     named_s = job.spec.template.spec.termination_grace_period_seconds
     grace_s = GRACE_S if named_s is None else named_s
     return Grace(
-        until_us=micros(since[0]) + 2 * grace_s * _US,
+        until_us=micros(since) + 2 * grace_s * _US,
         expired=msgspec.structs.replace(job, status=msgspec.structs.replace(status, terminating=0)),
     )
+
+
+def _stopped_at(job: Job) -> str:
+    """Return when a Job's pods were deleted at the latest; empty: they were not."""
+    if job.metadata.deletion_timestamp is not None:
+        return job.metadata.deletion_timestamp
+    if not job.spec.suspend:
+        return ""
+    suspended = true_condition(job.status.conditions, "Suspended")
+    return "" if suspended is None else suspended.last_transition_time or ""
