@@ -102,7 +102,7 @@ def _component_podsets(component: Object) -> tuple[PodSetLocation, ...]:
         wrapped = {}
     if not declared:
         return inferred_podsets(wrapped)
-    templates = [value_at(component, parse_path(text_at(podset, ("path",)))) for podset in declared]
+    templates = [value_at(component, _declared_path(podset)) for podset in declared]
     pods = template_sizes(wrapped)
     if pods and pods.keys() != set(map(id, templates)):
         kind = text_at(wrapped, ("kind",))
@@ -116,6 +116,11 @@ def _component_podsets(component: Object) -> tuple[PodSetLocation, ...]:
         )
         for podset, template in zip(declared, templates, strict=True)
     )
+
+
+def _declared_path(declared: Object) -> Path:
+    """Return the path to a declared template: ``template.spec.replicatedJobs[0].template``."""
+    return parse_path(text_at(declared, ("path",)).replace("[", ".").replace("]", ""))
 
 
 def _index(declared: Object) -> PodIndex | None:
