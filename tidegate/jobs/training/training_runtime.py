@@ -53,7 +53,7 @@ def rendered_jobset(job: Object, runtime: Object, patches: Iterable[Object]) -> 
 
 
 def _rendered_replicated_job(job: Object, runtime: Object, replicated: Object) -> Object:
-    replicated_job: Object = {**replicated, "replicas": 1}
+    replicated_job = _with_pods({**replicated, "replicas": 1}, _parallelism(replicated))
     step = text_at(replicated_job, _STEP)
     if step == _TRAINER:
         return _with_trainer(job, runtime, replicated_job)
@@ -73,12 +73,22 @@ def _with_trainer(job: Object, runtime: Object, replicated: Object) -> Object:
     trainer = object_at(job, ("spec", "trainer"))
     nodes = _nodes(trainer, runtime)
     if nodes is not None:
-        size = {"parallelism": nodes, "completions": nodes}
-        spec = {**object_at(replicated, ("template", "spec")), **size}
-        replicated = with_value(replicated, ("template", "spec"), spec)
+        replicated = _with_pods(replicated, nodes)
     fields = {_COPIED[name]: trainer[name] for name in _COPIED if name in trainer}
     replicated = _with_container(replicated, _NODE, fields)
     return _with_env(replicated, _NODE, list_at(trainer, ("env",)))
+
+
+def _with_pods(replicated: Object, pods: int) -> Object:
+    """Return a replicatedJob of so many pods: Trainer has all of them run at once."""
+    spec = object_at(replicated, ("template", "spec"))
+    size = {"parallelism": pods, "completions": pods}
+    result: Object = with_value(replicated, ("template", "spec"), {**spec, **size})
+    return result
+
+
+def _parallelism(replicated: Object) -> int:
+    return number_at(replicated, ("template", "spec", "parallelism"), 1)
 
 
 def _nodes(trainer: Object, runtime: Object) -> int | None:
