@@ -25,8 +25,9 @@ _PATCHED_JOBS = ("trainingRuntimeSpec", "template", "spec", "replicatedJobs")
 _STEP = ("template", "metadata", "labels", "trainer.kubeflow.org/trainjob-ancestor-step")
 _POD: Path = ("template", "spec", "template")
 _TRAINER, _NODE = "trainer", "node"
-_COPIED = {"image": "image", "command": "command", "args": "args", "resourcesPerNode": "resources"}
-"""A trainer's fields that replace a container's."""
+_RESOURCES = "resourcesPerNode"
+_COPIED = {"image": "image", "command": "command", "args": "args", _RESOURCES: "resources"}
+"""A trainer's fields that replace a container's; its resources only if it says some."""
 _BY_NAME = ("containers", "initContainers", "volumes")
 _ADDED = ("tolerations", "schedulingGates")
 
@@ -74,7 +75,9 @@ def _with_trainer(job: Object, runtime: Object, replicated: Object) -> Object:
     nodes = _nodes(trainer, runtime)
     if nodes is not None:
         replicated = _with_pods(replicated, nodes)
-    fields = {_COPIED[name]: trainer[name] for name in _COPIED if name in trainer}
+    states_any = any(value is not None for value in object_at(trainer, (_RESOURCES,)).values())
+    copied = [name for name in _COPIED if name in trainer and (states_any or name != _RESOURCES)]
+    fields = {_COPIED[name]: trainer[name] for name in copied}
     replicated = _with_container(replicated, _NODE, fields)
     return _with_env(replicated, _NODE, list_at(trainer, ("env",)))
 
