@@ -28,8 +28,8 @@ _TRAINER, _NODE = "trainer", "node"
 _RESOURCES = "resourcesPerNode"
 _COPIED = {"image": "image", "command": "command", "args": "args", _RESOURCES: "resources"}
 """A trainer's fields that replace a container's; its resources only if it says some."""
-_BY_NAME = ("containers", "initContainers", "volumes")
-_ADDED = ("tolerations", "schedulingGates")
+_BY_NAME = ("containers", "initContainers", "volumes", "env", "schedulingGates")
+"""Lists that a patch of a runtime is merged into; another list, as of tolerations, it replaces."""
 
 
 def rendered_jobset(job: Object, runtime: Object, patches: Iterable[Object]) -> Object:
@@ -142,8 +142,6 @@ def _merged(base: Any, patch: Any, field: str = "") -> Any:  # noqa: ANN401 - an
             }
         case list(), list() if field in _BY_NAME:
             return _by_name(base, patch)
-        case list(), list() if field in _ADDED:
-            return [*base, *(item for item in patch if item not in base)]
         case _:
             return patch
 
