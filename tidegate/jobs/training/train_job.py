@@ -28,7 +28,7 @@ from tidegate.jobs.job_status import JobStatus, Layout, PodSetLocation
 from tidegate.jobs.kind import Object
 from tidegate.jobs.suspended_kind import suspended_kind
 from tidegate.jobs.templates.paths import Path, list_at, outcome, text_at, value_at, with_value
-from tidegate.jobs.templates.template import as_template
+from tidegate.jobs.templates.template import as_template, inject_start
 from tidegate.jobs.training.training_runtime import rendered_jobset
 from tidegate.kinds.policies.frameworks import framework
 
@@ -36,6 +36,7 @@ GROUP, VERSION = "trainer.kubeflow.org", "v1alpha1"
 MANAGER = "kueue.x-k8s.io/manager"
 _PATCHES = ("spec", "runtimePatches")
 _JOBS = ("trainingRuntimeSpec", "template", "spec", "replicatedJobs")
+_TOLERATIONS = ("spec", "tolerations")
 _OUTCOMES = {"Complete": "Succeeded", "Failed": "Failed"}
 _RUNTIMES = {
     "ClusterTrainingRuntime": f"/apis/{GROUP}/{VERSION}/clustertrainingruntimes",
@@ -87,8 +88,9 @@ def status_of(obj: Object) -> JobStatus:
 def inject(obj: Object, podsets: Mapping[str, PodSetStart]) -> Object:
     """Return a TrainJob with the patch of its runtime that gives each podset what it is given."""
     jobs = [
-        {"name": name, "template": {"spec": {"template": as_template(podset)}}}
-        for name, podset in podsets.items()
+        {"name": place.name, "template": {"spec": {"template": _patched_template(place, podset)}}}
+        for place in podset_locations(obj)
+        for podset in (podsets[place.name],)
     ]
     patches = list_at(obj, _PATCHES)
     ours_at = [at for at, patch in enumerate(patches) if patch.get("manager") == MANAGER]
@@ -103,6 +105,16 @@ def overwritten_paths(obj: Object) -> tuple[Path, ...]:
     """Return where ``inject`` writes."""
     del obj
     return (_PATCHES,)
+
+
+def _patched_template(place: PodSetLocation, podset: PodSetStart) -> Object:
+    """Return what a podset is given, its template's tolerations first: a patch replaces those."""
+    patch, held = as_template(podset), place.built or {}
+    if not podset.tolerations:
+        return patch
+    started, _ = inject_start(held, podset)
+    result: Object = with_value(patch, _TOLERATIONS, value_at(started, _TOLERATIONS))
+    return result
 
 
 def _patches_of_others(obj: Object) -> list[Object]:
