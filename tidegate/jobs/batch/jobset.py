@@ -19,7 +19,7 @@ from tidegate.jobs.job_status import JobStatus, Layout, PodSetLocation
 from tidegate.jobs.kind import Object
 from tidegate.jobs.suspended_kind import suspended_kind
 from tidegate.jobs.templates.paths import list_at, number_at, outcome, text_at
-from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
+from tidegate.kinds.kueue_api.workloads.topologies import PodIndex, check_groups
 from tidegate.kinds.policies.frameworks import framework
 
 _JOBS = ("spec", "replicatedJobs")
@@ -105,5 +105,5 @@ def _replicated_job_name(replicated: Object) -> str:
 
 KIND = suspended_kind(
     framework("jobset.x-k8s.io/jobset"),
-    Layout(podset_locations=podset_locations, status_of=status_of),
+    Layout(podset_locations=podset_locations, status_of=status_of, check=check_groups),
 )
