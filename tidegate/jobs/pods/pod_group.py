@@ -72,11 +72,12 @@ def observe_group(pods: Sequence[Pod], version: int, *, was_whole: bool) -> JobO
     if not (group.is_complete or group.is_started or was_whole):
         apart = alone if alone.prebuilt else observation
         return msgspec.structs.replace(observation, queue="", prebuilt="", workload=apart.workload)
-    ended = is_group_finished(group)
+    ended, podsets = is_group_finished(group), _podsets(group)
+    classes = (podset.priority_class for podset in podsets)
     return msgspec.structs.replace(
         observation,
-        pod_priority_class=first.spec.priority_class_name,
-        podsets=_podsets(group),
+        pod_priority_class=next((name for name in classes if name), ""),
+        podsets=podsets,
         gates=observation.gates if group.is_complete else (*observation.gates, INCOMPLETE),
         reclaimable={} if is_serving(group) else dict(Counter(map(role, group.succeeded))),
         finished="Succeeded" if ended else "",
