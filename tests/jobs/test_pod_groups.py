@@ -123,6 +123,7 @@ def test_a_started_group_with_a_gated_replacement_is_to_be_started_again() -> No
         ([pod(1, SUCCEEDED), pod(2, FAILED)], ""),
         ([pod(1, SUCCEEDED), marked(pod(2, FAILED), retriable_in_group="false")], "Succeeded"),
         ([pod(1, RUNNING), marked(pod(2, FAILED), retriable_in_group="false")], ""),
+        ([pod(1), marked(pod(2, FAILED), retriable_in_group="false")], ""),
         ([marked(pod(1, SUCCEEDED), pod_group_serving="true"), pod(2, SUCCEEDED)], ""),
     ],
 )

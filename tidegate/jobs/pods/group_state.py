@@ -54,14 +54,15 @@ def unreadable_group(
 def is_group_finished(group: Group) -> bool:
     """Return whether a group is done, or nothing of it can run any more.
 
-    Pods that ended behind their gates ran in a worker cluster, where others of them may run.
+    A gated pod may be started yet. Pods that ended behind their gates ran in a worker cluster,
+    where others of them may run.
     """
     if is_serving(group):
         return False
     elsewhere = any(pod_state.is_gated(pod) for pod in (*group.succeeded, *group.failed))
-    active = any(
-        pod_state.is_active(pod) or (elsewhere and pod_state.is_gated(pod))
-        for pod in (*group.members, *group.leaving)
+    waiting = (*group.members, *(group.leaving if elsewhere else ()))
+    active = any(map(pod_state.is_gated, waiting)) or any(
+        map(pod_state.is_active, (*group.members, *group.leaving))
     )
     pods = (*group.members, *group.succeeded, *group.failed)
     final = any(pod.metadata.annotations.get(names.RETRIABLE_IN_GROUP) == "false" for pod in pods)
