@@ -92,10 +92,12 @@ SERVING: tuple[Serving, ...] = (
         resource="leaderworkersets",
         kind="LeaderWorkerSet",
         templates=(
-            ServedTemplate(path=_LEADER, copied=(QUEUE_NAME,), annotations=_OF_GROUP),
+            ServedTemplate(
+                path=_LEADER, copied=(QUEUE_NAME, PRIORITY_CLASS), annotations=_OF_GROUP
+            ),
             ServedTemplate(
                 path="spec.leaderWorkerTemplate.workerTemplate",
-                copied=(QUEUE_NAME,),
+                copied=(QUEUE_NAME, PRIORITY_CLASS),
                 annotations=_OF_GROUP,
                 numbered_from_one=_LEADER,
             ),
