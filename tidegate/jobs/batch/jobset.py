@@ -46,7 +46,7 @@ def podset_locations(obj: Object) -> tuple[PodSetLocation, ...]:
 
 def status_of(obj: Object) -> JobStatus:
     """Return how a JobSet stands; its status counts Jobs, not pods."""
-    finished, message = terminal_condition(obj)
+    finished, message = terminal_condition(obj, _OUTCOMES)
     jobs = {
         _replicated_job_name(replicated): number_at(replicated, ("replicas",), 1)
         for replicated in list_at(obj, _JOBS)
@@ -83,10 +83,10 @@ def status_of_jobs(
     )
 
 
-def terminal_condition(obj: Object) -> tuple[str, str]:
-    """Return how a job ended that has Completed and Failed; Completed counts first."""
-    outcomes = (outcome(obj, {kind: description}) for kind, description in _OUTCOMES.items())
-    return next((pair for pair in outcomes if pair[0]), ("", ""))
+def terminal_condition(obj: Object, outcomes: Mapping[str, str]) -> tuple[str, str]:
+    """Return how a job ended; of several conditions the first of ``outcomes`` counts."""
+    ends = (outcome(obj, {kind: phase}) for kind, phase in outcomes.items())
+    return next((pair for pair in ends if pair[0]), ("", ""))
 
 
 def _pods_per_job(replicated: Object) -> int:

@@ -27,7 +27,7 @@ from tidegate.jobs.batch import jobset
 from tidegate.jobs.job_status import JobStatus, Layout, PodSetLocation
 from tidegate.jobs.kind import Object
 from tidegate.jobs.suspended_kind import suspended_kind
-from tidegate.jobs.templates.paths import Path, list_at, outcome, text_at, value_at, with_value
+from tidegate.jobs.templates.paths import Path, list_at, text_at, value_at, with_value
 from tidegate.jobs.templates.template import as_template, inject_start
 from tidegate.jobs.training.training_runtime import rendered_jobset
 from tidegate.kinds.policies.frameworks import framework
@@ -75,7 +75,7 @@ def podset_locations(obj: Object) -> tuple[PodSetLocation, ...]:
 
 def status_of(obj: Object) -> JobStatus:
     """Return how a TrainJob stands; its status counts Jobs, one a podset."""
-    finished, message = outcome(obj, _OUTCOMES)
+    finished, message = jobset.terminal_condition(obj, _OUTCOMES)
     statuses = list_at(obj, ("status", "jobsStatus"))
     try:
         pods = {place.name: place.count for place in podset_locations(obj)}
