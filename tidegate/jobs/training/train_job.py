@@ -109,10 +109,10 @@ def overwritten_paths(obj: Object) -> tuple[Path, ...]:
 
 def _patched_template(place: PodSetLocation, podset: PodSetStart) -> Object:
     """Return what a podset is given, its template's tolerations first: a patch replaces those."""
-    patch, held = as_template(podset), place.built or {}
+    patch, template = as_template(podset), place.built or {}
     if not podset.tolerations:
         return patch
-    started, _ = inject_start(held, podset)
+    started, _ = inject_start(template, podset)
     result: Object = with_value(patch, _TOLERATIONS, value_at(started, _TOLERATIONS))
     return result
 
