@@ -95,8 +95,9 @@ def _parallelism(replicated: Object) -> int:
 
 
 def _nodes(trainer: Object, runtime: Object) -> int | None:
-    policy = value_at(runtime, ("spec", "mlPolicy")) or {}
-    replicas, own = number_at(trainer, ("numNodes",), -1), number_at(policy, ("numNodes",), -1)
+    policy = value_at(runtime, ("spec", "mlPolicy"))
+    replicas = number_at(trainer, ("numNodes",), -1)
+    own = number_at(policy, ("numNodes",), -1 if policy is None else 1)
     nodes = replicas if replicas >= 0 else own
     if nodes < 0:
         return None
