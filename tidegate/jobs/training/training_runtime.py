@@ -23,11 +23,11 @@ _JOBS = ("spec", "replicatedJobs")
 _RUNTIME_JOBS = ("spec", "template", "spec", "replicatedJobs")
 _PATCHED_JOBS = ("trainingRuntimeSpec", "template", "spec", "replicatedJobs")
 _STEP = ("template", "metadata", "labels", "trainer.kubeflow.org/trainjob-ancestor-step")
+_POLICY = ("spec", "mlPolicy")
 _POD: Path = ("template", "spec", "template")
 _TRAINER, _NODE = "trainer", "node"
-_RESOURCES = "resourcesPerNode"
-_COPIED = {"image": "image", "command": "command", "args": "args", _RESOURCES: "resources"}
-"""A trainer's fields that replace a container's; its resources only if it says some."""
+_COPIED = ("image", "command", "args")
+"""A trainer's fields that replace a container's."""
 _BY_NAME = ("containers", "initContainers", "volumes", "env", "schedulingGates")
 """Lists that a patch of a runtime is merged into; another list, as of tolerations, it replaces."""
 
@@ -54,10 +54,16 @@ def rendered_jobset(job: Object, runtime: Object, patches: Iterable[Object]) -> 
 
 
 def _rendered_replicated_job(job: Object, runtime: Object, replicated: Object) -> Object:
-    replicated_job = _with_pods({**replicated, "replicas": 1}, _parallelism(replicated))
+    pods = _pods(job, runtime, replicated)
+    replicated_job = _with_pods({**replicated, "replicas": 1}, pods)
     step = text_at(replicated_job, _STEP)
+    trainer = object_at(job, ("spec", "trainer"))
     if step == _TRAINER:
-        return _with_trainer(job, runtime, replicated_job)
+        fields = {field: trainer[field] for field in _COPIED if field in trainer}
+        replicated_job = _with_container(replicated_job, _NODE, fields)
+    if step == _TRAINER or (_is_launcher_node(runtime) and replicated.get("name") == _NODE):
+        replicated_job = _with_container(replicated_job, _NODE, _resources(trainer))
+        return _with_env(replicated_job, _NODE, list_at(trainer, ("env",)))
     initializer = value_at(job, ("spec", "initializer", step.removesuffix("-initializer")))
     if step.endswith("-initializer") and isinstance(initializer, dict):
         uri = (
@@ -69,17 +75,24 @@ def _rendered_replicated_job(job: Object, runtime: Object, replicated: Object) -
     return replicated_job
 
 
-def _with_trainer(job: Object, runtime: Object, replicated: Object) -> Object:
-    """Return the replicatedJob that trains, with the trainer's size and fields."""
-    trainer = object_at(job, ("spec", "trainer"))
-    nodes = _nodes(trainer, runtime)
-    if nodes is not None:
-        replicated = _with_pods(replicated, nodes)
-    states_any = any(value is not None for value in object_at(trainer, (_RESOURCES,)).values())
-    copied = [name for name in _COPIED if name in trainer and (states_any or name != _RESOURCES)]
-    fields = {_COPIED[name]: trainer[name] for name in copied}
-    replicated = _with_container(replicated, _NODE, fields)
-    return _with_env(replicated, _NODE, list_at(trainer, ("env",)))
+def _pods(job: Object, runtime: Object, replicated: Object) -> int:
+    """Return the pods of a replicatedJob: a trainer's nodes are those of one, by its policy.
+
+    With MPI they are those of ``node``, which the launcher may be one of; else of the trainer.
+    """
+    nodes = number_at(job, ("spec", "trainer", "numNodes"), -1)
+    is_trainer = text_at(replicated, _STEP) == _TRAINER
+    policy = object_at(runtime, _POLICY)
+    is_sized = replicated.get("name") == _NODE if policy.get("mpi") else is_trainer
+    if is_sized and nodes >= 0:
+        return max(nodes - 1, 1) if _is_launcher_node(runtime) else nodes
+    if is_trainer and value_at(runtime, _POLICY) is not None:
+        return max(number_at(policy, ("numNodes",), 1), 1)
+    return max(number_at(replicated, ("template", "spec", "parallelism"), 1), 1)
+
+
+def _is_launcher_node(runtime: Object) -> bool:
+    return value_at(runtime, (*_POLICY, "mpi", "runLauncherAsNode")) is True
 
 
 def _with_pods(replicated: Object, pods: int) -> Object:
@@ -90,19 +103,11 @@ def _with_pods(replicated: Object, pods: int) -> Object:
     return result
 
 
-def _parallelism(replicated: Object) -> int:
-    return number_at(replicated, ("template", "spec", "parallelism"), 1)
-
-
-def _nodes(trainer: Object, runtime: Object) -> int | None:
-    policy = value_at(runtime, ("spec", "mlPolicy"))
-    replicas = number_at(trainer, ("numNodes",), -1)
-    own = number_at(policy, ("numNodes",), -1 if policy is None else 1)
-    nodes = replicas if replicas >= 0 else own
-    if nodes < 0:
-        return None
-    launches = value_at(policy, ("mpi", "runLauncherAsNode")) is True
-    return max(nodes - 1, 0) if launches else nodes
+def _resources(trainer: Object) -> Object:
+    """Return the resources that a trainer gives a container, none if it says none."""
+    resources = object_at(trainer, ("resourcesPerNode",))
+    stated = any(value is not None for value in resources.values())
+    return {"resources": resources} if stated else {}
 
 
 def _with_env(replicated: Object, container: str, env: list[Object]) -> Object:
