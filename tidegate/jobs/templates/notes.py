@@ -144,11 +144,15 @@ def without_nulls(template: Object) -> Object:
     return result
 
 
+def tolerated_taints(toleration: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what a toleration is about, with its defaults filled in, however long it lasts."""
+    operator = toleration.get("operator") or "Equal"
+    return (operator, *(toleration.get(name) or None for name in ("key", "value", "effect")))
+
+
 def toleration_key(toleration: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return a toleration's identity, with its defaults filled in."""
-    fields = ("key", "value", "effect", "tolerationSeconds")
-    operator = toleration.get("operator") or "Equal"
-    return (operator, *(toleration.get(name) or None for name in fields))
+    return (*tolerated_taints(toleration), toleration.get("tolerationSeconds") or None)
 
 
 def without_injected(template: Object, note: InjectedFields) -> Object:

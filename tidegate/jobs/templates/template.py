@@ -13,7 +13,7 @@ import msgspec
 
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.jobs.kind import Object
-from tidegate.jobs.templates.notes import MAPS, InjectedFields, toleration_key, without_nulls
+from tidegate.jobs.templates.notes import MAPS, InjectedFields, tolerated_taints, without_nulls
 from tidegate.kinds import names
 from tidegate.model.podset import Toleration
 
@@ -153,12 +153,13 @@ def _map(template: Mapping[str, Any], field: str) -> dict[str, str] | None:
 
 
 def _new_tolerations(tolerations: list[Object], start: PodSetStart) -> list[Object]:
-    keys = [toleration_key(toleration) for toleration in tolerations]
+    """Return the tolerations that no other has: one that only lasts longer is the same."""
     new = [written_toleration(toleration) for toleration in start.tolerations]
+    matches = [tolerated_taints(toleration) for toleration in (*tolerations, *new)]
     return [
         toleration
-        for at, toleration in enumerate(new)
-        if toleration_key(toleration) not in [*keys, *map(toleration_key, new[:at])]
+        for at, toleration in enumerate(new, len(tolerations))
+        if matches[at] not in matches[:at]
     ]
 
 
