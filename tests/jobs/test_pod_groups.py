@@ -98,13 +98,6 @@ def test_one_that_was_whole_and_lost_a_pod_waits_behind_a_gate() -> None:
     assert seen(pod(1), pod(2), was_whole=True).gates == ()
 
 
-def test_the_priority_of_a_group_is_that_of_its_first_role_that_has_one() -> None:
-    """Source: Kueue's ExtractPriority, whichever pod is the oldest."""
-    named = pod(2, cpu="2")
-    named["spec"]["priorityClassName"] = "high"
-    assert seen(pod(1), named).pod_priority_class == "high"
-
-
 def test_fast_admission_asks_for_all_as_soon_as_one_is_there() -> None:
     job = seen(marked(pod(1), pod_group_fast_admission="true"))
     assert job.queue == "main"
@@ -123,7 +116,6 @@ def test_a_started_group_with_a_gated_replacement_is_to_be_started_again() -> No
         ([pod(1, SUCCEEDED), pod(2, FAILED)], ""),
         ([pod(1, SUCCEEDED), marked(pod(2, FAILED), retriable_in_group="false")], "Succeeded"),
         ([pod(1, RUNNING), marked(pod(2, FAILED), retriable_in_group="false")], ""),
-        ([pod(1), marked(pod(2, FAILED), retriable_in_group="false")], ""),
         ([marked(pod(1, SUCCEEDED), pod_group_serving="true"), pod(2, SUCCEEDED)], ""),
     ],
 )
