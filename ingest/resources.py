@@ -81,7 +81,10 @@ def watched(
     sets = ServingSets(kinds, index)
     watched_jobs = (
         with_placed(
-            with_grace_periods(_watched_job(kind, index, sets), grace), kind, placed, index.parent
+            with_grace_periods(_watched_job(kind, index, sets, grace), grace),
+            kind,
+            placed,
+            index.parent,
         )
         for kind in kinds
         if kind.name not in _NOT_WATCHED
@@ -140,10 +143,12 @@ _NOT_WATCHED = (workload.NAME, pod_group.NAME)
 """Kinds that are published by the watch of another resource."""
 
 
-def _watched_job(kind: JobKind[Any], index: JobIndex, sets: ServingSets) -> WatchedResource:
+def _watched_job(
+    kind: JobKind[Any], index: JobIndex, sets: ServingSets, grace: GraceRule
+) -> WatchedResource:
     if kind.name in SETS:
         return _set(kind, index, sets)
-    return _pods(index, sets) if kind.name == pod.NAME else _job(kind, index)
+    return _pods(index, sets, grace) if kind.name == pod.NAME else _job(kind, index)
 
 
 def _set(kind: JobKind[Any], index: JobIndex, sets: ServingSets) -> WatchedResource:
@@ -157,8 +162,8 @@ def _set(kind: JobKind[Any], index: JobIndex, sets: ServingSets) -> WatchedResou
     )
 
 
-def _pods(index: JobIndex, sets: ServingSets) -> WatchedResource:
-    groups, alone = PodGroups(index), _job(pod.KIND, index)
+def _pods(index: JobIndex, sets: ServingSets, grace: GraceRule) -> WatchedResource:
+    groups, alone = PodGroups(index, grace.now_us), _job(pod.KIND, index)
 
     def observe(obj: Pod) -> Iterator[ResourceObservation]:
         uid, version = obj.metadata.uid, obj.metadata.version
@@ -168,8 +173,7 @@ def _pods(index: JobIndex, sets: ServingSets) -> WatchedResource:
             yield from groups.forget(uid, version)
         if not in_set:
             sets.forget(uid, version)
-        of = groups.take if in_group else sets.take if in_set else alone.observe
-        yield from of(obj)
+        yield from (groups.take if in_group else sets.take if in_set else alone.observe)(obj)
         sets.note_pods_version(version)
 
     def gone(uid: str, version: int) -> Iterator[ResourceObservation]:
@@ -191,7 +195,13 @@ def _pods(index: JobIndex, sets: ServingSets) -> WatchedResource:
         yield from groups.settle()
 
     return msgspec.structs.replace(
-        alone, observe=observe, gone=gone, listed=listed, present=present, settle=settle
+        alone,
+        observe=observe,
+        gone=gone,
+        listed=listed,
+        present=present,
+        settle=settle,
+        expired=groups.expired,
     )
 
 

@@ -79,6 +79,7 @@ class GracePeriods:
 
     def expired(self) -> Iterator[Any]:
         """See ``WatchedResource.expired``."""
+        yield from self._row.expired()
         now_us = self._rule.now_us()
         while self._ends and self._ends[0][0] <= now_us:
             until_us, uid = heappop(self._ends)

@@ -9,7 +9,7 @@ group is published as one that must not run, and so is a pod that its group's st
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -22,8 +22,8 @@ from ingest.pods.leaving import LEFT, must_not_run
 from tidegate.contracts.observations import JobObserved, ObjectGone, Observed
 from tidegate.errors import TidegateError, UndecodableError
 from tidegate.jobs.pods import pod_group, pod_state
-from tidegate.jobs.pods.group_state import unreadable_group
-from tidegate.jobs.pods.grouping import group_name, group_naming
+from tidegate.jobs.pods.group_state import incomplete_text, unreadable_group
+from tidegate.jobs.pods.grouping import creation_order, group_name, group_naming
 from tidegate.kinds.decode import error_text
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Pod
@@ -33,19 +33,23 @@ from tidegate.service.logs import get_log
 _log = get_log("groups")
 Key: TypeAlias = tuple[str, str]
 """Namespace and name of a group."""
+INCOMPLETE_US = 10_000_000
+"""For how long a group may lack pods before one of them is refused: controllers take their time."""
 
 
 class PodGroups:
     """Every managed pod group; grows with the number of pods."""
 
-    def __init__(self, index: JobIndex) -> None:
-        self._index = index
+    def __init__(self, index: JobIndex, now_us: Callable[[], int]) -> None:
+        self._index, self._now_us = index, now_us
         self._pods = dict[Key, dict[str, Pod]]()  # by uid
         self._of = dict[str, Key]()  # a pod's uid to its group
         self._left = set[str]()  # uids of pods that run and name their group no longer
         self._published = dict[Key, JobObserved]()  # the last observations
         self._whole = set[Key]()  # it was queued once
         self._changed = dict[Key, int]()  # since they were observed: at which version
+        self._incomplete = dict[Key, int]()  # never queued: since when it has lacked pods
+        self._refused = set[Key]()  # those of which a pod was refused for that
         self._listed = False
 
     def is_member(self, member: Pod) -> bool:
@@ -92,6 +96,7 @@ class PodGroups:
             return
         del self._pods[key], self._changed[key]
         self._whole.discard(key)
+        self._forget_incomplete(key)
         yield from self._gone(key, version)
 
     def listed(self, present: Collection[str], version: int) -> Iterator[ResourceObservation]:
@@ -107,6 +112,13 @@ class PodGroups:
         changed, self._changed = self._changed, {}
         for key, version in changed.items() if self._listed else ():
             yield from self._observed(key, version)
+
+    def expired(self) -> Iterator[Pod]:
+        """Yield a pod of each group that has lacked pods for long, to be taken once more."""
+        before_us = self._now_us() - INCOMPLETE_US
+        for key, since_us in self._incomplete.items():
+            if since_us <= before_us and key not in self._refused:
+                yield next(iter(self._pods[key].values()))
 
     def _observed(self, key: Key, version: int) -> Iterator[ResourceObservation]:
         pods = list(self._pods[key].values())
@@ -144,6 +156,27 @@ class PodGroups:
         meta = _meta(pods[0].metadata, observation)
         asking = QueuedJob(kind=pod_group.KIND, meta=meta, alone=observation)
         yield from self._index.put(asking, workload="/".join(key))
+        if observation.podsets:
+            self._forget_incomplete(key)
+        else:
+            yield from self._refuse_incomplete(key, pods)
+
+    def _refuse_incomplete(self, key: Key, pods: Sequence[Pod]) -> Iterator[ResourceObservation]:
+        """Yield once, of the newest pod, that a group lacks pods and has for long."""
+        why = incomplete_text(pods)
+        if not why or not self._index.manages(key[0]):
+            return
+        now_us = self._now_us()
+        since_us = self._incomplete.setdefault(key, now_us)
+        if now_us - since_us < INCOMPLETE_US or key in self._refused:
+            return
+        self._refused.add(key)
+        newest = Observed(**identity(max(pods, key=creation_order).metadata))
+        yield pod_group.KIND.resource, refusal_of(pod_group.KIND.resource, newest, why)
+
+    def _forget_incomplete(self, key: Key) -> None:
+        self._incomplete.pop(key, None)
+        self._refused.discard(key)
 
     def _unreadable(
         self, key: Key, pods: Sequence[Pod], version: int, why: str

@@ -11,7 +11,15 @@ from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.jobs.job_metadata import MESSAGE_MAX, unmanaged_job
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.pods import pod_state
-from tidegate.jobs.pods.grouping import Group, creation_order, group_uid, is_serving, sort_pods
+from tidegate.jobs.pods.grouping import (
+    Group,
+    creation_order,
+    group_name,
+    group_of,
+    group_uid,
+    is_serving,
+    sort_pods,
+)
 from tidegate.kinds import names
 from tidegate.kinds.pods import Pod
 from tidegate.model.texts import bounded, whole
@@ -48,6 +56,18 @@ def unreadable_group(
         stray="Unreadable",
         message=bounded(why, MESSAGE_MAX),
         state=group_state(sort_pods(pods, len(pods))),
+    )
+
+
+def incomplete_text(pods: Sequence[Pod]) -> str:
+    """Return what a group lacks that was never queued; empty if nothing; errors as ``group_of``."""
+    group = group_of(pods)
+    if group.is_complete or group.is_started:
+        return ""
+    count = len(group.members) + len(group.succeeded)
+    return (
+        f"Its group {group_name(pods[0].metadata)} has {count} of {group.total} pods: create the "
+        f"others, or correct {names.POD_GROUP_TOTAL_COUNT}."
     )
 
 
