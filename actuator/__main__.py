@@ -41,7 +41,7 @@ from tidegate.kube.client import connect
 from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ownership import ACTUATOR, Ownership
 from tidegate.kube.ports import KubernetesApi
-from tidegate.model.gates import gate
+from tidegate.model.gates import gate_enabled
 from tidegate.service.belonging import refuse_other_cluster, retry_until_answered
 from tidegate.service.clock import utc_now_us
 from tidegate.service.config.configuration import Configuration, read_configuration
@@ -154,7 +154,7 @@ def _consumer(
 
 
 def _kueue_metrics(service: Service, configured: Configuration) -> KueueMetrics:
-    creations = gate(configured.policy, "MetricForWorkloadCreationLatency")
+    creations = gate_enabled(configured.policy, "MetricForWorkloadCreationLatency")
     return KueueMetrics(service.registry, creations=creations)
 
 

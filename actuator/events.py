@@ -33,7 +33,7 @@ from tidegate.contracts.fact_kinds.reception import (
     WatchesExpected,
 )
 from tidegate.contracts.facts import FactEvent
-from tidegate.model.clusters import AT, cluster_of, local, qualified
+from tidegate.model.clusters import AT, cluster_of, local_name, qualified
 from tidegate.model.ids import ObjectRef
 
 Read: TypeAlias = Callable[[FactEvent | DecisionEvent], FactEvent | DecisionEvent | None]
@@ -71,11 +71,11 @@ def _event_for_member(
         case _ if isinstance(event, _SHARED):
             return event
         case WatchesExpected():
-            own = tuple(local(name) for name in event.resources if cluster_of(name) == cluster)
+            own = tuple(local_name(name) for name in event.resources if cluster_of(name) == cluster)
             return replace(event, resources=own) if own else None
         case RoundStarted() | RoundCompleted():
             is_own = cluster_of(event.resource) == cluster
-            return replace(event, resource=local(event.resource)) if is_own else None
+            return replace(event, resource=local_name(event.resource)) if is_own else None
         case CopyReported(workload="") | CopyRemoved(workload="") if (
             cluster_of(event.uid) == cluster != event.copy.cluster
         ):
@@ -92,7 +92,7 @@ def _with_local_names(event: FactEvent | DecisionEvent, cluster: str) -> FactEve
     for name in _NAMES:
         value: str = getattr(event, name, "")
         if value:
-            changes[name] = local(value)
+            changes[name] = local_name(value)
     job: ObjectRef | None = getattr(event, "job", None)
     if job is not None and job.cluster in ("", cluster):  # else it is the copy of a placed job
         changes["job"] = _local_ref(job)
@@ -125,7 +125,7 @@ def _copy_event(event: FactEvent | DecisionEvent, cluster: str) -> FactEvent | D
 
 
 def _local_ref(obj: ObjectRef) -> ObjectRef:
-    return replace(obj, uid=local(obj.uid), cluster="")
+    return replace(obj, uid=local_name(obj.uid), cluster="")
 
 
 class Subscriber(Protocol):

@@ -17,7 +17,7 @@ from actuator.watching import retry_for_ever, watch_query
 from tidegate.errors import ApiStatusError, ApiUnreachableError, TidegateError, UndecodableError
 from tidegate.kinds.decode import Bookmark, Unreadable, decode
 from tidegate.kinds.meta import ObjectMeta, Status
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 from tidegate.service.backoff import backoff_delays
 from tidegate.service.logs import get_log
 
@@ -69,7 +69,7 @@ class Informer(Generic[T]):
     @property
     def version(self) -> int:
         """Return the version up to which it knows everything; 0 if that is not known."""
-        return whole(self._version) or 0
+        return parse_whole(self._version) or 0
 
     async def run(self) -> None:
         """Follow the resource for ever."""

@@ -29,11 +29,11 @@ from tidegate.bus.streams import StreamOptions
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Entry, Position
 from tidegate.contracts.observations import Heartbeat
-from tidegate.contracts.subjects import observed
+from tidegate.contracts.subjects import observed_subject
 from tidegate.model.policy import Policy
 from tidegate.service.holder import LeaseHolder
 
-SUBJECT = observed("local", "jobs.batch", "team-a", "job-1")
+SUBJECT = observed_subject("local", "jobs.batch", "team-a", "job-1")
 EVENT = "tidegate.local.event.WorkloadAdmitted.team-a.ns.job-1"
 PAYLOAD = b"x" * 600
 TOGETHER = 500

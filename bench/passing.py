@@ -19,7 +19,7 @@ from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Message, Position
 from tidegate.contracts.facts import Event, LedgerOpened
-from tidegate.contracts.subjects import observed
+from tidegate.contracts.subjects import observed_subject
 from tidegate.core.accept import accept
 from tidegate.core.decide import decide
 from tidegate.core.folding.fold import apply
@@ -122,7 +122,7 @@ def _job(number: int) -> observations.JobObserved:
 
 
 def _message(seq: int, observation: observations.Observation) -> Message:
-    subject = observed("local", RESOURCE, "team", str(seq))
+    subject = observed_subject("local", RESOURCE, "team", str(seq))
     return Message(Position(1, seq), 1_000_000 + seq, subject, encode(observation))
 
 

@@ -15,7 +15,7 @@ from tidegate.kinds.manifests import policies
 from tidegate.kinds.names import QUEUE_NAME
 from tidegate.kinds.policies.frameworks import NAMES
 from tidegate.kinds.policies.webhooks import by_path
-from tidegate.webhook.mutating import Policy, compiled, mutate
+from tidegate.webhook.mutating import Policy, compile_policies, mutate
 
 Object = dict[str, Any]
 ENVIRONMENT = [{"name": f"VARIABLE_{at}", "value": "value"} for at in range(20)]
@@ -37,7 +37,9 @@ def main() -> None:
     print("| kinds | policies | object | ms CPU a review |\n| --- | --: | --- | --: |")
     for kinds, names in KINDS.items():
         manifests = policies(names)
-        (compiled_policies,) = (compiled(rows, manifests) for rows in by_path(manifests).values())
+        (compiled_policies,) = (
+            compile_policies(rows, manifests) for rows in by_path(manifests).values()
+        )
         for kind in OBJECTS:
             cost_ms = asyncio.run(_cost_ms(compiled_policies, _request(kind), reviews))
             print(f"| {kinds} | {len(compiled_policies)} | {kind} | {cost_ms:.2f} |", flush=True)

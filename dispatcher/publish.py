@@ -14,7 +14,7 @@ from tidegate.contracts.observed.clusters import (
     RemoteCopy,
     RemoteWorkloadObserved,
 )
-from tidegate.contracts.subjects import observed
+from tidegate.contracts.subjects import observed_subject
 from tidegate.errors import BusUnreachableError
 from tidegate.service.backoff import backoff_delays
 
@@ -73,7 +73,7 @@ class Publisher:
     async def _send(
         self, observation: RemoteClusterObserved | RemoteWorkloadObserved, namespace: str, name: str
     ) -> None:
-        subject = observed(self._cluster, REMOTES, namespace, name)
+        subject = observed_subject(self._cluster, REMOTES, namespace, name)
         self._sent += 1
         message_id = f"{self.session}:{self._sent}"
         for wait_s in backoff_delays(self._random, first_s=0.2, most_s=5.0):

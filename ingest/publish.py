@@ -24,7 +24,7 @@ from tidegate.contracts.observations import (
     SyncCompleted,
     SyncStarted,
 )
-from tidegate.contracts.subjects import observed, publishing
+from tidegate.contracts.subjects import observed_subject, publishing
 from tidegate.errors import BusUnreachableError, TooLargeError
 from tidegate.service.backoff import backoff_delays
 from tidegate.service.tracing import OFF, Tracing, traced_span
@@ -125,7 +125,7 @@ class Publisher:
             provisional=indirect and self._may_be_missing(resource, last),
             round=round or self._incomplete_list(resource, last),
         )
-        subject = observed(self._cluster, resource, observation.namespace, observation.name)
+        subject = observed_subject(self._cluster, resource, observation.namespace, observation.name)
 
         def stands() -> bool:
             newest = self._published.get(key)
@@ -193,7 +193,7 @@ class Publisher:
         if isinstance(message, SyncStarted):
             self._begun[resource] = message.round
             message = msgspec.structs.replace(message, cluster_uid=self._cluster_uid)
-        await self._send(observed(self._cluster, resource, "", ""), encode(message))
+        await self._send(observed_subject(self._cluster, resource, "", ""), encode(message))
         if isinstance(message, SyncCompleted) and message.piece == message.pieces:
             self._completed[resource] = message.round
 

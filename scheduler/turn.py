@@ -28,7 +28,7 @@ from tidegate.contracts.entry import Position, Positions
 from tidegate.contracts.fact_kinds.reception import GapObserved, StreamReplaced
 from tidegate.contracts.facts import Event, FactEvent
 from tidegate.contracts.observed.handovers import HandoverObserved, TreeReleasedObserved
-from tidegate.contracts.subjects import observed
+from tidegate.contracts.subjects import observed_subject
 from tidegate.core.accept import accept
 from tidegate.core.accepting.handovers import unconfirmed_releases
 from tidegate.core.decide import decide
@@ -255,7 +255,7 @@ async def _publish_handovers(leader: LeaderState) -> None:
 async def _publish_handover(leader: LeaderState, message: HandoverObserved, now_s: float) -> None:
     """Store a message; if the bus fails it is sent again in a while, or requested."""
     deps = leader.deps
-    subject = observed(deps.cluster, HANDOVERS, "", f"{deps.partition}")
+    subject = observed_subject(deps.cluster, HANDOVERS, "", f"{deps.partition}")
     piece = message.piece if isinstance(message, TreeReleasedObserved) else 0
     name = f"{type(message).__name__}/{message.ledger_id}/{message.seq}/{piece}"
     try:

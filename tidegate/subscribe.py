@@ -29,7 +29,7 @@ from tidegate.contracts.facts import (
     FactEvent,
     LocalQueueDefined,
 )
-from tidegate.contracts.subjects import place_of
+from tidegate.contracts.subjects import parse_event_subject
 from tidegate.errors import BusRefusedError, NotSupportedError
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Wish(NamedTuple):
         """Return whether an event is wanted."""
         if self.types and entry.type not in self.types:
             return False
-        queue, namespace, _ = place_of(entry.subject)
+        queue, namespace, _ = parse_event_subject(entry.subject)
         if self.namespace not in {"", namespace}:
             return False
         return self.cluster_queue in {"", queue or _defined(entry)}

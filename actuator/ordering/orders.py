@@ -30,7 +30,7 @@ from tidegate.contracts.facts import (
 from tidegate.contracts.observations import JobState
 from tidegate.jobs.kind import LedgerOrder, Object, Start, Stop, decision_seq
 from tidegate.kinds import names
-from tidegate.model.clusters import local
+from tidegate.model.clusters import local_name
 from tidegate.model.ids import ObjectRef
 
 Placed = TypeVar("Placed", Start, Stop)
@@ -118,7 +118,7 @@ def with_pod_metadata(order: Placed, obj: Object) -> Placed:
     """
     meta = obj["metadata"]
     labels = {names.WORKER_POD: "true"} if names.MANAGER in meta.get("labels", {}) else {}
-    name = local(order.order.workload.rpartition("/")[2])
+    name = local_name(order.order.workload.rpartition("/")[2])
     elastic = names.ELASTIC_JOB in meta.get("annotations", {})
     annotations = {} if elastic else {names.WORKLOAD: name}
     podsets = tuple(

@@ -14,10 +14,10 @@ from tidegate.bus.ports import EventFeed, ObservationPublisher
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Published
 from tidegate.contracts.observations import ActuationReported
-from tidegate.contracts.subjects import observed
+from tidegate.contracts.subjects import observed_subject
 from tidegate.errors import BusUnreachableError
 from tidegate.jobs.kind import Refusal
-from tidegate.model.clusters import local
+from tidegate.model.clusters import local_name
 from tidegate.service.backoff import backoff_delays
 from tidegate.service.logs import get_log
 from tidegate.service.tracing import OFF, Tracing, traced_span
@@ -63,13 +63,13 @@ class Reporter:
         self._metrics.orders.labels(type(order).__name__, reason).inc()
         report = ActuationReported(
             job=job,
-            workload=local(order.order.workload),  # of a copy it is another cluster's
+            workload=local_name(order.order.workload),  # of a copy it is another cluster's
             decision=order.decision,
             reason=reason,
             message=message[:_MESSAGE_MAX],
             origin=_origin_uid(order),
         )
-        subject = observed(self._cluster, ACTUATION, job.namespace, job.name)
+        subject = observed_subject(self._cluster, ACTUATION, job.namespace, job.name)
         self._sent += 1
         message_id = f"{self._session}:{self._sent}"
         for wait_s in backoff_delays(self._random, first_s=0.2, most_s=5.0):

@@ -20,7 +20,7 @@ from tidegate.kinds.kueue_api.workloads.conversion import written_assignment
 from tidegate.kinds.meta import Condition
 from tidegate.kinds.times import rfc3339
 from tidegate.model.podset import PodSetAssignment
-from tidegate.model.quantity import render
+from tidegate.model.quantity import format_quantity
 
 _SECOND_US = 1_000_000
 NODES_MAX = 8
@@ -250,7 +250,7 @@ def _admission(view: WorkloadView) -> Object | None:
 
 
 def _assigned(assignment: PodSetAssignment) -> Object:
-    usage = {resource: render(resource, units) for resource, units in assignment.usage.items()}
+    usage = {name: format_quantity(name, units) for name, units in assignment.usage.items()}
     assigned: Object = {
         "name": assignment.name,
         "count": assignment.count,
@@ -267,7 +267,7 @@ def _assigned(assignment: PodSetAssignment) -> Object:
 def _requests(view: WorkloadView) -> list[Object]:
     """Return what the scheduler computed for a workload that waits; nothing once it has quota."""
     return [
-        {"name": name, "resources": {key: render(key, units) for key, units in amounts.items()}}
+        {"name": name, "resources": {k: format_quantity(k, units) for k, units in amounts.items()}}
         for name, amounts in view.requests.items()
     ]
 

@@ -28,7 +28,7 @@ from tidegate.contracts.fact_kinds.definitions import (
 from tidegate.contracts.facts import FactEvent, PolicyConfigured
 from tidegate.jobs.kind import Object
 from tidegate.kinds.times import rfc3339
-from tidegate.model.quantity import render
+from tidegate.model.quantity import format_quantity
 from tidegate.model.quota import ClusterQueueSpec
 
 FlavorUsage = Counter[tuple[str, str]]
@@ -151,7 +151,9 @@ def _quantities(consumed: Mapping[str, str]) -> Object:
     for resource, text in consumed.items():
         milli = round(Decimal(text) * _MILLI)
         whole = resource != "cpu" and milli % _MILLI == 0
-        amounts[resource] = render(resource, milli // _MILLI) if whole else render("cpu", milli)
+        amounts[resource] = (
+            format_quantity(resource, milli // _MILLI) if whole else format_quantity("cpu", milli)
+        )
     return amounts
 
 
@@ -273,9 +275,9 @@ def _flavor_usages(spec: ClusterQueueSpec, usage: FlavorUsage, *, borrowed: bool
             for name, quota in flavor.quotas.items():
                 units = usage[flavor.flavor, name]
                 over = max(units - quota.nominal, 0) if spec.cohort else 0
-                resource_total = {"name": name, "total": render(name, units)}
+                resource_total = {"name": name, "total": format_quantity(name, units)}
                 resources.append(
-                    {**resource_total, "borrowed": render(name, over)}
+                    {**resource_total, "borrowed": format_quantity(name, over)}
                     if borrowed
                     else resource_total
                 )

@@ -49,7 +49,7 @@ from tidegate.kinds.times import micros
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.quantity import amount
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 
 
 def view_of_workload(wl: Workload) -> WorkloadView | None:
@@ -163,7 +163,9 @@ def _is_of_group(meta: ObjectMeta) -> bool:
 
 def _owner_job(kind: JobKind[Any], meta: ObjectMeta, owner: OwnerReference) -> ObjectRef:
     """Return the job of a kind that a Workload's controller is, or that it is one of."""
-    index = whole(meta.annotations.get(COMPONENT_INDEX, "")) if kind.members is not None else None
+    index = (
+        parse_whole(meta.annotations.get(COMPONENT_INDEX, "")) if kind.members is not None else None
+    )
     name, uid = job_name(owner.name, index), job_uid(owner.uid, index)
     return ObjectRef(kind=kind.name, namespace=meta.namespace, name=name, uid=uid)
 

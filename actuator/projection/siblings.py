@@ -31,7 +31,7 @@ from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.times import micros, rfc3339
 from tidegate.model.ids import ObjectRef
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 
 EVICTED = "VariantEvicted"
 _BY_HAND = "Deactivated"
@@ -81,7 +81,7 @@ def note_generation(view: WorkloadView, generation: int, at_us: int) -> bool:
 
 def generation_of(annotations: Mapping[str, str]) -> int:
     """Return which generation of its job a Workload was written for; 0 if it does not say."""
-    return whole(annotations.get(names.GENERATION, "")) or 0
+    return parse_whole(annotations.get(names.GENERATION, "")) or 0
 
 
 def inherit(view: WorkloadView, workloads: Mapping[str, WorkloadView]) -> None:

@@ -15,7 +15,7 @@ from tidegate.errors import QuantityError
 from tidegate.jobs.kind import Object
 from tidegate.kinds.kueue_api.checks import ProvisioningRequestConfigSpec
 from tidegate.kinds.podsets import quantity_text
-from tidegate.model.quantity import parse
+from tidegate.model.quantity import parse_quantity
 
 _CONTAINERS = ("containers", "initContainers")
 _QUANTITIES = ("requests", "limits")
@@ -126,5 +126,5 @@ def _with_numbers(node: Any, field: str = "") -> Any:  # noqa: ANN401 - any JSON
 
 def _number(value: Any) -> Any:  # noqa: ANN401 - a quantity as text or as a number
     with suppress(QuantityError):
-        return parse(quantity_text(value))
+        return parse_quantity(quantity_text(value))
     return value

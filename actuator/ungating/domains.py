@@ -18,7 +18,7 @@ from actuator.ungating.pods import has_gate, is_gated, is_ungated
 from tidegate.jobs.pods.pod_state import is_finished
 from tidegate.kinds import names
 from tidegate.kinds.pods import Pod
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 from tidegate.model.topology import TopologyDomain
 
 Values: TypeAlias = tuple[str, ...]
@@ -91,14 +91,14 @@ def choose_domains(
 def rank(pod: Pod, numbering: Numbering) -> int | None:
     """Return the rank of a pod in its podset; None: no label has it."""
     labels = pod.metadata.labels
-    index = whole(labels.get(numbering.label, "")) if numbering.label else None
+    index = parse_whole(labels.get(numbering.label, "")) if numbering.label else None
     if index is None:
         return None
     offset = pod.metadata.annotations.get(names.POD_INDEX_OFFSET)
-    index -= numbering.offset if offset is None else whole(offset) or 0
+    index -= numbering.offset if offset is None else parse_whole(offset) or 0
     if not numbering.group_label:
         return index
-    group = whole(labels.get(numbering.group_label, ""))
+    group = parse_whole(labels.get(numbering.group_label, ""))
     return None if group is None else index + group * numbering.group_size
 
 

@@ -26,7 +26,7 @@ from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.workloads.workload import Workload, WorkloadPodSet
 from tidegate.kinds.pods import Pod
 from tidegate.model.podset import PodSetAssignment
-from tidegate.model.topology import TopologyDomain, first, unpack
+from tidegate.model.topology import TopologyDomain, first_pods, unpack
 
 INDEX_S = 1.0
 Chain: TypeAlias = tuple[str, str]
@@ -153,7 +153,9 @@ def _place(
     domains, count = _domains(assignment), view.counts.get(assignment.name)
     return PodSetPlacement(
         levels=assignment.topology.levels,
-        domains=domains if count is None else tuple(first(domains, count)),  # None: not elastic
+        domains=domains
+        if count is None
+        else tuple(first_pods(domains, count)),  # None: not elastic
         failed=view.failed_nodes,
         numbering=numbering,
     )

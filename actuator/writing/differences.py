@@ -30,7 +30,7 @@ from tidegate.kinds.kueue_api.queues.own_annotations import partition_of
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import JOB_UID
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 from tidegate.service.logs import get_log
 
 PAGE_MAX = 500
@@ -122,7 +122,7 @@ class Comparison:
         """
         ledger_id, _, opened = self.read_model.opened.rpartition("/")
         former, _, seq = decision.rpartition("/")
-        return former != ledger_id != "" and (whole(seq) or 0) >= (whole(opened) or 0)
+        return former != ledger_id != "" and (parse_whole(seq) or 0) >= (parse_whole(opened) or 0)
 
     def _is_workload_current(self, obj: Object) -> bool:
         view = self.read_model.workloads.get(_key(obj))
@@ -232,5 +232,5 @@ class ProjectionWatch:
     def _is_own_write(self, kind: str, meta: Meta) -> bool:
         """Return whether our own last write made this version, or one that came later."""
         recent = self._calls.last_written(queue_path(kind, meta.key))
-        version = 0 if recent is None else whole(recent["metadata"]["resourceVersion"])
-        return (version or 0) >= (whole(meta.resource_version) or 0)
+        version = 0 if recent is None else parse_whole(recent["metadata"]["resourceVersion"])
+        return (version or 0) >= (parse_whole(meta.resource_version) or 0)

@@ -9,7 +9,7 @@ from typing import Any
 
 from apiserver.refusals import bad_request
 from tidegate.errors import QuantityError
-from tidegate.model.quantity import parse
+from tidegate.model.quantity import parse_quantity
 
 _EXPONENT = re.compile(r"\d[eE][+-]?\d")
 _DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
@@ -36,7 +36,7 @@ def canonical_quantity(text: str) -> str:
         RefusedError: 400, it is not a quantity.
     """
     try:
-        value = parse(text)
+        value = parse_quantity(text)
     except QuantityError as error:
         why = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*)'"
         raise bad_request(f"{why}: {error}") from error

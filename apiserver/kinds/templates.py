@@ -8,7 +8,7 @@ from typing import Any
 from apiserver.kinds.quantities import canonicalize_map
 from apiserver.refusals import Cause, invalid_value, required, unsupported
 from tidegate.errors import QuantityError
-from tidegate.model.quantity import parse
+from tidegate.model.quantity import parse_quantity
 
 Object = dict[str, Any]
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
@@ -81,7 +81,7 @@ def _check_container(container: Object, path: str) -> Iterator[Cause]:
     limits = resources.get("limits") or {}
     for name, request in (resources.get("requests") or {}).items():
         at = f"{path}.resources.requests"
-        if parse(request) < 0:
+        if parse_quantity(request) < 0:
             yield invalid_value(f"{at}[{name}]", request, "must be greater than or equal to 0")
         if name in limits and _exceeds(request, limits[name]):
             why = f"must be less than or equal to {name} limit of {limits[name]}"
@@ -90,6 +90,6 @@ def _check_container(container: Object, path: str) -> Iterator[Cause]:
 
 def _exceeds(request: str, limit: str) -> bool:
     try:
-        return parse(request) > parse(limit)
+        return parse_quantity(request) > parse_quantity(limit)
     except QuantityError:
         return False

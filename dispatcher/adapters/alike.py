@@ -10,7 +10,7 @@ from typing import Any
 
 from tidegate.errors import QuantityError
 from tidegate.kinds.podsets import quantity_text
-from tidegate.model.quantity import parse
+from tidegate.model.quantity import parse_quantity
 
 _AMOUNTS = frozenset(("requests", "limits", "overhead"))  # maps of quantities
 _QUANTITIES = frozenset(("sizeLimit", "divisor"))
@@ -39,6 +39,6 @@ def _normalized(value: Any, field: str) -> Any:  # noqa: ANN401 - any JSON value
 
 def _quantity(value: Any) -> Any:  # noqa: ANN401 - a quantity, or what stands in its place
     try:
-        return parse(quantity_text(value))
+        return parse_quantity(quantity_text(value))
     except (QuantityError, AttributeError, TypeError):
         return value

@@ -6,7 +6,7 @@ from collections.abc import Container, Mapping
 
 from tidegate.jobs.kind import Object
 from tidegate.kinds.names import SENDS_AWAY
-from tidegate.model.multikueue import CONTROLLER, CheckParameters, activity
+from tidegate.model.multikueue import CONTROLLER, CheckParameters, activity_of_parameters
 
 ACTIVE = "Active"
 
@@ -83,7 +83,7 @@ def check_patch(
             group=named["apiGroup"], kind=named["kind"], name=named["name"]
         )
     of = {name: config["spec"]["clusters"] for name, config in configs.items()}
-    activity_of_check = activity(parameters, of, clusters, usable)
+    activity_of_check = activity_of_parameters(parameters, of, clusters, usable)
     return active_patch(
         check,
         status=activity_of_check.active,

@@ -30,7 +30,7 @@ from tidegate.kinds.kueue_api.workloads.conversion import (
 )
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import ObjectMeta, true_condition
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 from tidegate.model.topology import TopologyAssignment
 
 
@@ -176,4 +176,4 @@ def job_of(meta: ObjectMeta) -> str:
 def _newest(state: VariantAnnotations) -> tuple[str, int, str]:
     """Return what orders variants: a ledger that was lost may have left one of a greater seq."""
     seq = state.since.rpartition("/")[2]
-    return state.began_at, whole(seq) or 0, state.since
+    return state.began_at, parse_whole(seq) or 0, state.since

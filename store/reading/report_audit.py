@@ -27,7 +27,7 @@ from store.views.texts import TEXTS, ViewText
 from tidegate.contracts.codec import decode, type_name
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened
-from tidegate.contracts.subjects import event as subject_of
+from tidegate.contracts.subjects import event_subject as subject_of
 from tidegate.errors import LedgerUnreachableError
 
 _LEDGER = (ledger_event, ledger_position, ledger_snapshot, ledger_archive)

@@ -10,7 +10,7 @@ from store.reporting.rows import BudgetRow, QueueRow, QuotaRow, plain
 from store.reporting.unit_of_work import EventPosition, Owner, UnitOfWork, owner_of
 from tidegate.contracts import facts
 from tidegate.contracts.decision_kinds.queues import BudgetRenewed
-from tidegate.model.calendar import span
+from tidegate.model.calendar import period_span
 from tidegate.model.quota import Budget, Quota, ResourceGroup
 
 Projected: TypeAlias = (
@@ -112,11 +112,11 @@ def _apply_budgets(
         if row is not None and _is_same_budget(row, budget):
             now.append(row)
             continue
-        since_us, until_us = at.at_us, span(budget.period, at.at_us)[1]
+        since_us, until_us = at.at_us, period_span(budget.period, at.at_us)[1]
         if row is not None:
             row.to_us, row.to_seq = at.at_us, at.seq
             if row.period == budget.period:
-                begun_us = span(budget.period, at.at_us)[0]
+                begun_us = period_span(budget.period, at.at_us)[0]
                 since_us = row.since_us if row.until_us == until_us else begun_us
         now.append(
             unit.budgets.add(_new_budget_row(at, owner, budget, author, (since_us, until_us)))
@@ -157,11 +157,11 @@ def _renew_budget(unit: UnitOfWork, at: EventPosition, event: BudgetRenewed) -> 
     if row is None:
         return
     if row.until_us < event.until_us:
-        over, begun_us = row, span(row.period, event.until_us - 1)[0]
+        over, begun_us = row, period_span(row.period, event.until_us - 1)[0]
         begun = replace(row, from_seq=at.seq, since_us=begun_us, until_us=event.until_us)
         rows[rows.index(row)] = unit.budgets.add(begun)
     else:  # it was changed after the period's end, before the event of that end
-        ended_us = span(row.period, event.since_us)[1]
+        ended_us = period_span(row.period, event.since_us)[1]
         over = replace(row, from_seq=at.seq, since_us=event.since_us, until_us=ended_us)
         unit.budgets.add(over)
     over.to_us, over.to_seq, over.spent = at.at_us, at.seq, event.spent

@@ -13,13 +13,13 @@ from tests.actuator.story import AT_US, Story
 from tests.parts.stage import alongside, eventually
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.fact_kinds.reception import ObservationRefused
-from tidegate.contracts.subjects import observed
+from tidegate.contracts.subjects import observed_subject
 
 US = 1_772_352_000_000_000
 
 
 def refused(resource: str, namespace: str = "team", name: str = "a.b") -> ObservationRefused:
-    subject = observed("local", resource, namespace, name)
+    subject = observed_subject("local", resource, namespace, name)
     return ObservationRefused(at_us=US, subject=subject, digest="d", error="no podsets", uid="u1")
 
 

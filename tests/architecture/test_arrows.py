@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
         ("actuator.__main__", "actuator"),
         ("scheduler.__main__", "scheduler"),
         ("tidegate.serve.command", "serve"),
-        ("tidegate.notify.running", "notify"),
+        ("tidegate.notify.receivers", "notify"),
     ],
 )
 def test_a_service_imports_nothing_that_its_image_lacks(module: str, extra: str) -> None:

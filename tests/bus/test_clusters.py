@@ -13,7 +13,7 @@ from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.streams import StreamOptions, stream_names
 from tidegate.contracts.entry import Position
-from tidegate.contracts.subjects import observed
+from tidegate.contracts.subjects import observed_subject
 from tidegate.errors import NotSupportedError
 
 pytestmark = pytest.mark.real
@@ -34,7 +34,7 @@ async def both(folder: Path) -> AsyncGenerator[tuple[NatsBus, NatsBus], None]:
 async def test_each_reads_what_its_own_cluster_observed(tmp_path: Path) -> None:
     async with both(tmp_path) as (local, other):
         await tell(local.observation_publisher(), "a")
-        subject = observed("other", "jobs.batch", "team-a", "j1")
+        subject = observed_subject("other", "jobs.batch", "team-a", "j1")
         await other.observation_publisher().publish(subject, b"b", "s:b")
         assert texts(await read_all(local.observation_reader(), Position(), 1)) == ["a"]
         assert texts(await read_all(other.observation_reader(), Position(), 1)) == ["b"]

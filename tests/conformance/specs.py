@@ -8,7 +8,7 @@ from __future__ import annotations
 from tests.conformance.cases import Json
 from tests.conformance.pods import requirements, tolerations
 from tidegate.model.podset import LabelSelector, Taint
-from tidegate.model.quantity import amount, parse
+from tidegate.model.quantity import amount, parse_quantity
 from tidegate.model.quota import (
     WEIGHT_ONE,
     CheckRule,
@@ -86,7 +86,7 @@ def _checks(spec: Json) -> tuple[CheckRule, ...]:
 
 def _weight(spec: Json) -> int:
     text = spec.get("fairSharing", {}).get("weight", "1")
-    return int(parse(text) * WEIGHT_ONE)
+    return int(parse_quantity(text) * WEIGHT_ONE)
 
 
 def _selector(obj: Json | None) -> LabelSelector | None:

@@ -24,7 +24,7 @@ from tidegate.model.policy import (
     Policy,
     Transformation,
 )
-from tidegate.model.quantity import parse
+from tidegate.model.quantity import parse_quantity
 
 NEVER_US = 10**18
 """A deadline that no recorded clock reaches: no actuator runs in these worlds."""
@@ -146,7 +146,7 @@ def duration_us(text: str) -> int:
 
 
 def _decimal(quantity: str) -> str:
-    value = parse(quantity)
+    value = parse_quantity(quantity)
     return str(Decimal(value.numerator) / Decimal(value.denominator))
 
 

@@ -25,7 +25,7 @@ from tidegate.contracts.documents.schema import (
 )
 from tidegate.contracts.entry import Entry, Position
 from tidegate.contracts.facts import Event
-from tidegate.contracts.subjects import event as published_on
+from tidegate.contracts.subjects import event_subject as published_on
 
 DOCUMENT = asyncapi("1.2.3")
 EVENTS = (*facts(), *decisions())

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parts.drawn import drawn
-from tidegate.contracts.subjects import name_of, observed, token
+from tidegate.contracts.subjects import name_of, observed_subject, token
 
 LINE_MAX = 4_096
 NAMES = ("a.b", "a b", "a\r\nUNSUB\t1\r\n", "\0", "%2E", "%", "*", ">", "_", "jobs.batch", "é")
@@ -29,6 +29,6 @@ def test_a_token_means_one_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["y" * 5_000, "." * 100_000, "\ud800" * 300])
 def test_a_name_of_any_length_fits_into_a_line_and_stays_one_name(name: str) -> None:
-    subject = observed("c" * 63, "pods", "n" * 63, name)
+    subject = observed_subject("c" * 63, "pods", "n" * 63, name)
     assert len(subject.encode(errors="replace")) < LINE_MAX
-    assert subject != observed("c" * 63, "pods", "n" * 63, f"{name}x")
+    assert subject != observed_subject("c" * 63, "pods", "n" * 63, f"{name}x")

@@ -13,7 +13,7 @@ from tidegate.contracts import observations
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.contracts.entry import Message
 from tidegate.contracts.facts import FactEvent
-from tidegate.contracts.subjects import observed
+from tidegate.contracts.subjects import observed_subject
 from tidegate.core.accept import accept
 from tidegate.core.decide import decide
 from tidegate.model.policy import Policy
@@ -35,7 +35,9 @@ class Stream(Bus):
         message = super().message(observation)
         if not isinstance(observation, observations.JobObserved):
             return message
-        subject = observed(self.cluster, self.resource, observation.namespace, observation.name)
+        subject = observed_subject(
+            self.cluster, self.resource, observation.namespace, observation.name
+        )
         return replace(message, subject=subject)
 
     def tell(self, *actual_observations: observations.Observation) -> list[FactEvent]:

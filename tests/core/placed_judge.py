@@ -27,7 +27,7 @@ from tidegate.contracts.decisions import DecisionEvent, StartOrdered, StopOrdere
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.contracts.observed.clusters import CopySeen
 from tidegate.kinds.names import ACCEPTS_PLACED
-from tidegate.model.clusters import AT, cluster_of, local
+from tidegate.model.clusters import AT, cluster_of, local_name
 from tidegate.model.podset import Container, PodSet
 from tidegate.model.policy import Strategy
 from tidegate.model.quota import FlavorSpec, LocalQueueSpec, Preemption, Quota
@@ -170,7 +170,7 @@ class World:
         if own is not None and own.order is not None and self.rng.random() < 0.1:
             refusal = observations.ActuationReported(
                 job=replace(order.copy, cluster=""),
-                workload=local(order.workload),
+                workload=local_name(order.workload),
                 decision=f"{state.ledger_id}/{own.order.seq}",
                 reason="NameTaken",
                 origin=order.uid,

@@ -14,7 +14,7 @@ from tidegate.contracts.codec import encode, type_name
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Message, Position
 from tidegate.contracts.facts import FactEvent, LedgerOpened
-from tidegate.contracts.subjects import observed
+from tidegate.contracts.subjects import observed_subject
 from tidegate.core.accept import accept
 from tidegate.core.folding.fold import apply
 from tidegate.core.state.state import State, Workload
@@ -76,7 +76,7 @@ class Bus:
 def subject(observation: observations.Observation) -> str:
     resource = JOBS if isinstance(observation, observations.JobObserved) else "other"
     name = observation.name if isinstance(observation, observations.Observed) else "_"
-    return observed("local", resource, "team", name)
+    return observed_subject("local", resource, "team", name)
 
 
 def types(facts: Sequence[FactEvent | DecisionEvent]) -> list[str]:

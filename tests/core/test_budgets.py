@@ -26,7 +26,7 @@ from tidegate.contracts.decisions import (
 from tidegate.core.folding.snapshot import decode, encode
 from tidegate.core.state.budgets import advance_meter
 from tidegate.core.state.state import State
-from tidegate.model.calendar import PERIODS, Period, span, utc_text
+from tidegate.model.calendar import PERIODS, Period, period_span, utc_text
 from tidegate.model.quota import Budget, CohortSpec
 from tidegate.replay.verify import audit_ledger
 
@@ -200,7 +200,7 @@ def test_periods_are_those_of_the_calendar(period: Period) -> None:
     rng = Random(period)
     for _ in range(500):
         at_us = rng.randrange(0, 4_102_444_800_000_000)  # until 2100
-        begin_us, end_us = span(period, at_us)
+        begin_us, end_us = period_span(period, at_us)
         assert begin_us <= at_us < end_us == ends(period, at_us) == ends(period, begin_us)
         assert ends(period, begin_us - 1) == begin_us
     assert utc_text(ends("month", 951_782_400_000_000)) == "2000-03-01T00:00:00Z"

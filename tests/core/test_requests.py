@@ -23,7 +23,7 @@ from tidegate.core.quota.requests import (
 from tidegate.core.state.state import Objects
 from tidegate.model.podset import Container, PodSet
 from tidegate.model.policy import Policy, Transformation
-from tidegate.model.quantity import UNLIMITED, parse
+from tidegate.model.quantity import UNLIMITED, parse_quantity
 
 ADJUSTED = sorted((DATA / "adjust-resources").glob("*.json"))
 PENDING = [
@@ -107,7 +107,7 @@ def amounts(actual_podset: PodSet) -> Json:
 
 
 def by_value(obj: dict[str, str]) -> dict[str, Fraction]:
-    return {name: parse(text) for name, text in obj.items()}
+    return {name: parse_quantity(text) for name, text in obj.items()}
 
 
 def asks(*cpus: str, sidecar: bool = False) -> tuple[Container, ...]:

@@ -14,7 +14,7 @@ from tests.deploy.tools import helm
 from tidegate.cluster.go.building import NEWEST
 from tidegate.cluster.install import read_documents
 from tidegate.errors import NotSupportedError
-from tidegate.generate.install import find_kustomize, kustomized
+from tidegate.generate.install import find_kustomize, run_kustomize
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 Object = dict[str, Any]
@@ -41,7 +41,7 @@ def overlay(name: str) -> Objects:
 
 @cache
 def _kustomized(name: str) -> str:
-    return kustomized(DEPLOY / "overlays" / name)
+    return run_kustomize(DEPLOY / "overlays" / name)
 
 
 def installed() -> Objects:

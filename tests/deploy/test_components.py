@@ -19,7 +19,7 @@ from tests.deploy.rendering import (
     registered,
 )
 from tidegate.cluster.install import read_documents
-from tidegate.generate.install import kustomized
+from tidegate.generate.install import run_kustomize
 from tidegate.jobs.registry import JOB_KINDS
 
 OVERLAY, SERVE, VISIBILITY = "overlays/production", "components/serve", "components/visibility"
@@ -38,7 +38,7 @@ def rendered(folder: Path, *components: str) -> Objects:
     places = [os.path.relpath(DEPLOY / text, folder.resolve()) for text in (OVERLAY, *components)]
     written = {"resources": places[:1], "components": places[1:]}
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(written))
-    return by_name(read_documents(kustomized(folder)))
+    return by_name(read_documents(run_kustomize(folder)))
 
 
 def test_the_aggregated_api_is_off_unless_asked_for(tmp_path: Path) -> None:

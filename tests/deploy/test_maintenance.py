@@ -17,7 +17,7 @@ from tests.deploy.containerfile import lineage, read
 from tests.deploy.rendering import DEPLOY, Object, by_name, need_kustomize
 from tests.parts.sample import TURNS, filled
 from tidegate.cli.program import build_app
-from tidegate.generate.install import kustomized
+from tidegate.generate.install import run_kustomize
 
 FOLDER = DEPLOY / "components" / "maintenance"
 JOBS = ("verify", "checkpoint", "backup", "archive", "expire", "rebuild")
@@ -135,7 +135,7 @@ def test_the_component_adds_to_the_production_overlay(tmp_path: Path) -> None:
         "components": [relpath(FOLDER, here)],
     }
     (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(fields))
-    mapping = by_name(yaml.safe_load_all(kustomized(tmp_path)))
+    mapping = by_name(yaml.safe_load_all(run_kustomize(tmp_path)))
     assert ("CronJob", "tidegate-verify") in mapping
     assert ("Deployment", "tidegate-ingest") in mapping
 

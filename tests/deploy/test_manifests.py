@@ -13,7 +13,7 @@ from actuator.settings import Settings as ActuatorSettings
 from ingest.settings import Settings as IngestSettings
 from scheduler.settings import Settings as SchedulerSettings
 from tests.deploy.rendering import DEPLOY, Object, Objects, installed, overlay, pods
-from tidegate.generate.install import LISTED, listing
+from tidegate.generate.install import LISTED, kustomization_of
 from tidegate.service.config.configuration import parse_configuration
 
 OVERLAYS = ("embedded", "production")
@@ -42,7 +42,7 @@ def test_the_one_file_is_what_kustomize_makes_of_the_embedded_overlay() -> None:
 @pytest.mark.parametrize("name", LISTED)
 def test_a_folder_lists_all_that_it_holds(name: str) -> None:
     text = (DEPLOY / name / "Kustomization").read_text()
-    assert text == listing(DEPLOY / name), "run: python -m tidegate.generate.install"
+    assert text == kustomization_of(DEPLOY / name), "run: python -m tidegate.generate.install"
 
 
 def test_each_container_may_do_nothing_that_it_needs_not(objects: Objects) -> None:

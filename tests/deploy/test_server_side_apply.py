@@ -24,7 +24,7 @@ from tidegate.cli.commands.manifests import manifests_of_file
 from tidegate.cluster.go.building import NEWEST
 from tidegate.cluster.install import read_documents
 from tidegate.generate.documents import as_yaml
-from tidegate.generate.install import kustomized
+from tidegate.generate.install import run_kustomize
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.webhooks import with_webhook
@@ -61,7 +61,7 @@ def composed(overlay: str, components: tuple[str, ...], folder: Path) -> str:
     places = [relpath(DEPLOY / text, folder.resolve()) for text in (overlay, *components)]
     listed = {"resources": places[:1], "components": places[1:]}
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(listed))
-    return kustomized(folder)
+    return run_kustomize(folder)
 
 
 def charted(settings: tuple[str, ...], folder: Path) -> str:

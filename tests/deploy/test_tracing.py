@@ -25,7 +25,7 @@ from scheduler.settings import Settings as SchedulerSettings
 from tests.e2e.cast import eventually, job_of, make_queues, submit
 from tidegate.bus.embedded import embedded_server
 from tidegate.cluster.install import install, manifests_folder
-from tidegate.contracts.subjects import of_job
+from tidegate.contracts.subjects import job_trace_context
 from tidegate.errors import SettingsError
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
@@ -108,7 +108,9 @@ async def test_a_job_is_one_trace_from_observation_to_start(own_api: str, tmp_pa
     spans = traced.spans(uid)
     observed, decided = spans["observe batch/job"], spans["decide StartOrdered"]
     done = spans["carry out Start"]
-    assert {f"{span.context.trace_id:032x}" for span in spans.values()} == {of_job(uid)[3:35]}
+    assert {f"{span.context.trace_id:032x}" for span in spans.values()} == {
+        job_trace_context(uid)[3:35]
+    }
     services = [span.resource.attributes["service.name"] for span in (observed, decided, done)]
     assert services == ["ingest", "scheduler", "actuator"]
     assert done.parent is not None
@@ -159,10 +161,10 @@ def _span(parent: str) -> ReadableSpan:
     return span
 
 
-@pytest.mark.parametrize("parent", ["", of_job("uid")])
+@pytest.mark.parametrize("parent", ["", job_trace_context("uid")])
 def test_without_what_led_to_it_a_span_is_in_its_jobs_trace(parent: str) -> None:
     span = _span(parent)
-    assert f"{span.context.trace_id:032x}" == of_job("uid")[3:35]
+    assert f"{span.context.trace_id:032x}" == job_trace_context("uid")[3:35]
     assert span.status.description == "it broke"
 
 

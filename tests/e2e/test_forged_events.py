@@ -44,7 +44,7 @@ class Forger:
         headers = {**shown, MESSAGE_ID: f"forged/{job.name}"}
         ledger_id, _, seq = headers["ce-id"].rpartition("/")
         headers["ce-id"] = f"{ledger_id}/{int(seq) + 1}"
-        subject = subjects.event("local", order)
+        subject = subjects.event_subject("local", order)
         self.places.append((await stream.publish(subject, encode(order), headers=headers)).seq)
         await client.close()
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tidegate.generate.__main__ import main, show
-from tidegate.generate.documents import documents, folders
+from tidegate.generate.__main__ import main, print_policies
+from tidegate.generate.documents import documents, generated_folders
 
 ROOT = Path(__file__).parents[2]
 
@@ -24,7 +24,7 @@ def test_the_generated_files_are_up_to_date(texts: dict[str, str]) -> None:
     assert not stale, "run: make generate"
 
 
-@pytest.mark.parametrize("folder", folders())
+@pytest.mark.parametrize("folder", generated_folders())
 def test_a_generated_folder_holds_nothing_else(folder: str, texts: dict[str, str]) -> None:
     names = {path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.*")}
     assert names == {name for name in texts if name.startswith(folder + "/")}
@@ -45,12 +45,12 @@ def test_the_generator_writes_what_differs_and_removes_what_is_no_longer_made(
 
 
 def test_policies_of_other_job_kinds_can_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    assert show(("pod", "ray.io/rayjob")) == 0
+    assert print_policies(("pod", "ray.io/rayjob")) == 0
     names = {obj["metadata"]["name"] for obj in yaml.safe_load_all(capsys.readouterr().out)}
     assert {"tidegate-gate-pods", "tidegate-suspend-ray-io-rayjob"} < names
     assert "tidegate-suspend-batch-job" not in names
 
 
 def test_an_unknown_job_kind_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert show(("ray.io/rayjob", "example.com/job")) == 2
+    assert print_policies(("ray.io/rayjob", "example.com/job")) == 2
     assert capsys.readouterr().err.startswith("no job kind example.com/job; there are pod, batch")

@@ -7,26 +7,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parts.drawn import drawn
-from tidegate.model.texts import INT32_MAX, INT64_MAX, signed, whole
+from tidegate.model.texts import INT32_MAX, INT64_MAX, parse_signed, parse_whole
 
 
 @pytest.mark.parametrize(
     "text", ["", "-1", "+1", "1_0", " 1", "\u0661", "\u00b2", "9" * 5_000, "0x1", "1e3"]
 )
 def test_what_is_no_plain_bounded_number_is_none(text: str) -> None:
-    assert whole(text) is None
+    assert parse_whole(text) is None
 
 
 @drawn(200)
 @given(st.integers(min_value=-(2**70), max_value=2**70))
 def test_a_number_is_read_up_to_its_bound_and_no_further(value: int) -> None:
-    assert whole(str(value)) == (value if 0 <= value <= INT64_MAX else None)
-    assert signed(str(value)) == (value if -INT64_MAX - 1 <= value <= INT64_MAX else None)
-    assert whole(str(value), INT32_MAX) == (value if 0 <= value <= INT32_MAX else None)
+    assert parse_whole(str(value)) == (value if 0 <= value <= INT64_MAX else None)
+    assert parse_signed(str(value)) == (value if -INT64_MAX - 1 <= value <= INT64_MAX else None)
+    assert parse_whole(str(value), INT32_MAX) == (value if 0 <= value <= INT32_MAX else None)
 
 
 @drawn(200)
 @given(st.text())
 def test_any_text_is_read_without_an_error(text: str) -> None:
-    for number in (whole(text), signed(text)):
+    for number in (parse_whole(text), parse_signed(text)):
         assert number is None or isinstance(number, int)

@@ -17,9 +17,9 @@ from tests.parts.sample import ENTRIES, published
 from tidegate.notify.configuration import Configuration, Receiver, Rule, When
 from tidegate.notify.notifier import Notifier
 from tidegate.notify.position import Position, Served
+from tidegate.notify.receivers import Source, serve_receivers
 from tidegate.notify.rules import Notice, Wait
-from tidegate.notify.running import Source, serve
-from tidegate.notify.sending import open_webhook
+from tidegate.notify.webhook import open_webhook
 from tidegate.subscribe import LedgerEvent
 
 ADMITTED = [entry.seq for entry in ENTRIES if entry.type == "WorkloadAdmitted"]
@@ -68,7 +68,9 @@ async def test_a_receiver_that_was_away_gets_the_rest_and_nothing_twice(
         read = Configuration(receivers=(receiver,))
         rest = len(ADMITTED) - 2
         work = asyncio.create_task(
-            serve(read, source, positions, lambda receiver: open_webhook(receiver, "/t", 60.0))
+            serve_receivers(
+                read, source, positions, lambda receiver: open_webhook(receiver, "/t", 60.0)
+            )
         )
         async with asyncio.timeout(60):
             while len(hook.taken) < rest and not work.done():

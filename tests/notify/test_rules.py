@@ -38,7 +38,7 @@ def notices(rule: Rule, *events: FactEvent | DecisionEvent) -> list[tuple[str, i
     return [
         (notice.type, notice.seq)
         for ledger_event in heard(*events)
-        for notice in rules.take(ledger_event)
+        for notice in rules.record_event(ledger_event)
     ]
 
 
@@ -61,7 +61,7 @@ def test_a_rule_asks_for(rule: Rule, expected: list[tuple[str, int]]) -> None:
 def test_an_event_that_two_rules_ask_for_is_one_notice() -> None:
     rules = Rules((Rule(when=(When.ADMITTED,)), Rule(when=(When.ADMITTED,), namespaces=("a",))))
     actual_notices = [
-        notice for ledger_event in heard(*LIFE[:3]) for notice in rules.take(ledger_event)
+        notice for ledger_event in heard(*LIFE[:3]) for notice in rules.record_event(ledger_event)
     ]
     assert [notice.key for notice in actual_notices] == ["local/3/" + 16 * "0"]
 
@@ -74,8 +74,10 @@ def wait(
 ) -> list[int]:
     rule = Rule(waiting_longer_than="30m", namespaces=namespaces, cluster_queues=queues)
     rules = Rules((rule,))
-    assert [notice for ledger_event in heard(*events) for notice in rules.take(ledger_event)] == []
-    return [notice.seq for notice in rules.due(minute * MINUTE_US)]
+    assert [
+        notice for ledger_event in heard(*events) for notice in rules.record_event(ledger_event)
+    ] == []
+    return [notice.seq for notice in rules.due_notices(minute * MINUTE_US)]
 
 
 def test_a_wait_is_noticed_when_it_is_too_long() -> None:
@@ -103,19 +105,19 @@ def test_a_wait_is_narrowed_by_namespace_and_by_the_queue_that_it_waits_in() -> 
 def test_each_limit_is_noticed_once() -> None:
     rules = Rules((Rule(waiting_longer_than="10m"), Rule(waiting_longer_than="1h")))
     for ledger_event in heard(submitted("a/one")):
-        assert list(rules.take(ledger_event)) == []
+        assert list(rules.record_event(ledger_event)) == []
     assert rules.next_us() == 10 * MINUTE_US
-    assert [n.text for n in rules.due(10 * MINUTE_US)] == ["a/one has waited for 10m."]
-    assert list(rules.due(20 * MINUTE_US)) == []
+    assert [n.text for n in rules.due_notices(10 * MINUTE_US)] == ["a/one has waited for 10m."]
+    assert list(rules.due_notices(20 * MINUTE_US)) == []
     assert rules.next_us() == 60 * MINUTE_US
-    assert [n.text for n in rules.due(60 * MINUTE_US)] == ["a/one has waited for 1h."]
+    assert [n.text for n in rules.due_notices(60 * MINUTE_US)] == ["a/one has waited for 1h."]
     assert rules.next_us() is None
 
 
 def test_nothing_is_kept_of_waits_that_no_rule_asks_for() -> None:
     rules = Rules((Rule(when=(When.ADMITTED,)), Rule(waiting_longer_than="1h", namespaces=("b",))))
     for ledger_event in heard(submitted("a/one"), submitted("b/two")):
-        list(rules.take(ledger_event))
+        list(rules.record_event(ledger_event))
     assert list(rules.waiting) == ["b/two"]
 
 
@@ -146,7 +148,7 @@ def reached(percent: int, queue: str = "", cohort: str = "") -> BudgetReached:
 def test_a_budget_is_noticed_at_what_a_rule_says(rule: Rule, expected: list[int]) -> None:
     events = reached(80, "a"), reached(100, "a"), reached(80, cohort="all")
     assert notices(rule, *events) == [("BudgetReached", seq) for seq in expected]
-    (first,) = Rules((Rule(budget_at=(80,)),)).take(next(iter(heard(reached(80, "a")))))
+    (first,) = Rules((Rule(budget_at=(80,)),)).record_event(next(iter(heard(reached(80, "a")))))
     assert first.text.startswith(
         "80 % of the budget of ClusterQueue a are spent: 8 of 10 cpu hours"
     )
@@ -161,5 +163,5 @@ def test_the_next_limit_is_known_without_a_look_at_all_that_waits() -> None:
     rules = Rules((Rule(waiting_longer_than="10m"),), waits)
     del waits["a/1"]
     assert rules.next_us() == 10 * MINUTE_US + 2
-    assert [notice.workload for notice in rules.due(10 * MINUTE_US + 3)] == ["a/2", "a/3"]
+    assert [notice.workload for notice in rules.due_notices(10 * MINUTE_US + 3)] == ["a/2", "a/3"]
     assert rules.next_us() == 10 * MINUTE_US + 4

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 from tests.notify.conftest import Hook
 from tidegate.notify.configuration import Form, Receiver, Rule, When
 from tidegate.notify.rules import Notice
-from tidegate.notify.sending import open_webhook
+from tidegate.notify.webhook import open_webhook
 
 NOTICE = Notice(
     key="local/3/00",

@@ -29,7 +29,7 @@ from tidegate.contracts.observations import (
     SyncCompleted,
     SyncStarted,
 )
-from tidegate.contracts.subjects import observed
+from tidegate.contracts.subjects import observed_subject
 from tidegate.errors import TidegateError
 from tidegate.model.policy import Policy
 from tidegate.model.quota import ClusterQueueSpec
@@ -115,7 +115,7 @@ class Stage:
         for value in values:
             self._said += 1
             payload = value if isinstance(value, bytes) else encode(value)
-            subject = observed("local", QUEUES, "", "any")
+            subject = observed_subject("local", QUEUES, "", "any")
             await self.outlet.publish(subject, payload, f"test:{self._said}")
 
     def entries(self) -> list[Entry]:

@@ -37,7 +37,7 @@ from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.entry import Entry, Published
 from tidegate.contracts.facts import ClusterQueueDefined
 from tidegate.contracts.observations import Observation, SyncCompleted, SyncStarted
-from tidegate.contracts.subjects import observed
+from tidegate.contracts.subjects import observed_subject
 from tidegate.errors import BusUnreachableError, LedgerUnreachableError
 from tidegate.replay.verify import audit_ledger
 
@@ -110,7 +110,7 @@ class Ingest:
                 resource=QUEUES, session="s", round=self._round, list_version=99, present=present
             ),
         ]
-        subject = observed("local", QUEUES, "", "any")
+        subject = observed_subject("local", QUEUES, "", "any")
         for number, each in enumerate(observations):
             name = f"test:{self._round}:{number}"
             await self._outlet.publish(subject, encode(each), name)

@@ -23,7 +23,7 @@ from tidegate.bus.streams import StreamOptions
 from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened
-from tidegate.contracts.subjects import observed
+from tidegate.contracts.subjects import observed_subject
 
 pytestmark = [pytest.mark.timeout(300), pytest.mark.real]
 
@@ -81,7 +81,7 @@ FIRST_ENTRIES = 7
 
 
 async def say_first_round(bus: NatsBus) -> None:
-    port, subject = bus.observation_publisher(), observed("local", QUEUES, "", "any")
+    port, subject = bus.observation_publisher(), observed_subject("local", QUEUES, "", "any")
     for number, observation in enumerate(first_round()):
         await port.publish(subject, encode(observation), f"test:{number}")
 

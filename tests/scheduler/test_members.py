@@ -20,7 +20,7 @@ from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.entry import Message, Position
 from tidegate.contracts.facts import GapObserved, WatchesExpected
 from tidegate.contracts.observations import Heartbeat, Observation, Probe
-from tidegate.contracts.subjects import observed
+from tidegate.contracts.subjects import observed_subject
 from tidegate.errors import BusRefusedError, BusUnreachableError, TidegateError
 from tidegate.model.policy import Policy
 
@@ -60,7 +60,7 @@ class Member:
         for value in values:
             self.said += 1
             payload = value if isinstance(value, bytes) else encode(value)
-            subject = observed(self.name, "jobs.batch", "team", "any")
+            subject = observed_subject(self.name, "jobs.batch", "team", "any")
             await self.bus.observation_publisher().publish(
                 subject, payload, f"{self.name}:{self.said}"
             )

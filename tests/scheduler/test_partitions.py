@@ -32,7 +32,7 @@ from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.observations import ClusterQueueObserved, LocalQueueObserved, Observation
 from tidegate.contracts.observed.jobs import Observed
-from tidegate.contracts.subjects import observed
+from tidegate.contracts.subjects import observed_subject
 from tidegate.model.policy import Policy
 from tidegate.model.quota import LocalQueueSpec, Quota
 from tidegate.service.holder import LeaseHolder
@@ -90,7 +90,7 @@ class Site:
         for observation in observations:
             self.published += 1
             name = observation.name if isinstance(observation, Observed) else ""
-            subject = observed("local", resource, "team", name)
+            subject = observed_subject("local", resource, "team", name)
             await outlet.publish(subject, encode(observation), f"test:{self.published}")
 
     def entries(self, partition: int) -> list[Entry]:

@@ -18,7 +18,7 @@ from tidegate.webhook.certificates import (
     LEFT,
     VALID,
     Files,
-    renewed,
+    renew_if_expiring,
 )
 
 NOW, NAMES = datetime(2026, 1, 1, tzinfo=UTC), ("hook.system.svc", "127.0.0.1")
@@ -27,7 +27,7 @@ SECOND = timedelta(seconds=1)
 
 @pytest.fixture(scope="module")
 def made() -> Files:
-    return renewed({}, NAMES, NOW)
+    return renew_if_expiring({}, NAMES, NOW)
 
 
 def handshake(server: Files, believed: bytes, folder: Path) -> str:
@@ -52,18 +52,18 @@ def handshake(server: Files, believed: bytes, folder: Path) -> str:
 
 
 def test_a_client_of_the_authority_accepts_the_certificate(made: Files, tmp_path: Path) -> None:
-    now = renewed({}, NAMES, datetime.now(UTC))
+    now = renew_if_expiring({}, NAMES, datetime.now(UTC))
     assert NAMES[0] in handshake(now, now[AUTHORITY], tmp_path)
     with pytest.raises(ssl.SSLCertVerificationError):
         handshake(now, made[AUTHORITY], tmp_path)
 
 
 def test_nothing_is_made_anew_while_it_lasts(made: Files) -> None:
-    assert renewed(made, NAMES, NOW + VALID - LEFT - SECOND) == made
+    assert renew_if_expiring(made, NAMES, NOW + VALID - LEFT - SECOND) == made
 
 
 def test_a_certificate_near_its_end_is_made_anew_by_the_same_authority(made: Files) -> None:
-    later = renewed(made, NAMES, NOW + VALID - LEFT)
+    later = renew_if_expiring(made, NAMES, NOW + VALID - LEFT)
     assert later[CERTIFICATE] != made[CERTIFICATE]
     assert later[AUTHORITY] == made[AUTHORITY]
 
@@ -71,26 +71,26 @@ def test_a_certificate_near_its_end_is_made_anew_by_the_same_authority(made: Fil
 def test_an_authority_near_its_end_is_believed_beside_the_new_one(
     made: Files, tmp_path: Path
 ) -> None:
-    later = renewed(made, NAMES, NOW + AUTHORITY_VALID - AUTHORITY_LEFT)
+    later = renew_if_expiring(made, NAMES, NOW + AUTHORITY_VALID - AUTHORITY_LEFT)
     assert later[AUTHORITY].endswith(made[AUTHORITY])
     assert len(x509.load_pem_x509_certificates(later[AUTHORITY])) == 2
-    once = renewed({}, NAMES, datetime.now(UTC) - AUTHORITY_VALID + AUTHORITY_LEFT)
-    twice = renewed(once, NAMES, datetime.now(UTC))
+    once = renew_if_expiring({}, NAMES, datetime.now(UTC) - AUTHORITY_VALID + AUTHORITY_LEFT)
+    twice = renew_if_expiring(once, NAMES, datetime.now(UTC))
     assert NAMES[0] in handshake(twice, twice[AUTHORITY], tmp_path)
 
 
 @pytest.mark.parametrize("broken", [AUTHORITY, CERTIFICATE, KEY, "ca.key"])
 @pytest.mark.parametrize("garbage", [b"", b"no certificate"])
 def test_what_cannot_be_read_is_made_anew(made: Files, broken: str, garbage: bytes) -> None:
-    mended = renewed({**made, broken: garbage}, NAMES, NOW)
+    mended = renew_if_expiring({**made, broken: garbage}, NAMES, NOW)
     assert mended[broken] not in (garbage, b"")
-    assert renewed(mended, NAMES, NOW) == mended
+    assert renew_if_expiring(mended, NAMES, NOW) == mended
 
 
 def test_other_names_ask_for_another_certificate(made: Files) -> None:
-    other = renewed(made, (*NAMES, "second.system.svc"), NOW)
+    other = renew_if_expiring(made, (*NAMES, "second.system.svc"), NOW)
     assert other[CERTIFICATE] != made[CERTIFICATE]
-    assert renewed(other, tuple(reversed((*NAMES, "second.system.svc"))), NOW) == other
+    assert renew_if_expiring(other, tuple(reversed((*NAMES, "second.system.svc"))), NOW) == other
 
 
 @pytest.mark.parametrize(("mixed", "stays"), [(AUTHORITY, False), ("ca.key", False), (KEY, True)])
@@ -98,8 +98,8 @@ def test_files_that_do_not_belong_together_are_made_anew(
     mixed: str, *, stays: bool, tmp_path: Path
 ) -> None:
     now = datetime.now(UTC)
-    mapping, other = renewed({}, NAMES, now), renewed({}, NAMES, now)
-    mended = renewed({**mapping, mixed: other[mixed]}, NAMES, now)
+    mapping, other = renew_if_expiring({}, NAMES, now), renew_if_expiring({}, NAMES, now)
+    mended = renew_if_expiring({**mapping, mixed: other[mixed]}, NAMES, now)
     assert NAMES[0] in handshake(mended, mended[AUTHORITY], tmp_path)
     assert (mended[AUTHORITY] == mapping[AUTHORITY]) is stays
-    assert renewed(mended, NAMES, now) == mended
+    assert renew_if_expiring(mended, NAMES, now) == mended

@@ -14,12 +14,12 @@ from tidegate.kinds.policies.frameworks import NAMES
 from tidegate.kinds.policies.webhooks import by_path
 from tidegate.model.multikueue import CONTROLLER
 from tidegate.webhook.expressions import Expression, ExpressionError
-from tidegate.webhook.mutating import FindParam, Patch, Policy, compiled, mutate
+from tidegate.webhook.mutating import FindParam, Patch, Policy, compile_policies, mutate
 
 Object = dict[str, Any]
 SERVING = ("deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset")
 MANIFESTS = policies((*NAMES, *SERVING))
-POLICIES = compiled(by_path(MANIFESTS)["/mutate/0"], MANIFESTS)
+POLICIES = compile_policies(by_path(MANIFESTS)["/mutate/0"], MANIFESTS)
 
 
 def asked(resource: str, obj: object, operation: str = "CREATE", **more: str) -> Object:
@@ -193,4 +193,4 @@ def test_what_is_no_cel_is_refused_when_it_is_read() -> None:
 
 def test_what_cannot_be_evaluated_says_why() -> None:
     with pytest.raises(ExpressionError, match="spec"):
-        Expression("object.spec.suspend").value({"object": {}})
+        Expression("object.spec.suspend").evaluate({"object": {}})

@@ -9,7 +9,7 @@ import pytest
 from tests.webhook.test_mutating import POLICIES, answered, asked, job, missing
 from tidegate.kinds.names import QUEUE_NAME
 from tidegate.webhook.mutating import mutate
-from tidegate.webhook.views import DEPTH_MAX, VALUES_MAX, view
+from tidegate.webhook.views import DEPTH_MAX, VALUES_MAX, bounded_view
 
 Object = dict[str, Any]
 
@@ -55,19 +55,19 @@ def size(value: object) -> int:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_what_policies_are_shown_is_bounded(name: str) -> None:
-    assert size(view(HOSTILE[name])) <= VALUES_MAX + 1
+    assert size(bounded_view(HOSTILE[name])) <= VALUES_MAX + 1
 
 
 def test_what_is_usual_is_shown_as_it_is() -> None:
     manifest = {"metadata": {"labels": {"a": "b"}}, "spec": {"list": [1, [2.5, None], {"c": True}]}}
-    assert view(manifest) == manifest
-    assert view(nested(DEPTH_MAX)) == nested(DEPTH_MAX)
+    assert bounded_view(manifest) == manifest
+    assert bounded_view(nested(DEPTH_MAX)) == nested(DEPTH_MAX)
 
 
 def test_the_controller_is_shown_among_any_number_of_owners() -> None:
     controller = {"controller": True, "kind": "JobSet"}
     obj = {"metadata": {"ownerReferences": [*owners(9_000), controller, *owners(9_000)]}}
-    assert view(obj)["metadata"]["ownerReferences"] == [controller]
+    assert bounded_view(obj)["metadata"]["ownerReferences"] == [controller]
 
 
 async def test_no_secret_of_an_object_is_in_what_is_reported() -> None:

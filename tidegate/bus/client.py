@@ -21,7 +21,7 @@ from tidegate.bus.witness import Witness
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.facts import FactEvent
-from tidegate.contracts.subjects import events, token
+from tidegate.contracts.subjects import events_prefix, token
 
 CONNECT_S = 10.0
 
@@ -39,7 +39,7 @@ class EventClient:
     """A connection that reads EVENTS and nothing else."""
 
     def __init__(self, bus: NatsBus, cluster: str, partition: int = 0) -> None:
-        self._bus, self._events = bus, events(cluster, partition)
+        self._bus, self._events = bus, events_prefix(cluster, partition)
 
     async def subscribe(
         self, event_type: str = "", *, cluster_queue: str = "", after: int | None = None

@@ -14,7 +14,7 @@ from tidegate.contracts.entry import Entry, Position, Published
 from tidegate.contracts.subjects import HEADER, name_of
 from tidegate.errors import UndecodableError
 from tidegate.model.ids import PARTITION_MAX
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 
 MESSAGE_ID, EVENT_ID = "Nats-Msg-Id", "ce-id"
 EXPECTED_SEQUENCE, EXPECTED_ID = "Nats-Expected-Last-Sequence", "Nats-Expected-Last-Msg-Id"
@@ -87,7 +87,7 @@ def _is_header_name(text: str) -> bool:
 def ledger_id_and_seq(headers: Mapping[str, str]) -> tuple[str, int]:
     """Return the ledger id and seq of a message of EVENTS; ("", 0) if it is not one of ours."""
     ledger_id, _, seq = headers.get(EVENT_ID, "").rpartition("/")
-    number = whole(seq)
+    number = parse_whole(seq)
     return (ledger_id, number) if ledger_id and number is not None else ("", 0)
 
 
@@ -101,8 +101,8 @@ def parse_event(headers: Mapping[str, str], subject: str, payload: bytes) -> Pub
         seq=seq,
         subject=subject,
         payload=payload,
-        epoch=whole(headers.get(EPOCH, "0")) or 0,
-        turn=whole(headers.get(TURN, "0")) or 0,
+        epoch=parse_whole(headers.get(EPOCH, "0")) or 0,
+        turn=parse_whole(headers.get(TURN, "0")) or 0,
         hash=_hash_bytes(headers.get(HASH, "")),
         trace=headers.get(HEADER, ""),
     )
@@ -188,7 +188,7 @@ def _subject_parts(subject: str) -> tuple[int, str, str]:
     partition: int | None = 0
     if rest[:1] == ["partition"]:
         _, number, *rest = rest
-        partition = whole(number, PARTITION_MAX)
+        partition = parse_whole(number, PARTITION_MAX)
     _, kind, *_ = rest
     if partition is None:
         raise ValueError(subject)

@@ -61,7 +61,7 @@ def stream_names(cluster: str, partition: int = 0) -> StreamNames:
         resyncs=f"{prefix}_resyncs",
         leases=f"KV_{prefix}_leases",
         lease_subject=f"$KV.{prefix}_leases.",
-        event_subjects=f"{subjects.events(cluster, partition)}.>",
+        event_subjects=f"{subjects.events_prefix(cluster, partition)}.>",
         register=f"KV_{prefix}_register",
         register_subject=f"$KV.{prefix}_register.",
         bodies=f"{prefix}_bodies",
@@ -111,7 +111,7 @@ def bodies_config(names: StreamNames, options: StreamOptions) -> dict[str, objec
     return {
         **_common_config(options),
         "name": names.bodies,
-        "subjects": [f"{subjects.bodies(names.cluster)}.*"],
+        "subjects": [f"{subjects.bodies_prefix(names.cluster)}.*"],
         "discard": "old",
         "max_bytes": options.bodies_bytes,
         "max_age": BODIES_AGE_S * _NS,

@@ -70,7 +70,7 @@ def seal(head: Entry, epoch: int, cluster: str, events: Iterable[Event]) -> list
     turn, before = head.turn + 1, head.hash
     for seq, event in enumerate(events, head.seq + 1):
         place = head.partition, seq, epoch, turn, event.at_us, cluster
-        subject = subjects.event(cluster, event, head.partition)
+        subject = subjects.event_subject(cluster, event, head.partition)
         parts = type_name(event), subject, encode(event).decode()
         before = digest(before, *place, *parts)
         entries.append(Entry(*place, *parts, before))

@@ -59,7 +59,7 @@ def phase_after(phase: AnyPhase, event: Event, workload: str, *, was_active: boo
     """
     match event:
         case VariantCreated() | VariantDeleted() if event.parent == workload:
-            return _of_parent(phase, event)
+            return _parent_phase(phase, event)
         case WorkloadEvicted() if phase in HOLDING:
             return "evicting"
         case QuotaReleased():
@@ -70,7 +70,7 @@ def phase_after(phase: AnyPhase, event: Event, workload: str, *, was_active: boo
             return _AFTER.get(type(event), phase)
 
 
-def _of_parent(phase: AnyPhase, event: VariantCreated | VariantDeleted) -> AnyPhase:
+def _parent_phase(phase: AnyPhase, event: VariantCreated | VariantDeleted) -> AnyPhase:
     if isinstance(event, VariantCreated):
         return "parent" if phase == "pending" else phase
     return "pending" if event.last and phase == "parent" else phase

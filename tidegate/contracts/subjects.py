@@ -67,13 +67,13 @@ def name_of(text: str) -> str:
     return _ESCAPED.sub(lambda code: _BACK.get(code[0], code[0]), text)
 
 
-def place_of(subject: str) -> tuple[str, str, str]:
+def parse_event_subject(subject: str) -> tuple[str, str, str]:
     """Return ClusterQueue, namespace and workload of an event's subject; empty: it names none."""
     queue, namespace, name = map(name_of, subject.split(".")[-3:])
     return queue, namespace, name
 
 
-def observed(cluster: str, resource: str, namespace: str, name: str) -> str:
+def observed_subject(cluster: str, resource: str, namespace: str, name: str) -> str:
     """Return the subject of an observation of an object."""
     kind = token(resource)
     return f"tidegate.{token(cluster)}.observed.{kind}.{token(namespace)}.{token(name)}"
@@ -85,42 +85,42 @@ def resource_of(subject: str) -> str:
     return name_of(tokens[_RESOURCE_TOKEN]) if len(tokens) > _RESOURCE_TOKEN else ""
 
 
-def body(cluster: str, digest: str) -> str:
+def body_subject(cluster: str, digest: str) -> str:
     """Return the subject of a placeable job's body."""
-    return f"{bodies(cluster)}.{token(digest)}"
+    return f"{bodies_prefix(cluster)}.{token(digest)}"
 
 
-def bodies(cluster: str) -> str:
+def bodies_prefix(cluster: str) -> str:
     """Return the prefix of the subjects of a cluster's bodies, without the last dot."""
     return f"tidegate.{token(cluster)}.body"
 
 
-def resync(cluster: str) -> str:
+def resync_subject(cluster: str) -> str:
     """Return the subject on which the scheduler requests a full resync."""
     return f"tidegate.{token(cluster)}.resync"
 
 
-def events(cluster: str, partition: int = 0) -> str:
+def events_prefix(cluster: str, partition: int = 0) -> str:
     """Return the prefix of the subjects of a partition's events, without the last dot."""
     named = f".partition.{partition}" if partition else ""
     return f"tidegate.{token(cluster)}{named}.event"
 
 
-def event(cluster: str, event_body: Event, partition: int = 0) -> str:
+def event_subject(cluster: str, event_body: Event, partition: int = 0) -> str:
     """Return the subject of an event: type, ClusterQueue, namespace, workload."""
     queue: str = getattr(event_body, "cluster_queue", "")
     workload: str = getattr(event_body, "workload", "")
     namespace, _, name = workload.rpartition("/")
     place = f"{token(queue)}.{token(namespace)}.{token(name)}"
-    return f"{events(cluster, partition)}.{type_name(event_body)}.{place}"
+    return f"{events_prefix(cluster, partition)}.{type_name(event_body)}.{place}"
 
 
-def of_job(uid: str) -> str:
+def job_trace_context(uid: str) -> str:
     """Return the context in which the life of a job begins: the same for each call with its uid."""
     digest = sha256(uid.encode()).hexdigest()
     return f"00-{digest[:32]}-{digest[32:48]}-01"
 
 
-def header(context: str) -> dict[str, str]:
+def trace_headers(context: str) -> dict[str, str]:
     """Return the header that carries a context; nothing for an empty one."""
     return {HEADER: context} if context else {}

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from tidegate.generate import install
-from tidegate.generate.documents import as_yaml, documents, folders
+from tidegate.generate.documents import as_yaml, documents, generated_folders
 from tidegate.kinds.manifests import policies
 from tidegate.kinds.policies.frameworks import NAMES
 
@@ -18,7 +18,7 @@ from tidegate.kinds.policies.frameworks import NAMES
 def main(root: Path) -> int:
     """Write what differs below ``root``, remove what is no longer made, and say both."""
     expected = documents()
-    for folder in folders():
+    for folder in generated_folders():
         for path in sorted((root / folder).rglob("*.*")):
             if path.relative_to(root).as_posix() not in expected:
                 path.unlink()
@@ -32,7 +32,7 @@ def main(root: Path) -> int:
     return install.main(root) if (root / install.OVERLAY).is_dir() else 0
 
 
-def show(frameworks: tuple[str, ...]) -> int:
+def print_policies(frameworks: tuple[str, ...]) -> int:
     """Write the policies about these job kinds to standard output, or say which kinds there are."""
     unknown = sorted(set(frameworks) - set(NAMES))
     if unknown:
@@ -43,4 +43,6 @@ def show(frameworks: tuple[str, ...]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(show(tuple(sys.argv[1:])) if sys.argv[1:] else main(Path(__file__).parents[2]))
+    sys.exit(
+        print_policies(tuple(sys.argv[1:])) if sys.argv[1:] else main(Path(__file__).parents[2])
+    )

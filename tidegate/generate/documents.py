@@ -34,12 +34,12 @@ class _Plain(yaml.SafeDumper):
         return data is not Ellipsis
 
 
-def _text(dumper: _Plain, text: str) -> yaml.ScalarNode:
+def _represent_text(dumper: _Plain, text: str) -> yaml.ScalarNode:
     style = ">" if len(text) > _LINE or "'" in text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-_Plain.add_representer(str, _text)
+_Plain.add_representer(str, _represent_text)
 
 
 def documents() -> dict[str, str]:
@@ -47,21 +47,21 @@ def documents() -> dict[str, str]:
     from store.views.catalog import text_of_all  # noqa: PLC0415 - to print YAML needs no SQL
 
     return {
-        **_manifests(),
-        **_contract(),
-        **_schemas(),
+        **_manifest_files(),
+        **_contract_files(),
+        **_schema_files(),
         PAGE: kinds_page((_ROOT / PAGE).read_text()),
         WORDS: completion_table_text(),
         VIEWS: text_of_all(),
     }
 
 
-def folders() -> tuple[str, ...]:
+def generated_folders() -> tuple[str, ...]:
     """Return the folders in which everything is generated."""
     return ("deploy/crds", "deploy/policies", "docs/schemas")
 
 
-def _manifests() -> dict[str, str]:
+def _manifest_files() -> dict[str, str]:
     head = _HEAD.format(source="tidegate/kinds")
     manifests = files()
     webhook = webhook_configuration([manifest for each in manifests.values() for manifest in each])
@@ -71,7 +71,7 @@ def _manifests() -> dict[str, str]:
     }
 
 
-def _contract() -> dict[str, str]:
+def _contract_files() -> dict[str, str]:
     head = _HEAD.format(source="tidegate/contracts")
     return {
         "docs/asyncapi.yaml": head + as_yaml([asyncapi(version("tidegate"))]),
@@ -80,7 +80,7 @@ def _contract() -> dict[str, str]:
     }
 
 
-def _schemas() -> dict[str, str]:
+def _schema_files() -> dict[str, str]:
     packages = {"events": (*facts(), *decisions()), "observations": observations()}
     return {
         f"docs/schemas/{package}/{name_of(message)}.json": _json(json_schema(message))

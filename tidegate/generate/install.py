@@ -35,7 +35,7 @@ def find_kustomize() -> list[str]:
     return []
 
 
-def kustomized(folder: Path) -> str:
+def run_kustomize(folder: Path) -> str:
     """Return what kustomize makes of a folder.
 
     Raises:
@@ -50,7 +50,7 @@ def kustomized(folder: Path) -> str:
     return done.stdout
 
 
-def listing(folder: Path) -> str:
+def kustomization_of(folder: Path) -> str:
     """Return the Kustomization of a folder of manifests."""
     names = sorted(path.name for path in folder.glob("*.yaml"))
     head = "# What this folder holds: python -m tidegate.generate.install writes it.\n"
@@ -62,9 +62,9 @@ def main(root: Path) -> int:
     """Write the lists, then the file; return the process's exit code."""
     for name in LISTED:
         folder = root / "deploy" / name
-        (folder / "Kustomization").write_text(listing(folder))
+        (folder / "Kustomization").write_text(kustomization_of(folder))
     try:
-        text = kustomized(root / OVERLAY)
+        text = run_kustomize(root / OVERLAY)
     except NotSupportedError as error:
         sys.stderr.write(f"{error}\n")
         return 1

@@ -18,7 +18,7 @@ from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import PodTemplateSpec
 from tidegate.kinds.times import micros
-from tidegate.model.texts import INT32_MAX, bounded, is_name, whole
+from tidegate.model.texts import INT32_MAX, bounded, is_name, parse_whole
 
 _NAME_MAX = 253
 _DIGITS = 5
@@ -120,7 +120,7 @@ def has_elastic_gate(template: PodTemplateSpec) -> bool:
 
 def positive_int32(text: str) -> int:
     """Return the positive 32-bit number in a label or annotation, else 0."""
-    return whole(text, INT32_MAX) or 0
+    return parse_whole(text, INT32_MAX) or 0
 
 
 def author(meta: ObjectMeta) -> str:

@@ -17,7 +17,7 @@ from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.jobs.gates import ManagedBy
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.model.ids import ObjectRef
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 
 Object: TypeAlias = dict[str, Any]
 """A Kubernetes object as JSON; unknown fields are kept."""
@@ -196,4 +196,4 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
 def decision_seq(annotation: str, ledger_id: str) -> int:
     """Return the seq of a decision annotation; 0 if it is another ledger's, or none."""
     owner, _, seq = annotation.rpartition("/")
-    return (whole(seq) or 0) if owner and owner == ledger_id else 0
+    return (parse_whole(seq) or 0) if owner and owner == ledger_id else 0

@@ -15,7 +15,7 @@ from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.conversion import topology_assignment
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import Condition, ObjectMeta, true_condition
-from tidegate.model.texts import INT32_MAX, is_name, signed
+from tidegate.model.texts import INT32_MAX, is_name, parse_signed
 from tidegate.model.topology import TopologyAssignment
 
 DOMAINS_MAX, _PODSETS_MAX = 10_000, 18
@@ -63,7 +63,7 @@ def closed_gates(workload: Workload) -> tuple[str, ...]:
 
 def priority_boost(workload: Workload) -> int:
     """Return what its annotation adds to its priority; 0 if that is no 32-bit number."""
-    return signed(workload.metadata.annotations.get(names.PRIORITY_BOOST, ""), INT32_MAX) or 0
+    return parse_signed(workload.metadata.annotations.get(names.PRIORITY_BOOST, ""), INT32_MAX) or 0
 
 
 def replaced_slice(meta: ObjectMeta) -> str:

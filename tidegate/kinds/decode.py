@@ -14,7 +14,7 @@ import msgspec
 from tidegate.errors import UndecodableError
 from tidegate.kinds.kueue_api.v1beta1 import may_be_v1beta1, to_v1beta2
 from tidegate.kinds.meta import ListMeta, ObjectMeta, Status
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 
 T = TypeVar("T")
 Noted: TypeAlias = Callable[[Any, bytes], None]
@@ -107,7 +107,7 @@ def decode_list(body: bytes, kind: type[T], noted: Noted | None = None) -> Page[
         UndecodableError: the body is not a list at all.
     """
     listing = _decode_as(_lists, body)
-    version = whole(listing.metadata.resource_version) or 0
+    version = parse_whole(listing.metadata.resource_version) or 0
     items = tuple(_decode_item(obj, kind, noted) for obj in listing.items)
     return Page(version, listing.metadata.continue_, items)
 

@@ -15,7 +15,7 @@ from tidegate.kinds.markers import (
     required_for_writers,
     schema_keywords,
 )
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 
 _ORPHANING = "orphan"
 """The finalizer of an object whose dependents the garbage collector is to orphan."""
@@ -52,7 +52,7 @@ class ObjectMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     @property
     def version(self) -> int:
         """Return resourceVersion as the integer that it is compared as; 0 if there is none."""
-        return whole(self.resource_version) or 0
+        return parse_whole(self.resource_version) or 0
 
     @property
     def is_deleted_without_grace(self) -> bool:

@@ -8,7 +8,7 @@ from tidegate.kinds import names
 from tidegate.kinds.markers import Quantity
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Container, Resources, Toleration
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 
 
 class Namespace(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -200,7 +200,7 @@ class PodMeta(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     @property
     def version(self) -> int:
         """Return resourceVersion as the integer that it is compared as; 0 if there is none."""
-        return whole(self.resource_version) or 0
+        return parse_whole(self.resource_version) or 0
 
     @property
     def is_deleting(self) -> bool:

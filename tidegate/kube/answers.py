@@ -11,7 +11,7 @@ import msgspec
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.kube.ports import Response
 from tidegate.kube.reading import read_body, read_lines
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 from tidegate.urls import shown
 
 BUSY_S_MAX = 10.0
@@ -50,7 +50,7 @@ def retry_after_s(status: int, headers: Mapping[str, str]) -> float:
     """Return the seconds of an overloaded API server's Retry-After header; 0: it sent none."""
     if status != HTTPStatus.TOO_MANY_REQUESTS:
         return 0.0
-    return min(float(whole(headers.get("retry-after", "")) or 0), BUSY_S_MAX)
+    return min(float(parse_whole(headers.get("retry-after", "")) or 0), BUSY_S_MAX)
 
 
 def refuse_redirect(status: int) -> None:

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Protocol
 
 from tidegate.errors import ApiStatusError, PageTooLargeError
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 
 LINE_BYTES_MAX = 2**26
 """Bytes of one watch event: far above the size of any object."""
@@ -56,7 +56,7 @@ class PageSizes:
 
 def limit_of(query: Mapping[str, str] | None) -> int:
     """Return how many objects a page may have; 0: it is no page."""
-    return (whole(query[_LIMIT]) or 0) if query and _LIMIT in query else 0
+    return (parse_whole(query[_LIMIT]) or 0) if query and _LIMIT in query else 0
 
 
 async def read_body(content: Content, limit: int, bytes_max: int = 0) -> bytes:

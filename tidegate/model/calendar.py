@@ -19,7 +19,7 @@ _EPOCH_DAYS = 719_468
 """Days from 1 March of the year 0 to 1 January 1970."""
 
 
-def span(period: Period, at_us: int) -> tuple[int, int]:
+def period_span(period: Period, at_us: int) -> tuple[int, int]:
     """Return when the day, week (from Monday) or month of a time begins, and when it ends."""
     day = at_us // DAY_US
     if period == "day":

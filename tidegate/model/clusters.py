@@ -24,7 +24,7 @@ def cluster_of(name: str) -> str:
     return name.rpartition(AT)[2] if AT in name else ""
 
 
-def local(name: str) -> str:
+def local_name(name: str) -> str:
     """Return a name without its cluster."""
     return name.rpartition(AT)[0] if AT in name else name
 
@@ -34,7 +34,7 @@ def qualified(name: str, cluster: str) -> str:
     return f"{name}{AT}{cluster}" if cluster else name
 
 
-def strictest(policies: list[StopPolicy]) -> StopPolicy:
+def strictest_policy(policies: list[StopPolicy]) -> StopPolicy:
     """Return the strictest of stop policies."""
     if "HoldAndDrain" in policies:
         return "HoldAndDrain"

@@ -101,6 +101,6 @@ REMOVED: dict[str, bool] = {
 assert GATES.keys() >= HEEDED, "each implemented gate has a default"
 
 
-def gate(policy: Policy, name: Gate) -> bool:
+def gate_enabled(policy: Policy, name: Gate) -> bool:
     """Return whether one of Kueue's feature gates is on, as configured or by default."""
     return policy.gates.get(name, GATES[name])

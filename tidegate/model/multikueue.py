@@ -120,10 +120,10 @@ _GROUP, _CONFIG = "kueue.x-k8s.io", "MultiKueueConfig"
 
 def config_of(parameters: CheckParameters | None) -> str:
     """Return the MultiKueueConfig that a check names; empty: it names none."""
-    return "" if wrong_parameters(parameters) or parameters is None else parameters.name
+    return "" if parameter_problem(parameters) or parameters is None else parameters.name
 
 
-def wrong_parameters(parameters: CheckParameters | None) -> str:
+def parameter_problem(parameters: CheckParameters | None) -> str:
     """Return what is wrong with a check's parameters; empty: nothing."""
     wrong = "bad parameters reference"
     if parameters is None:
@@ -137,7 +137,7 @@ def wrong_parameters(parameters: CheckParameters | None) -> str:
     return ""
 
 
-def activity(
+def activity_of_parameters(
     parameters: CheckParameters | None,
     configs: Mapping[str, Sequence[str]],
     clusters: Container[str],
@@ -153,7 +153,7 @@ def activity(
 
     Source: multikueue.md 1.3.
     """
-    wrong = wrong_parameters(parameters)
+    wrong = parameter_problem(parameters)
     name = config_of(parameters)
     if name and name not in configs:
         wrong = f'{_CONFIG}.{_GROUP} "{name}" not found'

@@ -39,7 +39,7 @@ _TEXT_MAX = 64
 
 
 @lru_cache(maxsize=4_096)
-def parse(text: str) -> Fraction:
+def parse_quantity(text: str) -> Fraction:
     """Parse a quantity exactly: ``"1500m"`` is 3/2, ``"1Gi"`` is 1073741824.
 
     Raises:
@@ -66,11 +66,11 @@ def amount(resource: str, text: str) -> int:
     Raises:
         QuantityError: the text is not a quantity.
     """
-    value = parse(text) * 1_000 if resource == "cpu" else parse(text)
+    value = parse_quantity(text) * 1_000 if resource == "cpu" else parse_quantity(text)
     return max(-UNLIMITED, min(UNLIMITED, -(-value.numerator // value.denominator)))
 
 
-def render(resource: str, units: int) -> str:
+def format_quantity(resource: str, units: int) -> str:
     """Write base units as Kubernetes does: ``("cpu", 1500)`` is ``1500m``, 2 Gi is ``2Gi``."""
     if resource == "cpu":
         return f"{units}m" if units % 1_000 else str(units // 1_000)

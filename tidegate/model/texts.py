@@ -31,7 +31,7 @@ def is_name(text: str) -> bool:
     return len(text) <= NAME_MAX and _NAME.fullmatch(text) is not None
 
 
-def whole(text: str, most: int = INT64_MAX) -> int | None:
+def parse_whole(text: str, most: int = INT64_MAX) -> int | None:
     """Return the number from 0 to ``most`` in ASCII digits of a text; None: it is none."""
     if len(text) > DIGITS_MAX or not (text.isascii() and text.isdecimal()):
         return None
@@ -39,9 +39,9 @@ def whole(text: str, most: int = INT64_MAX) -> int | None:
     return value if value <= most else None
 
 
-def signed(text: str, most: int = INT64_MAX) -> int | None:
+def parse_signed(text: str, most: int = INT64_MAX) -> int | None:
     """Return the number from ``-most - 1`` to ``most`` in a text; None: it is none."""
     if not text.startswith("-"):
-        return whole(text, most)
-    value = whole(text[1:], most + 1)
+        return parse_whole(text, most)
+    value = parse_whole(text[1:], most + 1)
     return None if value is None else -value

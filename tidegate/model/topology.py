@@ -71,7 +71,7 @@ def pack(levels: Sequence[str], domains: Sequence[TopologyDomain]) -> TopologyAs
     slices = TopologySlice(
         domains=len(domains),
         values=tuple(
-            _values([domain.values[at] for domain in domains]) for at in range(len(levels))
+            _level_values([domain.values[at] for domain in domains]) for at in range(len(levels))
         ),
         pods=counts[0] if same else 0,
         pods_each=() if same else counts,
@@ -88,11 +88,11 @@ def unpack(assignment: TopologyAssignment) -> tuple[TopologyDomain, ...]:
     return tuple(
         TopologyDomain(values=values, count=count)
         for part in assignment.slices
-        for values, count in zip(_rows(part), _counts(part), strict=True)
+        for values, count in zip(_domain_rows(part), _counts(part), strict=True)
     )
 
 
-def first(domains: Iterable[TopologyDomain], pods: int) -> Iterator[TopologyDomain]:
+def first_pods(domains: Iterable[TopologyDomain], pods: int) -> Iterator[TopologyDomain]:
     """Yield the domains of the first ``pods`` pods."""
     for domain in domains:
         if pods <= 0:
@@ -101,7 +101,7 @@ def first(domains: Iterable[TopologyDomain], pods: int) -> Iterator[TopologyDoma
         pods -= domain.count
 
 
-def _values(values: list[str]) -> LevelValues:
+def _level_values(values: list[str]) -> LevelValues:
     if len(set(values)) == 1:
         return LevelValues(universal=values[0])
     prefix = _common_prefix(values)
@@ -117,7 +117,7 @@ def _common_prefix(values: list[str]) -> str:
     return first[: next((at for at, (value, other) in pairs if value != other), len(first))]
 
 
-def _rows(part: TopologySlice) -> Iterator[tuple[str, ...]]:
+def _domain_rows(part: TopologySlice) -> Iterator[tuple[str, ...]]:
     columns = [_column(values, part.domains) for values in part.values]
     return zip(*columns, strict=True)
 

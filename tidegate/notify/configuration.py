@@ -88,7 +88,7 @@ def read_configuration(path: Path) -> Configuration:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from error
     except (yaml.YAMLError, msgspec.ValidationError, RecursionError) as error:
         raise ConfigurationError(f"{path}: {error}") from error
-    _check(path, read)
+    _check_receivers(path, read)
     return read
 
 
@@ -116,7 +116,7 @@ def url_of(receiver: Receiver) -> str:
     return url
 
 
-def _check(path: Path, read: Configuration) -> None:
+def _check_receivers(path: Path, read: Configuration) -> None:
     if not read.receivers:
         raise ConfigurationError(f"{path}: receivers is empty: no notification would be sent.")
     names = [receiver.name for receiver in read.receivers]

@@ -26,7 +26,7 @@ EACH = 1_000
 Events = Callable[[int], AsyncIterator[LedgerEvent]]
 
 
-class Sends(Protocol):
+class NoticeSender(Protocol):
     """What takes a notice."""
 
     async def send(self, notice: Notice) -> bool:
@@ -40,7 +40,7 @@ class Notifier:
     def __init__(
         self,
         rules: tuple[Rule, ...],
-        sender: Sends,
+        sender: NoticeSender,
         position: Position,
         now_us: Callable[[], int] = utc_now_us,
     ) -> None:
@@ -61,19 +61,19 @@ class Notifier:
         """
         if self._is_new:
             self._seq = since - 1 if since else newest
-            self._write()
+            self._write_position()
         queue = asyncio.Queue[LedgerEvent](AHEAD)
-        reading = asyncio.create_task(_read(events(self._seq + 1), queue))
+        reading = asyncio.create_task(_enqueue_events(events(self._seq + 1), queue))
         try:
             while True:
                 # A wait that ended meanwhile must not be noticed: first all that there is is read.
-                await self._step(queue, reading, is_caught_up=self._seq >= newest)
+                await self._handle_next(queue, reading, is_caught_up=self._seq >= newest)
         finally:
             reading.cancel()
             with suppress(asyncio.CancelledError):
                 await reading
 
-    async def _step(
+    async def _handle_next(
         self,
         queue: asyncio.Queue[LedgerEvent],
         reading: asyncio.Task[None],
@@ -81,19 +81,21 @@ class Notifier:
         is_caught_up: bool,
     ) -> None:
         """Handle the next event, or the waits that became too long before it."""
-        event = await self._next(queue, reading, self._left_s() if is_caught_up else None)
+        event = await self._next_event(
+            queue, reading, self._seconds_to_next_wait() if is_caught_up else None
+        )
         if event is None:
-            await self._send(self._rules.due(self._now_us()))
+            await self._send_notices(self._rules.due_notices(self._now_us()))
         else:
-            notices = list(self._rules.take(event))
+            notices = list(self._rules.record_event(event))
             self._seq = event.seq
-            await self._send(notices)
+            await self._send_notices(notices)
 
-    def _left_s(self) -> float | None:
+    def _seconds_to_next_wait(self) -> float | None:
         next_us = self._rules.next_us()
         return None if next_us is None else max(0.0, (next_us - self._now_us()) / 1e6)
 
-    async def _next(
+    async def _next_event(
         self,
         queue: asyncio.Queue[LedgerEvent],
         reading: asyncio.Task[None],
@@ -117,18 +119,20 @@ class Notifier:
             raise BusUnreachableError("The subscription to EVENTS ended.")
         return None
 
-    async def _send(self, notices: Iterable[Notice]) -> None:
+    async def _send_notices(self, notices: Iterable[Notice]) -> None:
         for notice in notices:
             await self._sender.send(notice)
-            self._write()
+            self._write_position()
         if self._seq - self._written >= EACH:
-            self._write()
+            self._write_position()
 
-    def _write(self) -> None:
+    def _write_position(self) -> None:
         self._position.write(Served(seq=self._seq, waiting=self._rules.waiting))
         self._written = self._seq
 
 
-async def _read(events: AsyncIterator[LedgerEvent], queue: asyncio.Queue[LedgerEvent]) -> None:
+async def _enqueue_events(
+    events: AsyncIterator[LedgerEvent], queue: asyncio.Queue[LedgerEvent]
+) -> None:
     async for event in events:
         await queue.put(event)

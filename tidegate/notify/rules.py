@@ -76,30 +76,30 @@ class Rules:
         ]
         self.waiting = {} if waiting is None else waiting
         self._ahead = list[tuple[int, str, str, int]]()  # a heap of limits, see ``_limits_of``
-        self._gather()
+        self._collect_limits()
 
-    def take(self, received: LedgerEvent) -> Iterator[Notice]:
+    def record_event(self, received: LedgerEvent) -> Iterator[Notice]:
         """Record the waits in an event, and yield its notice if a rule selects it."""
-        if isinstance(received.event, BudgetReached) and self._asks_budget(received.event):
-            yield _of_budget(received, received.event)
+        if isinstance(received.event, BudgetReached) and self._matches_budget(received.event):
+            yield _budget_notice(received, received.event)
         workload = getattr(received.event, "workload", "")
         if not workload:
             return
-        self._note(received, workload)
+        self._track_wait(received, workload)
         when = _WHEN.get(type(received.event))
         queue = getattr(received.event, "cluster_queue", "")
         if when is not None and any(
-            when in r.when and _covers(r, workload, queue) for r in self._rules
+            when in r.when and _matches(r, workload, queue) for r in self._rules
         ):
-            yield _notice(received, when, workload, queue)
+            yield _event_notice(received, when, workload, queue)
 
-    def due(self, now_us: int) -> Iterator[Notice]:
+    def due_notices(self, now_us: int) -> Iterator[Notice]:
         """Yield a notice for each wait that has become too long, once a limit."""
         while (at_us := self.next_us()) is not None and at_us <= now_us:
             _, workload, limit, _ = heappop(self._ahead)
             wait = self.waiting[workload]
             wait.noticed |= {limit}
-            yield _too_long(workload, wait, limit, at_us)
+            yield _wait_notice(workload, wait, limit, at_us)
 
     def next_us(self) -> int | None:
         """Return when ``due`` has something, UTC microseconds; None: not before an event."""
@@ -116,48 +116,51 @@ class Rules:
             (wait.since_us + limit_us, workload, rule.waiting_longer_than, wait.seq)
             for rule, limit_us in self._limits
             if rule.waiting_longer_than not in wait.noticed
-            and _covers(rule, workload, wait.cluster_queue)
+            and _matches(rule, workload, wait.cluster_queue)
         ]
 
-    def _expect(self, workload: str) -> None:
+    def _add_limits(self, workload: str) -> None:
         """Add what a wait has ahead; gather all again where most of the waits are over."""
         for limit in self._limits_of(workload):
             heappush(self._ahead, limit)
         if len(self._ahead) > _OVER_MAX + 2 * len(self.waiting) * len(self._limits):
-            self._gather()
+            self._collect_limits()
 
-    def _gather(self) -> None:
+    def _collect_limits(self) -> None:
         self._ahead = [limit for workload in self.waiting for limit in self._limits_of(workload)]
         heapify(self._ahead)
 
-    def _asks_budget(self, event: BudgetReached) -> bool:
+    def _matches_budget(self, event: BudgetReached) -> bool:
         return any(
             event.percent in rule.budget_at
             and (not rule.cluster_queues or event.cluster_queue in rule.cluster_queues)
             for rule in self._rules
         )
 
-    def _note(self, received: LedgerEvent, workload: str) -> None:
+    def _track_wait(self, received: LedgerEvent, workload: str) -> None:
         event = received.event
         if isinstance(event, _END):
             self.waiting.pop(workload, None)
-        elif isinstance(event, _BEGIN) and self._may_be_long(workload):
+        elif isinstance(event, _BEGIN) and self._is_limited(workload):
             queue = getattr(event, "cluster_queue", "")
             self.waiting[workload] = Wait(
-                seq=received.seq, since_us=event.at_us, key=_key(received), cluster_queue=queue
+                seq=received.seq,
+                since_us=event.at_us,
+                key=_event_key(received),
+                cluster_queue=queue,
             )
-            self._expect(workload)
+            self._add_limits(workload)
         elif isinstance(event, decisions.WorkloadPending) and (
             (wait := self.waiting.get(workload)) and wait.cluster_queue != event.cluster_queue
         ):
             wait.cluster_queue = event.cluster_queue
-            self._expect(workload)
+            self._add_limits(workload)
 
-    def _may_be_long(self, workload: str) -> bool:
-        return any(_in_namespace(rule, workload) for rule, _ in self._limits)
+    def _is_limited(self, workload: str) -> bool:
+        return any(_matches_namespace(rule, workload) for rule, _ in self._limits)
 
 
-def _too_long(workload: str, wait: Wait, limit: str, at_us: int) -> Notice:
+def _wait_notice(workload: str, wait: Wait, limit: str, at_us: int) -> Notice:
     return Notice(
         key=f"{wait.key}/waiting/{limit}",
         type=WAITING,
@@ -169,11 +172,11 @@ def _too_long(workload: str, wait: Wait, limit: str, at_us: int) -> Notice:
     )
 
 
-def _notice(received: LedgerEvent, when: When, workload: str, queue: str) -> Notice:
+def _event_notice(received: LedgerEvent, when: When, workload: str, queue: str) -> Notice:
     assert isinstance(received.event, StoryEvent)
     text = sentence(received.event, workload)
     return Notice(
-        key=_key(received),
+        key=_event_key(received),
         type=when.value,
         workload=workload,
         cluster_queue=queue,
@@ -183,9 +186,9 @@ def _notice(received: LedgerEvent, when: When, workload: str, queue: str) -> Not
     )
 
 
-def _of_budget(received: LedgerEvent, event: BudgetReached) -> Notice:
+def _budget_notice(received: LedgerEvent, event: BudgetReached) -> Notice:
     return Notice(
-        key=_key(received),
+        key=_event_key(received),
         type=BUDGET,
         workload="",
         cluster_queue=event.cluster_queue,
@@ -195,15 +198,15 @@ def _of_budget(received: LedgerEvent, event: BudgetReached) -> Notice:
     )
 
 
-def _key(received: LedgerEvent) -> str:
+def _event_key(received: LedgerEvent) -> str:
     """Name an event: by its place, and by its hash, which two ledgers do not share."""
     return f"{received.entry.cluster}/{received.seq}/{received.entry.hash[:8].hex()}"
 
 
-def _covers(rule: Rule, workload: str, queue: str) -> bool:
+def _matches(rule: Rule, workload: str, queue: str) -> bool:
     in_queue = not rule.cluster_queues or queue in rule.cluster_queues
-    return in_queue and _in_namespace(rule, workload)
+    return in_queue and _matches_namespace(rule, workload)
 
 
-def _in_namespace(rule: Rule, workload: str) -> bool:
+def _matches_namespace(rule: Rule, workload: str) -> bool:
     return not rule.namespaces or workload.partition("/")[0] in rule.namespaces

@@ -11,7 +11,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from tidegate.contracts.subjects import of_job
+from tidegate.contracts.subjects import job_trace_context
 from tidegate.errors import SettingsError
 from tidegate.urls import shown
 
@@ -90,7 +90,9 @@ class OpenTelemetry:
         """See ``Tracing.begin``."""
         from opentelemetry.trace import NonRecordingSpan, set_span_in_context  # noqa: PLC0415 - optional
 
-        before = set_span_in_context(NonRecordingSpan(_parse_trace_context(parent or of_job(uid))))
+        before = set_span_in_context(
+            NonRecordingSpan(_parse_trace_context(parent or job_trace_context(uid)))
+        )
         attributes = {"tidegate.job.uid": uid, **about}
         return _OpenTelemetrySpan(
             self._tracer.start_span(name, context=before, attributes=attributes)

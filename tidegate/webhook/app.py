@@ -80,43 +80,43 @@ class Webhook:
         """Return the application: the policies' paths, health and metrics."""
         return Starlette(
             routes=[
-                Route("/healthz", _well),
-                Route("/readyz", _well),
+                Route("/healthz", _report_healthy),
+                Route("/readyz", _report_healthy),
                 Route("/metrics", self._metrics),
-                *(Route(path, self._review, methods=["POST"]) for path in self._policies),
+                *(Route(path, self._handle_review, methods=["POST"]) for path in self._policies),
             ]
         )
 
-    async def _review(self, request: Request) -> Response:
+    async def _handle_review(self, request: Request) -> Response:
         """Answer a review; a client that sends slowly does not take a turn."""
         body = bytearray()
         try:
             async with timeout(READ_S):
-                refused = await self._read(request, body)
+                refused = await self._read_body(request, body)
             if refused is not None:
                 return refused
             async with self._turns:
-                return await self._reviewed(request, bytes(body))
+                return await self._answer_review(request, bytes(body))
         except TimeoutError:
-            return self._refused("not read in time", HTTPStatus.REQUEST_TIMEOUT)
+            return self._refuse("not read in time", HTTPStatus.REQUEST_TIMEOUT)
         finally:
             self._held -= len(body)
 
-    async def _read(self, request: Request, body: bytearray) -> Response | None:
+    async def _read_body(self, request: Request, body: bytearray) -> Response | None:
         """Read a review, as far as there is room; return why not."""
         async for part in request.stream():
             body += part
             self._held += len(part)
             if len(body) > BODY_BYTES_MAX:
-                return self._refused("longer than any review", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+                return self._refuse("longer than any review", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
             if self._held > HELD_BYTES_MAX:
-                return self._refused("too many reviews", HTTPStatus.SERVICE_UNAVAILABLE)
+                return self._refuse("too many reviews", HTTPStatus.SERVICE_UNAVAILABLE)
         return None
 
-    async def _reviewed(self, request: Request, body: bytes) -> Response:
-        request_body = _request_in(body)
+    async def _answer_review(self, request: Request, body: bytes) -> Response:
+        request_body = _decode_request(body)
         if request_body is None:
-            return self._refused("not an AdmissionReview", HTTPStatus.BAD_REQUEST)
+            return self._refuse("not an AdmissionReview", HTTPStatus.BAD_REQUEST)
         named = {key: str(request_body.get(key, ""))[:NAME_MAX] for key in _NAMED}
 
         def pass_over(policy: str, why: str) -> None:
@@ -128,9 +128,9 @@ class Webhook:
                 self._policies[request.url.path], request_body, self._find, pass_over
             )
         self._reviews.labels("changed" if patch else "unchanged").inc()
-        return Response(_answer(request_body["uid"], patch), media_type=_JSON)
+        return Response(_review_response(request_body["uid"], patch), media_type=_JSON)
 
-    def _refused(self, why: str, status: HTTPStatus) -> Response:
+    def _refuse(self, why: str, status: HTTPStatus) -> Response:
         self._reviews.labels("refused").inc()
         return Response(why, status)
 
@@ -138,7 +138,7 @@ class Webhook:
         return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
 
 
-def _request_in(body: bytes) -> Object | None:
+def _decode_request(body: bytes) -> Object | None:
     """Return the AdmissionRequest of a review; None: it is none."""
     try:
         request_body = msgspec.json.decode(body, type=_Review).request
@@ -149,7 +149,7 @@ def _request_in(body: bytes) -> Object | None:
     return request_body if parts >= _NEEDED else None
 
 
-def _answer(uid: str, patch: list[Object]) -> bytes:
+def _review_response(uid: str, patch: list[Object]) -> bytes:
     response: Object = {"uid": uid, "allowed": True}
     if patch:
         encoded = b64encode(msgspec.json.encode(patch)).decode()
@@ -159,5 +159,5 @@ def _answer(uid: str, patch: list[Object]) -> bytes:
     )
 
 
-async def _well(_request: Request) -> Response:
+async def _report_healthy(_request: Request) -> Response:
     return Response("ok", media_type="text/plain")

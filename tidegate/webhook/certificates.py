@@ -25,36 +25,40 @@ Files = Mapping[str, bytes]
 """PEM by the names above; ``ca.crt`` may have several certificates, the newest first."""
 
 
-def renewed(files: Files, names: Sequence[str], now: datetime) -> Files:
+def renew_if_expiring(files: Files, names: Sequence[str], now: datetime) -> Files:
     """Return the files, renewed where one of them expires soon; else the same files.
 
     What cannot be read is made anew. While an authority is replaced the one before stays believed.
     """
     authority = files.get(AUTHORITY, b"")
-    if not _lasts(authority, now + AUTHORITY_LEFT) or not _fits(
+    if not _is_valid_until(authority, now + AUTHORITY_LEFT) or not _matches_key(
         files.get(AUTHORITY_KEY), authority
     ):
         key = ec.generate_private_key(ec.SECP256R1())
-        authority_pem = _pem(_authority(key, now))
-        before = authority if _lasts(authority, now) else b""
-        files = {AUTHORITY: authority_pem + before, AUTHORITY_KEY: _private(key)}
+        authority_pem = _certificate_pem(_make_authority(key, now))
+        before = authority if _is_valid_until(authority, now) else b""
+        files = {AUTHORITY: authority_pem + before, AUTHORITY_KEY: _private_key_pem(key)}
     certificate = files.get(CERTIFICATE, b"")
-    lasts = _lasts(certificate, now + LEFT) and _is_signed(certificate, files[AUTHORITY])
-    if not lasts or not _fits(files.get(KEY), certificate) or _names(certificate) != sorted(names):
+    lasts = _is_valid_until(certificate, now + LEFT) and _is_signed(certificate, files[AUTHORITY])
+    if (
+        not lasts
+        or not _matches_key(files.get(KEY), certificate)
+        or _subject_names(certificate) != sorted(names)
+    ):
         key = ec.generate_private_key(ec.SECP256R1())
-        signed = _pem(_certificate(key, names, files, now))
-        files = {**files, CERTIFICATE: signed, KEY: _private(key)}
+        signed = _certificate_pem(_make_certificate(key, names, files, now))
+        files = {**files, CERTIFICATE: signed, KEY: _private_key_pem(key)}
     return files
 
 
-def _lasts(pem: bytes, until: datetime) -> bool:
-    certificate = _read(pem)
+def _is_valid_until(pem: bytes, until: datetime) -> bool:
+    certificate = _parse_certificate(pem)
     return certificate is not None and certificate.not_valid_after_utc > until
 
 
-def _fits(pem: bytes | None, certified: bytes) -> bool:
+def _matches_key(pem: bytes | None, certified: bytes) -> bool:
     """Return whether a key belongs to the first of these certificates."""
-    certificate = _read(certified)
+    certificate = _parse_certificate(certified)
     try:
         key = serialization.load_pem_private_key(pem or b"", None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
@@ -69,18 +73,18 @@ def _fits(pem: bytes | None, certified: bytes) -> bool:
 def _is_signed(pem: bytes, authority: bytes) -> bool:
     """Return whether a certificate was signed by the newest authority."""
     try:
-        _loaded(pem).verify_directly_issued_by(_loaded(authority))
+        _load_chain(pem).verify_directly_issued_by(_load_chain(authority))
     except (ValueError, TypeError, InvalidSignature):
         return False
     return True
 
 
-def _loaded(pem: bytes) -> x509.Certificate:
+def _load_chain(pem: bytes) -> x509.Certificate:
     return x509.load_pem_x509_certificate(pem)
 
 
-def _names(pem: bytes) -> list[str]:
-    certificate = _read(pem)
+def _subject_names(pem: bytes) -> list[str]:
+    certificate = _parse_certificate(pem)
     if certificate is None:
         return []
     try:
@@ -93,26 +97,26 @@ def _names(pem: bytes) -> list[str]:
     return sorted([*alternative_names.get_values_for_type(x509.DNSName), *addresses])
 
 
-def _read(pem: bytes) -> x509.Certificate | None:
+def _parse_certificate(pem: bytes) -> x509.Certificate | None:
     try:
         return x509.load_pem_x509_certificate(pem)
     except ValueError:
         return None
 
 
-def _authority(key: ec.EllipticCurvePrivateKey, now: datetime) -> x509.Certificate:
+def _make_authority(key: ec.EllipticCurvePrivateKey, now: datetime) -> x509.Certificate:
     name = _name("tidegate-webhook-ca")
     return (
         _builder(key, now, AUTHORITY_VALID)
         .subject_name(name)
         .issuer_name(name)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs=True), critical=True)
+        .add_extension(_key_usage(signs=True), critical=True)
         .sign(key, hashes.SHA256())
     )
 
 
-def _certificate(
+def _make_certificate(
     key: ec.EllipticCurvePrivateKey, names: Sequence[str], files: Files, now: datetime
 ) -> x509.Certificate:
     authority = x509.load_pem_x509_certificate(files[AUTHORITY])
@@ -122,10 +126,10 @@ def _certificate(
         _builder(key, now, VALID)
         .subject_name(_name(names[0][:64]))
         .issuer_name(authority.subject)
-        .add_extension(x509.SubjectAlternativeName(list(map(_place, names))), critical=False)
+        .add_extension(x509.SubjectAlternativeName(list(map(_general_name, names))), critical=False)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(_usage(signs=False), critical=True)
+        .add_extension(_key_usage(signs=False), critical=True)
         .sign(signing, hashes.SHA256())
     )
 
@@ -146,14 +150,14 @@ def _name(common: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
 
 
-def _place(name: str) -> x509.GeneralName:
+def _general_name(name: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ip_address(name))
     except ValueError:
         return x509.DNSName(name)
 
 
-def _usage(*, signs: bool) -> x509.KeyUsage:
+def _key_usage(*, signs: bool) -> x509.KeyUsage:
     return x509.KeyUsage(
         digital_signature=True,
         key_cert_sign=signs,
@@ -167,11 +171,11 @@ def _usage(*, signs: bool) -> x509.KeyUsage:
     )
 
 
-def _pem(certificate: x509.Certificate) -> bytes:
+def _certificate_pem(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(serialization.Encoding.PEM)
 
 
-def _private(key: ec.EllipticCurvePrivateKey) -> bytes:
+def _private_key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.PKCS8,

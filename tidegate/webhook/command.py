@@ -24,10 +24,10 @@ from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
 from tidegate.service.logs import configure_logs, get_log
 from tidegate.webhook.app import Webhook
+from tidegate.webhook.certificate_store import CertificateStore, ManagedObjects
 from tidegate.webhook.certificates import CERTIFICATE, KEY
-from tidegate.webhook.mutating import Policy, compiled
+from tidegate.webhook.mutating import Policy, compile_policies
 from tidegate.webhook.params import Params
-from tidegate.webhook.upkeep import Owned, Upkeep
 
 PORT, RENEW_S, AGAIN_S, DRAIN_S, IDLE_S = 9443, 10.0, 1.0, 5, 30
 
@@ -35,24 +35,24 @@ PORT, RENEW_S, AGAIN_S, DRAIN_S, IDLE_S = 9443, 10.0, 1.0, 5, 30
 Policies = dict[str, tuple[Policy, ...]]
 
 
-class Place(NamedTuple):
+class ServeOptions(NamedTuple):
     """Where the webhook listens, and what it keeps."""
 
     host: str
     port: int
-    owned: Owned
+    owned: ManagedObjects
     given: tuple[Path, Path] | None  # certificate and key that others keep
 
 
-class Identity:
+class TlsIdentity:
     """The certificate for new connections; later connections get the renewed certificate."""
 
-    def __init__(self, api: KubernetesApi, place: Place) -> None:
+    def __init__(self, api: KubernetesApi, place: ServeOptions) -> None:
         """Answer with nothing until ``renew`` was called."""
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._given = place.given
-        self._upkeep = Upkeep(api, place.owned, partial(datetime.now, UTC))
+        self._upkeep = CertificateStore(api, place.owned, partial(datetime.now, UTC))
 
     async def renew(self) -> None:
         """Load the certificate that is in force.
@@ -65,7 +65,7 @@ class Identity:
         if self._given is not None:
             self._load(*self._given)
             return
-        files = await self._upkeep.files()
+        files = await self._upkeep.current_files()
         with TemporaryDirectory() as folder:  # the library loads keys from files only
             paths = Path(folder, CERTIFICATE), Path(folder, KEY)
             for path in paths:
@@ -126,7 +126,7 @@ def webhook(  # noqa: PLR0913 - each is an option
         raise typer.BadParameter("--tls-cert and --tls-key belong together.")
     manifests = wanted_manifests(config)
     policies = {
-        path: compiled(policy_manifests, manifests)
+        path: compile_policies(policy_manifests, manifests)
         for path, policy_manifests in by_path(manifests).items()
     }
     configure_logs("webhook", "auto", "info")
@@ -134,17 +134,17 @@ def webhook(  # noqa: PLR0913 - each is an option
     names = [service, f"{service}.cluster.local", *(certify or ())]
     key_pair = (tls_cert, tls_key) if tls_cert and tls_key else None
     access = Access(kubeconfig=str(kubeconfig or ""))
-    owned = Owned(names, webhook_configuration(manifests)["webhooks"], namespace, name)
-    asyncio.run(_run(policies, access, Place(host, port, owned, key_pair)))
+    owned = ManagedObjects(names, webhook_configuration(manifests)["webhooks"], namespace, name)
+    asyncio.run(_run(policies, access, ServeOptions(host, port, owned, key_pair)))
 
 
-async def _run(policies: Policies, access: Access, place: Place) -> None:
+async def _run(policies: Policies, access: Access, place: ServeOptions) -> None:
     async with connect(access) as api:
         app = Webhook(policies, Params(api, time.monotonic).find).application()
-        identity = Identity(api, place)
-        while not await _renewed(identity):  # noqa: ASYNC110 - no event signals it
+        identity = TlsIdentity(api, place)
+        while not await _try_renew(identity):  # noqa: ASYNC110 - no event signals it
             await asyncio.sleep(AGAIN_S)
-        renewing = asyncio.create_task(_keep(identity))
+        renewing = asyncio.create_task(_renew_forever(identity))
         print_message(f"Serving the webhook at https://{place.host}:{place.port}")
         try:
             await _server(app, place, identity.context).serve()
@@ -154,14 +154,14 @@ async def _run(policies: Policies, access: Access, place: Place) -> None:
                 await renewing
 
 
-async def _keep(identity: Identity) -> None:
+async def _renew_forever(identity: TlsIdentity) -> None:
     """Renew for ever; what fails now is tried again, and what is in force serves on."""
     while True:
         await asyncio.sleep(RENEW_S)
-        await _renewed(identity)
+        await _try_renew(identity)
 
 
-async def _renewed(identity: Identity) -> bool:
+async def _try_renew(identity: TlsIdentity) -> bool:
     try:
         await identity.renew()
     except Exception as error:  # noqa: BLE001 - whatever it is, it is tried again
@@ -170,7 +170,7 @@ async def _renewed(identity: Identity) -> bool:
     return True
 
 
-def _server(app: Starlette, place: Place, context: ssl.SSLContext) -> uvicorn.Server:
+def _server(app: Starlette, place: ServeOptions, context: ssl.SSLContext) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             app,

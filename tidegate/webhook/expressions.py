@@ -47,7 +47,7 @@ class Expression:
         except Exception as error:  # the library has no type of its own
             raise ExpressionError(f"{text}: {error}") from error
 
-    def value(self, variables: Object) -> Any:  # noqa: ANN401 - what CEL has
+    def evaluate(self, variables: Object) -> Any:  # noqa: ANN401 - what CEL has
         """Return its value as JSON has it; a JSONPatch as an object of a JSON patch.
 
         Raises:
@@ -59,26 +59,26 @@ class Expression:
             raise ExpressionError(str(error)) from error
         if result.type() in (cel.Type.ERROR, cel.Type.UNKNOWN):
             raise ExpressionError(str(result.value()))
-        return _json(result.plain_value())
+        return _to_json(result.plain_value())
 
 
-def _json(value: Any) -> Any:  # noqa: ANN401 - what CEL has
+def _to_json(value: Any) -> Any:  # noqa: ANN401 - what CEL has
     if isinstance(value, list):
-        return [_json(item) for item in value]
+        return [_to_json(item) for item in value]
     if hasattr(value, "DESCRIPTOR"):
-        return _whole(MessageToDict(value))
+        return _with_integers(MessageToDict(value))
     return value
 
 
-def _whole(value: Any) -> Any:  # noqa: ANN401 - JSON
+def _with_integers(value: Any) -> Any:  # noqa: ANN401 - JSON
     """Return JSON without the fractions that a number takes on as a ``google.protobuf.Value``."""
     match value:
         case float() if value.is_integer():
             return int(value)
         case dict():
-            return {key: _whole(item) for key, item in value.items()}
+            return {key: _with_integers(item) for key, item in value.items()}
         case list():
-            return [_whole(item) for item in value]
+            return [_with_integers(item) for item in value]
         case _:
             return value
 

@@ -18,13 +18,13 @@ from jsonpatch import JsonPatch
 from tidegate.kinds.names import QUEUE_NAME
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.webhook.expressions import Expression, Object
-from tidegate.webhook.views import view
+from tidegate.webhook.views import bounded_view
 
 ROUNDS, WHY_MAX = 2, 100
 Patch = list[dict[str, Any]]
 FindParam = Callable[[str, str, str, str], Awaitable[Object | None]]
 """From apiVersion, kind, namespace and name to the object; None: there is none."""
-PassedOver = Callable[[str, str], None]
+OnSkipped = Callable[[str, str], None]
 """Gets a policy's name and why it could not be evaluated."""
 
 
@@ -38,7 +38,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     param_kind: tuple[str, str] | None = None  # apiVersion and kind
     param_name: str = ""  # empty: the LocalQueue that the object is in
 
-    def is_about(self, request: Object) -> bool:
+    def matches(self, request: Object) -> bool:
         """Return whether its rules name the kind of the request's object and its operation."""
         resource_fields = request["resource"]
         sub = request.get("subResource")
@@ -52,7 +52,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def compiled(policies: Sequence[Manifest], manifests: Sequence[Manifest]) -> tuple[Policy, ...]:
+def compile_policies(
+    policies: Sequence[Manifest], manifests: Sequence[Manifest]
+) -> tuple[Policy, ...]:
     """Return mutating policies, each with its binding, which is among the manifests.
 
     Raises:
@@ -63,27 +65,29 @@ def compiled(policies: Sequence[Manifest], manifests: Sequence[Manifest]) -> tup
         for manifest in manifests
         if manifest["kind"] == "MutatingAdmissionPolicyBinding"
     }
-    return tuple(_compiled(policy, bindings[policy["metadata"]["name"]]) for policy in policies)
+    return tuple(
+        _compile_policy(policy, bindings[policy["metadata"]["name"]]) for policy in policies
+    )
 
 
 async def mutate(
-    policies: Sequence[Policy], request: Object, find: FindParam, passed_over: PassedOver
+    policies: Sequence[Policy], request: Object, find: FindParam, on_skipped: OnSkipped
 ) -> Patch:
     """Return the JSON patch (RFC 6902) of all policies for an AdmissionRequest.
 
     Policies are shown a bounded view of the object (``tidegate.webhook.views``).
     """
-    obj, patch = view(request["object"]), Patch()
-    request = {**request, "object": None, "oldObject": view(request.get("oldObject"))}
+    obj, patch = bounded_view(request["object"]), Patch()
+    request = {**request, "object": None, "oldObject": bounded_view(request.get("oldObject"))}
     for _ in range(ROUNDS):
         before = len(patch)
         for policy in policies:
-            if not policy.is_about(request):
+            if not policy.matches(request):
                 continue
             try:
-                more, obj = await _asked(policy, request, obj, find)
+                more, obj = await _apply_policy(policy, request, obj, find)
             except Exception as error:  # noqa: BLE001 - whatever a hostile object provokes
-                passed_over(policy.name, _shown(error))
+                on_skipped(policy.name, _error_text(error))
             else:
                 patch += more
         if len(patch) == before:
@@ -91,12 +95,12 @@ async def mutate(
     return patch
 
 
-def _shown(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """Return the error without the object's content: that may be long, or secret."""
     return f"{type(error).__name__}: {str(error).partition('{')[0][:WHY_MAX]}"
 
 
-async def _asked(
+async def _apply_policy(
     policy: Policy, request: Object, obj: Object, find: FindParam
 ) -> tuple[Patch, Object]:
     """Return what a policy does to an object, and the object after it."""
@@ -106,18 +110,18 @@ async def _asked(
         "request": {**request, "oldObject": None},
         "params": None,
     }
-    if not all(condition.value(variables) is True for condition in policy.conditions):
+    if not all(condition.evaluate(variables) is True for condition in policy.conditions):
         return [], obj
     if policy.param_kind is not None:
         namespace = request.get("namespace", "")
-        name = policy.param_name or _queue(obj)
+        name = policy.param_name or _queue_name(obj)
         param = await find(*policy.param_kind, namespace, name) if name else None
         if param is None:
             return [], obj
         variables["params"] = param
     patch = Patch()
     for mutation in policy.mutations:
-        operations: Patch = mutation.value(variables)
+        operations: Patch = mutation.evaluate(variables)
         after = JsonPatch(operations).apply(variables["object"])
         if after != variables["object"]:
             patch += operations
@@ -125,13 +129,13 @@ async def _asked(
     return patch, variables["object"]
 
 
-def _queue(obj: Object) -> str:
+def _queue_name(obj: Object) -> str:
     """Return the name of an object's LocalQueue, from its label."""
     name = obj["metadata"].get("labels", {}).get(QUEUE_NAME, "")
     return name if isinstance(name, str) else ""
 
 
-def _compiled(manifest: Manifest, binding: Manifest) -> Policy:
+def _compile_policy(manifest: Manifest, binding: Manifest) -> Policy:
     spec = manifest["spec"]
     param = spec.get("paramKind")
     return Policy(

@@ -20,7 +20,7 @@ _PLURALS = {"LocalQueue": "localqueues", "WorkloadPriorityClass": "workloadprior
 _NAMESPACED = ("LocalQueue",)
 
 
-class _Kept(NamedTuple):
+class _CacheEntry(NamedTuple):
     found: Object | None
     until_s: float
 
@@ -32,7 +32,7 @@ class Params:
         """Ask this API server; ``now_s`` is a clock that never steps back."""
         self._api = api
         self._now_s = now_s
-        self._kept = OrderedDict[str, _Kept]()
+        self._kept = OrderedDict[str, _CacheEntry]()
 
     async def find(self, api_version: str, kind: str, namespace: str, name: str) -> Object | None:
         """Return an object, of which name and conditions are kept; None: there is none.
@@ -46,14 +46,14 @@ class Params:
         path = f"/apis/{api_version}{within}/{_PLURALS[kind]}/{quote(name, safe='')}"
         cached = self._kept.get(path)
         if cached is None or cached.until_s <= self._now_s():
-            cached = _Kept(await self._ask(path), self._now_s() + FRESH_S)
+            cached = _CacheEntry(await self._fetch(path), self._now_s() + FRESH_S)
             self._kept[path] = cached
             self._kept.move_to_end(path)
             if len(self._kept) > KEPT_MAX:
                 self._kept.popitem(last=False)
         return cached.found
 
-    async def _ask(self, path: str) -> Object | None:
+    async def _fetch(self, path: str) -> Object | None:
         async with asyncio.timeout(PATIENCE_S):
             answer = await self._api.request("GET", path)
         if answer.status == HTTPStatus.NOT_FOUND:

@@ -15,12 +15,12 @@ INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 """Of CEL; the API server reads a larger number of an unknown field as a float, too."""
 
 
-def view(obj: object) -> Any:  # noqa: ANN401 - JSON
+def bounded_view(obj: object) -> Any:  # noqa: ANN401 - JSON
     """Return a copy of JSON, breadth first, in which only the bounded beginning is filled.
 
     Owners that are not the controller are left out: no policy asks for them, and they may be many.
     """
-    root = _shell(obj)
+    root = _empty_copy(obj)
     queue, remaining = deque([(_with_controller(obj), root, 0)]), VALUES_MAX
     while queue:
         old, new, depth = queue.popleft()
@@ -28,7 +28,7 @@ def view(obj: object) -> Any:  # noqa: ANN401 - JSON
             remaining -= 1
             if remaining < 0:
                 return root
-            copied = _shell(value)
+            copied = _empty_copy(value)
             if isinstance(new, dict):
                 new[key] = copied
             else:
@@ -44,7 +44,7 @@ def _items(value: object) -> Iterable[tuple[Any, Any]]:
     return enumerate(value) if isinstance(value, list) else ()
 
 
-def _shell(value: object) -> Any:  # noqa: ANN401 - JSON
+def _empty_copy(value: object) -> Any:  # noqa: ANN401 - JSON
     if isinstance(value, dict):
         return {}
     if isinstance(value, list):

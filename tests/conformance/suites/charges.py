@@ -16,7 +16,7 @@ from tidegate.core.quota.charging import charges_of, pod_count, requests_per_pod
 from tidegate.core.quota.requests import adjusted_podset, placement_requests
 from tidegate.core.state.state import State, Workload
 from tidegate.model.podset import Container, PodSet
-from tidegate.model.quantity import parse
+from tidegate.model.quantity import parse_quantity
 
 
 def run_info(case: Case, mode: str) -> Iterator[str]:
@@ -143,4 +143,4 @@ def _container(container: Container) -> Json:
 
 
 def _values(obj: dict[str, str]) -> dict[str, Fraction]:
-    return {name: parse(text) for name, text in obj.items()}
+    return {name: parse_quantity(text) for name, text in obj.items()}

@@ -16,7 +16,7 @@ from tidegate.core.flavors.choices import Assignment, PodSetChoice, external
 from tidegate.core.flavors.fitting import NO_CANDIDATES, PREEMPT, RECLAIM, Oracle
 from tidegate.core.quota import tree
 from tidegate.model.ids import FlavorResource
-from tidegate.model.quantity import amount, render
+from tidegate.model.quantity import amount, format_quantity
 
 _REPLACES = "kueue.x-k8s.io/workload-slice-replacement-for"
 _POSSIBILITIES = {
@@ -59,7 +59,8 @@ def _replaced(case: Case) -> list[Json]:
                 "count": request["count"],
                 "flavors": request["flavors"],
                 "resourceUsage": {
-                    name: render(name, units) for name, units in request["requests"].items()
+                    name: format_quantity(name, units)
+                    for name, units in request["requests"].items()
                 },
             }
             for request in replaced_workload_slice["totalRequests"]

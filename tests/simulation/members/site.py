@@ -34,7 +34,7 @@ from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.contracts.fact_kinds.clusters import RemoteClusterChanged
 from tidegate.contracts.facts import FactEvent, LedgerOpened
 from tidegate.kinds.names import GROUP_UID
-from tidegate.model.clusters import AT, local
+from tidegate.model.clusters import AT, local_name
 from tidegate.model.policy import Policy
 
 Object = dict[str, Any]
@@ -238,7 +238,7 @@ class Site(Shore):
         text = f"{meta['name']} is started in {name} by {decision or 'no decision'}"
         demand(order is not None, "once", text)
         assert order is not None
-        where, whose = order.job.cluster or CLUSTER, local(order.job.uid)
+        where, whose = order.job.cluster or CLUSTER, local_name(order.job.uid)
         uid = meta["annotations"].get(GROUP_UID, meta["uid"])
         demand((where, whose) == (name, uid), "once", f"{text}: an order of {where}")
 

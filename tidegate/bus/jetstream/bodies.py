@@ -24,7 +24,7 @@ class NatsBodies:
         assert len(body) <= BODY_BYTES_MAX
         try:
             await self._js.publish(
-                OutgoingMessage(subjects.body(self._names.cluster, digest), body, {})
+                OutgoingMessage(subjects.body_subject(self._names.cluster, digest), body, {})
             )
         except BusRefusedError as error:
             raise BusUnreachableError(str(error)) from error
@@ -35,7 +35,7 @@ class NatsBodies:
         An empty message replaces the body and expires after a second: a user that may store bodies
         needs no right to purge the stream.
         """
-        subject = subjects.body(self._names.cluster, digest)
+        subject = subjects.body_subject(self._names.cluster, digest)
         try:
             await self._js.publish(OutgoingMessage(subject, b"", {"Nats-TTL": "1s"}))
         except BusRefusedError as error:
@@ -44,5 +44,5 @@ class NatsBodies:
     async def read(self, cluster: str, digest: str) -> bytes | None:
         """See ``tidegate.bus.ports.BodyReader.read``."""
         stream = stream_names(cluster).bodies
-        message = await self._js.newest_on_subject(stream, subjects.body(cluster, digest))
+        message = await self._js.newest_on_subject(stream, subjects.body_subject(cluster, digest))
         return message.data if message is not None and message.data else None

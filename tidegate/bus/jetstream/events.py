@@ -31,9 +31,9 @@ from tidegate.bus.jetstream.wire.requests import (
 from tidegate.bus.provenance import EntryDeduplicator, OnForged, Provenance, ignore_forged
 from tidegate.bus.streams import StreamNames
 from tidegate.contracts.entry import Entry, Position, Published
-from tidegate.contracts.subjects import header, publishing_events
+from tidegate.contracts.subjects import publishing_events, trace_headers
 from tidegate.errors import BusRefusedError, BusUnreachableError, PublishRefusedError
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 
 WINDOW_FIRST, WINDOW_GROWS = 64, 16
 _TAIL_READ_S, PATIENCE_S = 1.0, 15.0
@@ -98,7 +98,7 @@ class NatsEventPublisher:
 def _message(ledger_id: str, entry: Entry, counts: Position) -> OutgoingMessage:
     headers = event_headers(ledger_id, entry, counts)
     headers[EXPECTED_SEQUENCE] = str(entry.seq - 1 + counts.seq)
-    headers |= header(publishing_events.get().get(entry.seq, ""))
+    headers |= trace_headers(publishing_events.get().get(entry.seq, ""))
     return OutgoingMessage(entry.subject, entry.payload.encode(), headers)
 
 
@@ -116,7 +116,7 @@ def _split_into_chains(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
 def _publish_error(expected: int, counts: Position, error: BusRefusedError) -> Exception:
     if error.code in (WRONG_ID_CODE, WRONG_SEQUENCE_CODE):
         end = error.description.rpartition(" ")[2]
-        end_seq = whole(end)
+        end_seq = parse_whole(end)
         actual = error.description if end_seq is None else end_seq - counts.seq
         return PublishRefusedError(expected, actual)
     return BusUnreachableError(str(error))

@@ -30,7 +30,13 @@ from tidegate.bus.streams import DUPLICATE_WINDOW_S, StreamNames
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Message, Position
 from tidegate.contracts.observations import Probe
-from tidegate.contracts.subjects import HEADER, header, observed, publishing, resync
+from tidegate.contracts.subjects import (
+    HEADER,
+    observed_subject,
+    publishing,
+    resync_subject,
+    trace_headers,
+)
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
 CHAIN_MESSAGES = 250
@@ -59,7 +65,7 @@ class NatsObservationPublisher:
     async def publish(self, subject: str, payload: bytes, message_id: str) -> None:
         """See ``tidegate.bus.ports.ObservationPublisher.publish``."""
         message = OutgoingMessage(
-            subject, payload, {MESSAGE_ID: message_id, **header(publishing.get())}
+            subject, payload, {MESSAGE_ID: message_id, **trace_headers(publishing.get())}
         )
         item = _PendingMessage(message, asyncio.get_running_loop().create_future())
         self._waiting.append(item)
@@ -69,7 +75,7 @@ class NatsObservationPublisher:
 
     async def resync_requests(self) -> AsyncIterator[str]:
         """See ``tidegate.bus.ports.ObservationPublisher.resync_requests``."""
-        reader = StreamReader(self._js, self._names.resyncs, resync(self._names.cluster))
+        reader = StreamReader(self._js, self._names.resyncs, resync_subject(self._names.cluster))
         came_back = asyncio.Event()
         unlisten = self._js.on_reconnect(came_back.set)
         try:
@@ -233,7 +239,7 @@ class NatsObservationReader:
         """See ``tidegate.bus.ports.ObservationReader.request_resync``; it is stored."""
         headers = {MESSAGE_ID: secrets.token_hex(8)}
         await self._js.publish(
-            OutgoingMessage(resync(self._names.cluster), reason.encode(), headers)
+            OutgoingMessage(resync_subject(self._names.cluster), reason.encode(), headers)
         )
 
     async def close(self) -> None:
@@ -253,7 +259,7 @@ class NatsObservationReader:
             await self._stall_detector.recreate_stream()
 
     async def _accepts_messages(self) -> bool:
-        subject = observed(self._names.cluster, PROBES, "", "")
+        subject = observed_subject(self._names.cluster, PROBES, "", "")
         message = OutgoingMessage(subject, encode(Probe()), {MESSAGE_ID: secrets.token_hex(8)})
         try:
             await self._js.publish(message)

@@ -35,7 +35,7 @@ from tidegate.cli.times import utc
 from tidegate.contracts.codec import TYPES, decode
 from tidegate.contracts.decision_kinds.queues import BudgetReached, BudgetRenewed
 from tidegate.contracts.entry import Entry
-from tidegate.contracts.subjects import place_of
+from tidegate.contracts.subjects import parse_event_subject
 from tidegate.errors import UnknownNameError
 from tidegate.model.texts import INT64_MAX
 from tidegate.replay.story.budgets import budget_text
@@ -227,7 +227,7 @@ def _print_one(entry: Entry, output: Output, *, several: bool) -> None:
 
 def _event_line(entry: Entry, *, wide: bool, several: bool) -> str:
     label = coloured(entry.type.ljust(_TYPE_WIDTH), COLOURS.get(entry.type))
-    queue, namespace, name = place_of(entry.subject)
+    queue, namespace, name = parse_event_subject(entry.subject)
     about = f"{namespace}/{name}" if name else queue
     text = entry.payload if wide else _event_text(entry)
     seq = seq_text(entry, several=several)
@@ -245,7 +245,7 @@ def _event_text(entry: Entry) -> str:
 
 def event_record(entry: Entry) -> dict[str, Any]:
     """Return an event for programs."""
-    queue, namespace, name = place_of(entry.subject)
+    queue, namespace, name = parse_event_subject(entry.subject)
     return {
         "partition": entry.partition,
         "seq": entry.seq,

@@ -19,7 +19,7 @@ from tidegate.errors import NotSupportedError
 
 if TYPE_CHECKING:
     from tidegate.notify.configuration import Receiver
-    from tidegate.notify.notifier import Sends
+    from tidegate.notify.notifier import NoticeSender
     from tidegate.notify.rules import Notice
 
 _DAY_S = 86_400.0
@@ -75,7 +75,8 @@ def notify(  # noqa: PLR0913 - each is an option
       tidegate notify --config notify.yaml --bus nats://nats.tidegate:4222 --state /var/lib/notify
     """
     try:
-        from tidegate.notify import configuration, running, sending  # noqa: PLC0415 - loads aiohttp
+        from tidegate.notify import configuration, receivers  # noqa: PLC0415 - loads aiohttp
+        from tidegate.notify.webhook import open_webhook  # noqa: PLC0415
         from tidegate.service.logs import configure_logs  # noqa: PLC0415
     except ImportError as error:
         raise NotSupportedError(
@@ -86,10 +87,10 @@ def notify(  # noqa: PLR0913 - each is an option
         typer.echo(f"{config} is valid; receivers: {len(read.receivers)}.")
         return
 
-    def webhook(receiver: Receiver) -> AbstractAsyncContextManager[Sends]:
-        return sending.open_webhook(receiver, f"/tidegate/{cluster}", give_up_s)
+    def webhook(receiver: Receiver) -> AbstractAsyncContextManager[NoticeSender]:
+        return open_webhook(receiver, f"/tidegate/{cluster}", give_up_s)
 
-    source = running.Source(
+    source = receivers.Source(
         bus=bus,
         ledger=ledger,
         cluster=cluster,
@@ -98,11 +99,13 @@ def notify(  # noqa: PLR0913 - each is an option
     )
     if dry_run:
         with TemporaryDirectory() as nowhere:
-            asyncio.run(running.serve(read, source, Path(nowhere), _open_printer, since))
+            asyncio.run(
+                receivers.serve_receivers(read, source, Path(nowhere), _open_printer, since)
+            )
         return
     configure_logs("notify")
     folder = state or state_folder() / _FOLDER
-    asyncio.run(running.serve(read, source, folder, webhook, since))
+    asyncio.run(receivers.serve_receivers(read, source, folder, webhook, since))
 
 
 class _PrintingSender:
@@ -118,5 +121,5 @@ class _PrintingSender:
 
 
 @asynccontextmanager
-async def _open_printer(receiver: Receiver) -> AsyncGenerator[Sends]:
+async def _open_printer(receiver: Receiver) -> AsyncGenerator[NoticeSender]:
     yield _PrintingSender(receiver.name)

@@ -8,7 +8,7 @@ from html import escape
 from typing import NamedTuple
 
 from tidegate.cli.ledger.racks import Domain, TopologyView, amounts_text
-from tidegate.model.quantity import render
+from tidegate.model.quantity import format_quantity
 
 CELL, GAP, LABEL, MARGIN, WIDTH = 30, 6, 16, 12, 1_000
 _OTHERS, _BROKEN, _EMPTY = "#9a9a9a", "#e05252", "#f2f2f2"
@@ -89,7 +89,8 @@ def _draw_node(drawing: TopologyView, node: Domain) -> Iterator[str]:
 
 def _node_tooltip(drawing: TopologyView, node: Domain) -> str:
     name, total = drawing.resource, node.allocatable.get(drawing.resource, 0)
-    lines = [f"{node.name}: {render(name, node.used(name))} of {render(name, total)} {name}"]
+    used, allocatable = format_quantity(name, node.used(name)), format_quantity(name, total)
+    lines = [f"{node.name}: {used} of {allocatable} {name}"]
     lines += [f"{key}: {pods} pods" for key, pods in sorted(node.workloads.items())]
     lines += [f"other pods: {amounts_text(node.others)}"] if node.others else []
     return "\n".join([*lines, *node.states])

@@ -12,7 +12,7 @@ from tidegate.core.quota.tree import Cell, Node
 from tidegate.core.state.state import State
 from tidegate.errors import UnknownNameError
 from tidegate.model.ids import FlavorResource
-from tidegate.model.quantity import UNLIMITED, render
+from tidegate.model.quantity import UNLIMITED, format_quantity
 from tidegate.model.quota import WEIGHT_ONE
 
 Row: TypeAlias = dict[str, Any]
@@ -159,7 +159,7 @@ def _lending_pool(parent: Node, fr: FlavorResource) -> tuple[int, int]:
 
 def quantity_text(resource: str, units: int) -> str:
     """Return an amount as Kubernetes writes it."""
-    return "unlimited" if units >= UNLIMITED else render(resource, units)
+    return "unlimited" if units >= UNLIMITED else format_quantity(resource, units)
 
 
 def _unused_lendable(cell: Cell) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from tidegate.cli.times import parse_utc
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 
 
 def parse_seq(text: str, option: str) -> int:
@@ -14,7 +14,7 @@ def parse_seq(text: str, option: str) -> int:
     Raises:
         BadParameter: no ledger holds so many events.
     """
-    seq = whole(text)
+    seq = parse_whole(text)
     if seq is None:
         raise typer.BadParameter(f"{option} {text[:32]!r} is not a valid seq.")
     return seq

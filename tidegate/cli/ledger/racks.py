@@ -13,7 +13,7 @@ from tidegate.core.topology.fitting.matching import taint_text
 from tidegate.core.topology.fitting.tree import PODS, Node, Tree
 from tidegate.core.topology.usage import PlacedPods, Topologies
 from tidegate.errors import UnknownNameError
-from tidegate.model.quantity import render
+from tidegate.model.quantity import format_quantity
 
 Amounts: TypeAlias = dict[str, int]
 _WIDTH = 12
@@ -86,7 +86,7 @@ def domain_rows(drawing: TopologyView, level: str = "") -> Iterator[dict[str, An
 
 def amounts_text(amounts: Mapping[str, int]) -> str:
     """Return amounts for people, in order of name."""
-    return " ".join(f"{name}={render(name, amounts[name])}" for name in sorted(amounts))
+    return " ".join(f"{name}={format_quantity(name, amounts[name])}" for name in sorted(amounts))
 
 
 def _domain_rows(resource: str, domain: Domain, last: str, depth: int) -> Iterator[dict[str, Any]]:
@@ -98,8 +98,8 @@ def _domain_rows(resource: str, domain: Domain, last: str, depth: int) -> Iterat
         "nodes": domain.nodes,
         "resource": resource,
         "bar": _usage_bar(domain.placed.get(resource, 0), domain.others.get(resource, 0), total),
-        "used": render(resource, used),
-        "allocatable": render(resource, total),
+        "used": format_quantity(resource, used),
+        "allocatable": format_quantity(resource, total),
         "others": amounts_text(domain.others),
         "state": ", ".join(node_state_texts(domain)),
         "workloads": ", ".join(f"{key} ({pods})" for key, pods in workloads),

@@ -15,7 +15,7 @@ from tidegate.contracts.codec import type_name
 from tidegate.core.queueing.usage import QueueUsage, queue_usage
 from tidegate.core.state.state import State
 from tidegate.model.ids import FlavorResource
-from tidegate.model.quantity import render
+from tidegate.model.quantity import format_quantity
 
 BAR_CELLS = 20
 EVENTS_SHOWN = 8
@@ -89,9 +89,13 @@ def _quota_cells(state: State, name: str, usage: QueueUsage) -> tuple[Renderable
                 used, lent = usage.reserved.get(cell, 0), usage.borrowed.get(cell, 0)
                 separator = "\n" if len(bars) else ""
                 bars.append(separator).append(_quota_bar(used, lent, quota.nominal))
-                share = f"{render(resource, used)}/{render(resource, quota.nominal)}"
+                share = (
+                    f"{format_quantity(resource, used)}/{format_quantity(resource, quota.nominal)}"
+                )
                 figures.append(f"{separator}{share} {resource}")
-                borrowed.append(separator + (render(resource, lent) if lent else "-"), "magenta")
+                borrowed.append(
+                    separator + (format_quantity(resource, lent) if lent else "-"), "magenta"
+                )
     return bars, figures, borrowed
 
 

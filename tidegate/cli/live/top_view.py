@@ -13,7 +13,7 @@ from tidegate.cli.ledger.cohorts import nodes_of_partitions, tree_rows
 from tidegate.cli.ledger.partitions import seq_text
 from tidegate.cli.live.follow import FoldedEvent
 from tidegate.cli.times import duration_text, utc
-from tidegate.contracts.subjects import place_of
+from tidegate.contracts.subjects import parse_event_subject
 from tidegate.core.queueing.heads import queue_time, rank
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import UNSATISFIED_CHECKS
@@ -108,7 +108,7 @@ def _pending_table(policy: Policy, now_us: int, waiting: Sequence[Workload]) -> 
 def _event_table(newest: Sequence[FoldedEvent], *, several: bool) -> Table:
     table = _empty_table("SEQ", "AT", "EVENT", "QUEUE", "WORKLOAD")
     for entry, _ in newest[-EVENTS:]:
-        queue, namespace, name = place_of(entry.subject)
+        queue, namespace, name = parse_event_subject(entry.subject)
         workload = f"{namespace}/{name}" if name else ""
         table.add_row(
             seq_text(entry, several=several), utc(entry.at_us), entry.type, queue, workload

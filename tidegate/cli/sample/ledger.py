@@ -27,7 +27,7 @@ from tidegate.contracts.observations import (
     SyncCompleted,
     SyncStarted,
 )
-from tidegate.contracts.subjects import observed
+from tidegate.contracts.subjects import observed_subject
 from tidegate.core.accept import accept
 from tidegate.core.decide import VERSION, decide
 from tidegate.core.folding.fold import apply
@@ -153,5 +153,5 @@ def _initial_lists() -> tuple[Observation, ...]:
 
 def _subject(observation: Observation) -> str:
     if isinstance(observation, JobObserved):
-        return observed(CLUSTER, "jobs.batch", observation.namespace, observation.name)
-    return observed(CLUSTER, "other", "", "")
+        return observed_subject(CLUSTER, "jobs.batch", observation.namespace, observation.name)
+    return observed_subject(CLUSTER, "other", "", "")

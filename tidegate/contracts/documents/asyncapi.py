@@ -16,13 +16,13 @@ from tidegate.contracts.documents.nats import (
 from tidegate.contracts.documents.schema import (
     Document,
     decisions,
-    described,
     facts,
     name_of,
     observations,
     subject_of,
     summary,
     tag_of,
+    with_descriptions,
 )
 from tidegate.contracts.facts import Event
 
@@ -128,7 +128,7 @@ def _message(message: type[msgspec.Struct], *, headers: bool) -> Document:
 
 def _schemas(messages: tuple[type[msgspec.Struct], ...]) -> Document:
     _, components = msgspec.json.schema_components(messages, ref_template=_REF)
-    return described(components, messages)
+    return with_descriptions(components, messages)
 
 
 _RESYNC: Document = {

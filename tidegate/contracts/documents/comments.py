@@ -20,12 +20,12 @@ def field_comments(struct: type[msgspec.Struct]) -> dict[str, str]:
     comments: dict[str, str] = {}
     for owner in reversed(struct.__mro__):
         if issubclass(owner, msgspec.Struct) and owner is not msgspec.Struct:
-            comments |= _own(owner)
+            comments |= _own_comments(owner)
     return comments
 
 
 @cache
-def _own(struct: type[msgspec.Struct]) -> dict[str, str]:
+def _own_comments(struct: type[msgspec.Struct]) -> dict[str, str]:
     source = textwrap.dedent(inspect.getsource(struct))
     comments = _comments(source)
     (body,) = ast.parse(source).body

@@ -64,14 +64,14 @@ def subject_of(event: type[Event]) -> str:
 def json_schema(message: type[msgspec.Struct]) -> Document:
     """Return the JSON Schema of one message, complete in itself."""
     schema = msgspec.json.schema(message)
-    schema["$defs"] = described(schema["$defs"], [message])
+    schema["$defs"] = with_descriptions(schema["$defs"], [message])
     return {"$schema": DIALECT, "title": tag_of(message), **schema}
 
 
-def described(schemas: Document, roots: Iterable[type[msgspec.Struct]]) -> Document:
+def with_descriptions(schemas: Document, roots: Iterable[type[msgspec.Struct]]) -> Document:
     """Return schemas by type name with the comments of the fields as descriptions."""
     merged = dict(schemas)
-    for struct in _structs(roots):
+    for struct in _reachable_structs(roots):
         schema, comments = merged[struct.__name__], field_comments(struct)
         fields = {
             field: definition | ({"description": comments[field]} if field in comments else {})
@@ -81,7 +81,7 @@ def described(schemas: Document, roots: Iterable[type[msgspec.Struct]]) -> Docum
     return merged
 
 
-def _structs(roots: Iterable[type[msgspec.Struct]]) -> list[type[msgspec.Struct]]:
+def _reachable_structs(roots: Iterable[type[msgspec.Struct]]) -> list[type[msgspec.Struct]]:
     structs: dict[type[msgspec.Struct], None] = {}
     waiting: list[types.Type] = [types.type_info(root) for root in roots]
     while waiting:
@@ -89,11 +89,11 @@ def _structs(roots: Iterable[type[msgspec.Struct]]) -> list[type[msgspec.Struct]
         if isinstance(kind, types.StructType) and kind.cls not in structs:
             structs[kind.cls] = None
             waiting += [field.type for field in kind.fields]
-        waiting += _inner(kind)
+        waiting += _inner_types(kind)
     return list(structs)
 
 
-def _inner(kind: types.Type) -> list[types.Type]:
+def _inner_types(kind: types.Type) -> list[types.Type]:
     parts = [getattr(kind, name, None) for name in ("type", "item_type", "key_type", "value_type")]
     many = [*getattr(kind, "types", ()), *getattr(kind, "item_types", ())]
     return [inner for inner in (*parts, *many) if isinstance(inner, types.Type)]

@@ -25,7 +25,7 @@ from tidegate.core.accepting.relevance import (
 from tidegate.core.state.definition_kinds import Defined, definitions_of
 from tidegate.core.state.state import State
 from tidegate.core.topology.claims import uncharged
-from tidegate.model.clusters import cluster_of, local, qualified
+from tidegate.model.clusters import cluster_of, local_name, qualified
 from tidegate.model.ids import ObjectRef
 
 DefinitionObserved: TypeAlias = (
@@ -183,7 +183,7 @@ def accept_definition(
 def _accept_own(
     state: State, at_us: int, kind: DefinitionKind, observed: DefinitionObserved
 ) -> Iterator[FactEvent]:
-    definition = _definitions_of(state, kind.resource).get(local(_object_key(observed)))
+    definition = _definitions_of(state, kind.resource).get(local_name(_object_key(observed)))
     same = definition is not None and definition.uid == observed.uid
     if is_outdated(
         state, kind.resource, observed, definition.version if definition and same else None
@@ -253,7 +253,7 @@ def remove_definition(
         kind="", namespace=definition.namespace, name=definition.name, uid=definition.uid
     )
     record_removal(state, resource, reference, version)
-    removed = _BY_RESOURCE[local(resource)].removed(
+    removed = _BY_RESOURCE[local_name(resource)].removed(
         at_us=at_us,
         name=definition.name,
         namespace=definition.namespace,

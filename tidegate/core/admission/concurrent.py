@@ -20,7 +20,7 @@ from tidegate.core.nomination.nominate import Nominee, Proposal
 from tidegate.core.queueing.siblings import GATE, MIGRATION
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload, decision_fields
-from tidegate.model.gates import gate
+from tidegate.model.gates import gate_enabled
 from tidegate.model.podset import PodSetAssignment
 
 _BETTER = "a variant of it holds quota of a flavor that is preferred"
@@ -67,7 +67,7 @@ def waits_for_variant(state: State, nominee: Nominee) -> bool:
 
 def holder(state: State, workload: Workload) -> Workload | None:
     """Return the sibling that holds quota, preferably one that is not evicted; None: none does."""
-    if not gate(state.policy, GATE):
+    if not gate_enabled(state.policy, GATE):
         return None
     if workload.parent:
         parent = state.workloads.get(workload.parent)

@@ -30,7 +30,7 @@ from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
 from tidegate.core.state.state import Intent, State, Workload
 from tidegate.core.topology.cluster import intended
 from tidegate.core.topology.cluster import mismatch as topology_mismatch
-from tidegate.model.gates import gate
+from tidegate.model.gates import gate_enabled
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet, PodSetAssignment
 
@@ -253,7 +253,7 @@ def _may_start_with(state: State, workload: Workload, podset: PodSet, pods: int)
     full = pod_count(workload, podset)
     if pods == full:
         return True
-    least = podset.min_count if gate(state.policy, "PartialAdmission") else None
+    least = podset.min_count if gate_enabled(state.policy, "PartialAdmission") else None
     return least is not None and least <= pods < full
 
 
@@ -280,7 +280,7 @@ def _repels(  # noqa: PLR0913, PLR0917 - one podset's one flavor in its queue
     if slot is None or slot.spec is None:
         return f"flavor {flavor} is no more"
     allowed = workload.allowed_flavors
-    variants = gate(state.policy, "ConcurrentAdmission")
+    variants = gate_enabled(state.policy, "ConcurrentAdmission")
     if variants and allowed is not None and flavor not in allowed:
         return f"flavor {flavor} is not among its allowed flavors"
     away = placement_refusal if workload.body else flavor_refusal

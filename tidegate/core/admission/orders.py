@@ -27,8 +27,8 @@ from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.members.placement import startable_copy
 from tidegate.core.state.desired_state import stays_gated
 from tidegate.core.state.state import State, Workload, decision_fields
-from tidegate.model.clusters import local
-from tidegate.model.gates import gate
+from tidegate.model.clusters import local_name
+from tidegate.model.gates import gate_enabled
 from tidegate.model.podset import PodSetAssignment, PodSetUpdate, Toleration
 
 ADMISSION_GATE = "kueue.x-k8s.io/admission"
@@ -201,7 +201,7 @@ def _podset(state: State, workload: Workload, assignment: PodSetAssignment) -> P
         tolerations |= dict.fromkeys(update.tolerations)
     placed = assignment.topology is not None
     if placed:  # pods name their Workload, and stay gated until each has its domain
-        annotations[WORKLOAD_ANNOTATION] = local(workload.key.rpartition("/")[2])
+        annotations[WORKLOAD_ANNOTATION] = local_name(workload.key.rpartition("/")[2])
         if assignment.name not in wishing:  # so that its pods are not counted beside the assignment
             annotations[UNCONSTRAINED_ANNOTATION] = "true"
     return PodSetStart(
@@ -237,7 +237,7 @@ def _of_flavors(state: State, workload: Workload, assignment: PodSetAssignment) 
 
 
 def _queue_labels(state: State, workload: Workload) -> dict[str, str]:
-    if not gate(state.policy, "AssignQueueLabelsForPods"):
+    if not gate_enabled(state.policy, "AssignQueueLabelsForPods"):
         return {}
     labels = {LOCAL_QUEUE_LABEL: workload.queue, CLUSTER_QUEUE_LABEL: workload.cluster_queue}
     return {key: name for key, name in labels.items() if _LABEL_VALUE.fullmatch(name)}

@@ -37,7 +37,7 @@ from tidegate.core.topology.place import Outcome, Placed, Placer
 from tidegate.core.topology.previous import leaves_of, replacement
 from tidegate.core.topology.shrunk import requested, shrunk
 from tidegate.core.topology.usage import PlacedPods
-from tidegate.model.gates import gate
+from tidegate.model.gates import gate_enabled
 from tidegate.model.podset import PodSet, PodSetAssignment, Toleration
 from tidegate.model.topology import TopologyAssignment, unpack
 
@@ -106,14 +106,14 @@ def _place_late(context: DecideContext, workload: Workload) -> None:
 def _replace(context: DecideContext, workload: Workload) -> None:
     """Move the pods of a failed node to other nodes, or evict the workload."""
     state = context.state
-    if not gate(state.policy, "TASFailedNodeReplacement"):
+    if not gate_enabled(state.policy, "TASFailedNodeReplacement"):
         return
     if len(workload.failed_nodes) > 1:
         _evict(context, workload, "more than one of its nodes failed")
         return
     node = next(iter(workload.failed_nodes))
     assignments = [shrunk(workload, assignment) for assignment in workload.assignment]
-    skips = gate(state.policy, "SkipReassignmentForPodOwnedWorkloads")
+    skips = gate_enabled(state.policy, "SkipReassignmentForPodOwnedWorkloads")
     if workload.job.kind != _OWN_POD or not skips:
         for at, outcome in _replacements(state, workload, assignments, node).items():
             if isinstance(outcome, Failure):
@@ -221,7 +221,7 @@ def _fail(context: DecideContext, workload: Workload, failure: Failure) -> None:
     """Evict a workload whose failed node has no replacement, or record the failed attempt."""
     state = context.state
     message = f"only {failure.fits} of {failure.of} {failure.unit}s fit"
-    if workload.failed_nodes and gate(state.policy, "TASFailedNodeReplacementFailFast"):
+    if workload.failed_nodes and gate_enabled(state.policy, "TASFailedNodeReplacementFailFast"):
         _evict(context, workload, message)
         return
     context.record(SecondPassFailed(**decision_fields(state, workload), message=message))
@@ -265,10 +265,11 @@ def _failure(state: State, workload: Workload, holding: PlacedPods) -> NodeFailu
         return "Gone"
     deserted = all(_has_no_pod(state, node, workload) for node in nodes)
     unready = all(not node.spec.ready for node in nodes)
-    if unready and deserted and gate(state.policy, "TASReplaceNodeOnPodTermination"):
+    if unready and deserted and gate_enabled(state.policy, "TASReplaceNodeOnPodTermination"):
         return "NotReady"
     tainted = deserted and _repels(state, workload, holding.flavor, list(nodes))
-    return "Tainted" if tainted and gate(state.policy, "TASReplaceNodeOnNodeTaints") else None
+    replaces = gate_enabled(state.policy, "TASReplaceNodeOnNodeTaints")
+    return "Tainted" if tainted and replaces else None
 
 
 def _has_no_pod(state: State, node: Node, workload: Workload) -> bool:

@@ -27,7 +27,7 @@ from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
 from tidegate.core.state.scheduling_queue import first_workload, set_aside
 from tidegate.core.state.state import State
 from tidegate.core.state.workload import Rank, Shape, Watch
-from tidegate.model.gates import gate
+from tidegate.model.gates import gate_enabled
 
 E = TypeVar("E", bound=Entry)
 
@@ -200,8 +200,8 @@ def classic(state: State, entries: Iterable[E]) -> list[E]:
     Borrowing comes before priority: entries that borrow less go first.
     """
     policy = state.policy
-    preemptors = gate(policy, "PrioritizePreemptorWorkloads")
-    by_priority = gate(policy, "PrioritySortingWithinCohort")
+    preemptors = gate_enabled(policy, "PrioritizePreemptorWorkloads")
+    by_priority = gate_enabled(policy, "PrioritySortingWithinCohort")
 
     def key(entry: E) -> tuple[bool, int, int, int, str, str]:
         workload = entry.workload

@@ -20,7 +20,7 @@ from tidegate.core.preemption.trial import is_displaced
 from tidegate.core.queueing.siblings import PREEMPTION_GATE
 from tidegate.core.quota.tree import add_usage, fits, remove_usage
 from tidegate.core.state.state import State, Workload
-from tidegate.model.gates import gate
+from tidegate.model.gates import gate_enabled
 
 
 def can_act(context: DecideContext, nominee: Nominee) -> bool:
@@ -74,7 +74,7 @@ def is_gated(context: DecideContext, nominee: Nominee) -> bool:
     """Tell whether a head's preemption gate is closed; set its reason if so."""
     workload = nominee.workload
     closed = bool(workload.parent) and PREEMPTION_GATE in workload.preemption_gates
-    on = gate(context.state.policy, "MultiKueueOrchestratedPreemption")
+    on = gate_enabled(context.state.policy, "MultiKueueOrchestratedPreemption")
     if not closed and not (on and workload.preemption_gates):
         return False
     nominee.outcome, nominee.reason = "gated", "AdmissionGated"

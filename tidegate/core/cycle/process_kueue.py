@@ -19,7 +19,7 @@ from tidegate.core.cycle.process import (
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee, Proposal, propose_again
 from tidegate.core.quota.tree import add_usage, remove_usage
-from tidegate.model.gates import gate
+from tidegate.model.gates import gate_enabled
 from tidegate.model.ids import FlavorResource
 
 
@@ -59,7 +59,7 @@ def _recomputes(context: DecideContext, nominee: Nominee) -> bool:
     """Tell whether an entry whose targets leave already is proposed again without them."""
     if nominee.workload.replaces in context.victims:
         return False  # what is left of its job is not known before the older slice has stopped
-    return gate(context.state.policy, "RecomputeAssignmentUponPreemptionTargetsOverlap")
+    return gate_enabled(context.state.policy, "RecomputeAssignmentUponPreemptionTargetsOverlap")
 
 
 def _fail(context: DecideContext, nominee: Nominee, proposal: Proposal) -> None:
@@ -86,7 +86,7 @@ def _lost_its_place(context: DecideContext, nominee: Nominee, proposal: Proposal
     """Tell whether an entry still fits into quota, but an earlier entry took its nodes."""
     if not proposal.assignment.seats or not proposal.works:
         return False
-    if not gate(context.state.policy, "TASRecomputeAssignmentWithinSchedulingCycle"):
+    if not gate_enabled(context.state.policy, "TASRecomputeAssignmentWithinSchedulingCycle"):
         return False
     if fits_after(context, nominee, proposal):
         return False

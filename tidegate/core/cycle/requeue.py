@@ -20,8 +20,8 @@ from tidegate.core.preemption.candidates import GUARANTEE
 from tidegate.core.quota.charging import requested_units
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import PendingStatus, State, Workload, decision_fields
-from tidegate.model.gates import gate
-from tidegate.model.quantity import render
+from tidegate.model.gates import gate_enabled
+from tidegate.model.quantity import format_quantity
 
 _SECOND_US = 1_000_000
 _SHAPE_DIGITS = 16
@@ -58,7 +58,7 @@ def requeue_kueue(context: DecideContext, nominee: Nominee) -> bool:
         or workload.pending_status.reason != pending.reason
     ):
         together = parks and nominee.outcome in _PARKED_TOGETHER
-        together = together and gate(context.state.policy, "SchedulingEquivalenceHashing")
+        together = together and gate_enabled(context.state.policy, "SchedulingEquivalenceHashing")
         context.scanned.pop(workload.key, None)
         _record(context, nominee, pending, scan=scan if untried else (), together=together)
         return True
@@ -161,7 +161,7 @@ def _trace(
         rows.append(replace(row, guaranteed=units) if units else row)
         if units:
             left_s = -(-(min(until_us for _, until_us in guaranteed) - state.now_us) // _SECOND_US)
-            amount = render(row.resource, units)
+            amount = format_quantity(row.resource, units)
             messages[
                 f"Of {row.resource} in flavor {row.flavor}, {amount} runs "
                 f"within its guaranteed time, the first for {left_s} s more."

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from tidegate.model.podset import LabelSelector, NodeTerm, PodSet, Requirement, Taint, Toleration
 from tidegate.model.quota import FlavorSpec
-from tidegate.model.texts import signed
+from tidegate.model.texts import parse_signed
 
 _REPELLING = ("NoSchedule", "NoExecute")
 
@@ -106,7 +106,7 @@ def _attracted(terms: tuple[NodeTerm, ...], labels: dict[str, str]) -> bool:
 
 def _compares(operator: str, value: str, bound: str) -> bool:
     """Tell whether a whole number is above (Gt) or below (Lt) another; no text is either."""
-    number, other = signed(value), signed(bound)
+    number, other = parse_signed(value), parse_signed(bound)
     if number is None or other is None:
         return False
     return number > other if operator == "Gt" else operator == "Lt" and number < other

@@ -20,7 +20,7 @@ from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Group, Slot
 from tidegate.core.topology.cluster import mismatch as topology_mismatch
 from tidegate.core.topology.cluster import pod_requests_of
-from tidegate.model.gates import gate
+from tidegate.model.gates import gate_enabled
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet
 from tidegate.model.quota import FlavorFungibility, FlavorSpec
@@ -189,7 +189,7 @@ def _excluded(question: Question, podsets: list[PodSet], resources: list[str], s
     allowed = question.workload.allowed_flavors
     if allowed is None or slot.flavor in allowed:
         return ""
-    variants = gate(question.state.policy, "ConcurrentAdmission")
+    variants = gate_enabled(question.state.policy, "ConcurrentAdmission")
     return f"flavor {slot.flavor} is not among its allowed flavors" if variants else ""
 
 

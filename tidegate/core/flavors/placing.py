@@ -20,11 +20,11 @@ from tidegate.core.topology.place import Ask, Placed, Placer, place, request_by,
 from tidegate.core.topology.previous import leaves_of
 from tidegate.core.topology.shrunk import requested
 from tidegate.core.topology.usage import PlacedPods, Seat
-from tidegate.model.gates import gate
+from tidegate.model.gates import gate_enabled
 from tidegate.model.multikueue import CONTROLLER
 from tidegate.model.podset import PodSet
 from tidegate.model.quota import CheckRule
-from tidegate.model.topology import TopologyDomain, first, unpack
+from tidegate.model.topology import TopologyDomain, first_pods, unpack
 
 DOMAINS_MAX = 8_000
 """Domains of one workload: a message has at most 1 MiB, and a hostname 63 characters."""
@@ -203,7 +203,7 @@ def _replaced(state: State, workload: Workload, podset: str) -> list[TopologyDom
     assignment = next((each for each in older.assignment if each.name == podset), None)
     if assignment is None or assignment.topology is None:
         return None
-    return list(first(unpack(assignment.topology), requested(older, podset)))
+    return list(first_pods(unpack(assignment.topology), requested(older, podset)))
 
 
 def _lower(member_choice: PodSetChoice, mode: int = PREEMPT) -> None:
@@ -238,7 +238,7 @@ def _grows_together(state: State, workload: Workload, podset: PodSet) -> bool:
     if state.scan.backtracks or not workload.elastic or podset.topology is None:
         return False
     together = podset.topology.required or podset.topology.preferred
-    return bool(together) and gate(state.policy, "ElasticJobsViaWorkloadSlicesWithTAS")
+    return bool(together) and gate_enabled(state.policy, "ElasticJobsViaWorkloadSlicesWithTAS")
 
 
 def _flavors(state: State, member_choice: PodSetChoice) -> list[str]:

@@ -26,7 +26,7 @@ from tidegate.core.state import deadlines
 from tidegate.core.state.definition_kinds import definitions_of
 from tidegate.core.state.desired_state import set_repair_deadline
 from tidegate.core.state.state import Failure, Round, State, Workload
-from tidegate.model.clusters import cluster_of, local, qualified
+from tidegate.model.clusters import cluster_of, local_name, qualified
 
 ObservedEvent: TypeAlias = (
     LedgerOpened
@@ -71,7 +71,7 @@ def _was_listed(state: State, workload: Workload) -> bool:
 
     No fact records that a job runs as before, since nothing changed.
     """
-    resource = qualified(local(workload.resource), execution_cluster(workload))
+    resource = qualified(local_name(workload.resource), execution_cluster(workload))
     listed = state.rounds.get(resource)
     return not workload.state.suspended and listed is not None and bool(listed.completed)
 
@@ -84,7 +84,9 @@ def _fold_opened(state: State, event: LedgerOpened) -> None:
     state.cluster_uid, state.partition = event.cluster_uid, event.partition
     state.expected = None
     state.rounds.clear()
-    state.remote_clusters = {name: at for name, at in state.remote_clusters.items() if local(name)}
+    state.remote_clusters = {
+        name: at for name, at in state.remote_clusters.items() if local_name(name)
+    }
     for workload in state.workloads.values():
         workload.unpublished = workload.phase in ("reserved", "admitted")
         workload.recovered = workload.phase == "admitted"

@@ -35,7 +35,7 @@ from tidegate.core.queueing.siblings import GATE, PREEMPTION_GATE, UNGATES, vari
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import set_repair_deadline
 from tidegate.core.state.state import State, Workload
-from tidegate.model.gates import gate
+from tidegate.model.gates import gate_enabled
 
 VariantEvent: TypeAlias = VariantCreated | VariantDeleted | VariantUngated
 PATIENCE_US = 300_000_000
@@ -90,7 +90,7 @@ def update_variants(
 def reconcile_all(state: State, event: PolicyConfigured) -> None:
     """Reconcile all workloads if the policy may change which jobs have variants."""
     families = any(workload.variants for workload in state.workloads.values())
-    if families or gate(event.policy, GATE):
+    if families or gate_enabled(event.policy, GATE):
         state.forest.to_reconcile.update(dict.fromkeys(state.workloads))
 
 

@@ -31,7 +31,7 @@ from tidegate.core.state.desired_state import set_repair_deadline
 from tidegate.core.state.interning import intern_workload
 from tidegate.core.state.scheduling_queue import mark_dirty
 from tidegate.core.state.state import CheckState, State, Workload
-from tidegate.model.gates import gate
+from tidegate.model.gates import gate_enabled
 
 WorkloadEvent: TypeAlias = (
     WorkloadSubmitted
@@ -140,7 +140,7 @@ def _new_workload(state: State, event: WorkloadSubmitted) -> Workload:
 
 
 def _is_reclaim_enabled(state: State) -> bool:
-    return gate(state.policy, "ReclaimablePods")
+    return gate_enabled(state.policy, "ReclaimablePods")
 
 
 def _dequeue(state: State, workload: Workload) -> None:

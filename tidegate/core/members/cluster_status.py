@@ -15,7 +15,7 @@ from tidegate.contracts.fact_kinds.clusters import RemoteClusterChanged
 from tidegate.contracts.facts import FactEvent, GapObserved, WatchesExpected
 from tidegate.contracts.observations import Heartbeat, Observation, SyncCompleted, SyncStarted
 from tidegate.core.state.state import State, Workload
-from tidegate.model.clusters import AT, NAMESPACES, cluster_of, local, strictest
+from tidegate.model.clusters import AT, NAMESPACES, cluster_of, local_name, strictest_policy
 from tidegate.model.quota import FlavorSpec, StopPolicy
 
 REPLACED = "Replaced"
@@ -38,7 +38,7 @@ def _expected_resources(state: State, cluster: str) -> tuple[str, ...]:
 def is_listed(state: State, cluster: str) -> bool:
     """Tell whether a cluster completed a first round of each resource of jobs that it watches."""
     names = _expected_resources(state, cluster)
-    expected = [name for name in names if local(name) != NAMESPACES]
+    expected = [name for name in names if local_name(name) != NAMESPACES]
     rounds = (state.rounds.get(resource) for resource in expected)
     return bool(expected) and all(each is not None and each.completed for each in rounds)
 
@@ -139,7 +139,7 @@ def has_drained_flavor(state: State, workload: Workload) -> bool:
 
 def strictest_stop_policy(state: State, cluster: str) -> StopPolicy:
     """Return a cluster's stop policy: the strictest of the flavors that exist there."""
-    return strictest(
+    return strictest_policy(
         [spec.stop_policies.get(cluster, "None") for spec in _flavors_in(state, cluster)]
     )
 

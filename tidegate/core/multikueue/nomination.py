@@ -27,10 +27,10 @@ from tidegate.model.multikueue import (
     ROUND_US,
     CheckActivity,
     MultiKueuePolicy,
-    activity,
+    activity_of_parameters,
     config_of,
 )
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 
 GROUPED_KINDS = frozenset(kind for kind, adapter in ADAPTERS.items() if adapter.together)
 """Kinds of jobs of which an object has several, that go to one cluster."""
@@ -183,7 +183,7 @@ def _group_of(workload: Workload) -> tuple[str, int] | None:
     if workload.job.kind not in GROUPED_KINDS:
         return None
     uid, _, text = workload.job.uid.rpartition(".")
-    index = whole(text)
+    index = parse_whole(text)
     return (uid, index) if uid and index is not None else None
 
 
@@ -218,4 +218,4 @@ def check_activity(state: State, check: CheckDefined) -> CheckActivity:
     configs, clusters = state.objects.multikueue_configs, state.objects.multikueue_clusters
     allowed = {name: config.clusters for name, config in configs.items()}
     usable = [name for name in clusters if is_connected(state, name)]
-    return activity(check.parameters, allowed, clusters, usable)
+    return activity_of_parameters(check.parameters, allowed, clusters, usable)

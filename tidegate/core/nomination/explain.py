@@ -23,7 +23,7 @@ from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import PendingStatus, State, Workload
 from tidegate.core.topology.explain import error_of, places
 from tidegate.core.topology.fitting.request import Failure
-from tidegate.model.quantity import render
+from tidegate.model.quantity import format_quantity
 
 OF_QUOTA: tuple[PendingReason, ...] = ("WaitingForQuota", "ExceedsMaxQuota", "NoMatchingFlavor")
 """Reasons that list the flavors tried without success."""
@@ -246,6 +246,6 @@ def _details(podset: PodSetChoice) -> Iterator[str]:
         word = "unused"
         if attempt.reason == "ExceedsMaxQuota":
             limit, word = infinite_to_unlimited(cell.potential), "at most"
-        requested, quota = render(name, attempt.requested), render(name, limit)
+        requested, quota = format_quantity(name, attempt.requested), format_quantity(name, limit)
         yield f"{name} in flavor {attempt.flavor}: {requested} requested, {quota} {word}"
     yield from podset.reasons

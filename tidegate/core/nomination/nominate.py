@@ -30,7 +30,7 @@ from tidegate.core.quota.tree import Cell, cell_available, lowest_fitting_height
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import Intent, State, Workload
 from tidegate.core.state.workload import Part, Slot
-from tidegate.model.gates import gate
+from tidegate.model.gates import gate_enabled
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet
 
@@ -102,7 +102,7 @@ def scan_of(context: DecideContext, cq: ClusterQueueState, workload: Workload) -
     """Return where a workload's flavor scan resumes, as Kueue's does; empty if outdated."""
     scan, cycle, seq = context.scanned.get(workload.key, workload.scan) or ((), 0, 0)
     policy = context.state.policy
-    preserved = gate(policy, "FlavorFungibilityPreserveScanProgress")
+    preserved = gate_enabled(policy, "FlavorFungibilityPreserveScanProgress")
     if preserved and cycle >= context.cycle - 1:
         return scan
     return scan if seq >= context.state.generations.get(cq.name, 0) else ()
@@ -127,7 +127,7 @@ def propose(
         elsewhere = fit_anywhere(state, cq, workload)
         if elsewhere is not None:
             return Proposal(assignment=elsewhere)
-    if full.works or not gate(state.policy, "PartialAdmission"):
+    if full.works or not gate_enabled(state.policy, "PartialAdmission"):
         return full
     return _fewer(state, cq, workload, scan=scan) or full
 
@@ -142,7 +142,7 @@ def propose_again(
         for resource, choice in podset.choices.items()
     }
     full = _propose(state, cq, workload, only=only)
-    if full.works or not gate(state.policy, "PartialAdmission"):
+    if full.works or not gate_enabled(state.policy, "PartialAdmission"):
         return full
     return _fewer(state, cq, workload, only=only) or full
 

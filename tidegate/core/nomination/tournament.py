@@ -17,7 +17,7 @@ from tidegate.core.queueing.heads import queue_time
 from tidegate.core.quota.shares import Share, dominant_share
 from tidegate.core.quota.tree import Node, parent_usage_delta
 from tidegate.core.state.state import State, Workload
-from tidegate.model.gates import gate
+from tidegate.model.gates import gate_enabled
 from tidegate.model.ids import FlavorResource
 from tidegate.model.policy import Policy
 
@@ -91,9 +91,9 @@ def rules_of(state: State) -> Rules:
     """Return the settings of the policy that order the entries."""
     policy = state.policy
     return Rules(
-        preemptors_first=gate(policy, "PrioritizePreemptorWorkloads"),
-        owners_first=gate(policy, "FairSharingPrioritizeNonBorrowing"),
-        by_priority=gate(policy, "PrioritySortingWithinCohort"),
+        preemptors_first=gate_enabled(policy, "PrioritizePreemptorWorkloads"),
+        owners_first=gate_enabled(policy, "FairSharingPrioritizeNonBorrowing"),
+        by_priority=gate_enabled(policy, "PrioritySortingWithinCohort"),
         exact_shares=state.scan.exact_shares,
         cohorts_first=policy.compatibility == "kueue",
     )

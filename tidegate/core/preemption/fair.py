@@ -18,7 +18,7 @@ from tidegate.core.preemption.trial import Target, Trial, takes_more
 from tidegate.core.quota.shares import Share, counted_resources, dominant_share, is_borrowing
 from tidegate.core.quota.tree import Node, add_usage, cell_available, remove_usage
 from tidegate.core.state.state import State, Workload
-from tidegate.model.gates import gate
+from tidegate.model.gates import gate_enabled
 from tidegate.model.ids import FlavorResource
 from tidegate.model.policy import DEFAULT_STRATEGIES
 
@@ -53,9 +53,9 @@ class _Fair(msgspec.Struct, kw_only=True, eq=False):
 
 def fair(trial: Trial) -> list[Target]:
     """Return a minimal set of victims in the order of the search; empty: none suffices."""
-    cq = trial.cq
+    cq, policy = trial.cq, trial.state.policy
     amounts = trial.amounts.items()
-    within = gate(trial.state.policy, "FairSharingPreemptWithinNominal") and trial.fits_quota
+    within = gate_enabled(policy, "FairSharingPreemptWithinNominal") and trial.fits_quota
     candidates = sorted(fair_candidates(trial, within=within), key=trial.key)
     if not candidates:
         return []

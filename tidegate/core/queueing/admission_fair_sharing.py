@@ -21,8 +21,8 @@ from tidegate.core.quota.forest import forest
 from tidegate.core.state import deadlines
 from tidegate.core.state.scheduling_queue import invalidate_tree
 from tidegate.core.state.state import LocalUsage, State, Workload
-from tidegate.model.gates import gate
-from tidegate.model.quantity import parse
+from tidegate.model.gates import gate_enabled
+from tidegate.model.quantity import parse_quantity
 from tidegate.model.quota import WEIGHT_ONE, ClusterQueueSpec
 
 _CONTEXT = Context(prec=28)
@@ -40,7 +40,7 @@ def applies(state: State, spec: ClusterQueueSpec) -> bool:
     """Tell whether a ClusterQueue offers its workloads by their LocalQueues' usage."""
     if not spec.usage_based_admission or state.policy.admission_fair_sharing is None:
         return False
-    return gate(state.policy, "AdmissionFairSharing")
+    return gate_enabled(state.policy, "AdmissionFairSharing")
 
 
 def usages(state: State, workloads: Iterable[Workload]) -> dict[str, Decimal]:
@@ -158,7 +158,7 @@ def natural(resource: str, units: int) -> Decimal:
 
 
 def _decimal(text: str) -> Decimal:
-    value = parse(text)
+    value = parse_quantity(text)
     return _CONTEXT.divide(Decimal(value.numerator), Decimal(value.denominator))
 
 

@@ -20,7 +20,7 @@ from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
 from tidegate.core.state.scheduling_queue import first_workload, mark_dirty, unpark
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Rank, Shape
-from tidegate.model.gates import gate
+from tidegate.model.gates import gate_enabled
 from tidegate.model.podset import LabelSelector
 from tidegate.model.policy import Policy
 
@@ -68,7 +68,7 @@ def queue_time(policy: Policy, workload: Workload) -> int:
             return workload.evicted_us
         case _:
             pass
-    by_priority = gate(policy, "PrioritySortingWithinCohort")
+    by_priority = gate_enabled(policy, "PrioritySortingWithinCohort")
     if not by_priority and workload.preempted_reason == "InCohortReclaimWhileBorrowing":
         return workload.preempted_us + _LATER_US
     return workload.created_us

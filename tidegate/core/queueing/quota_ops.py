@@ -29,7 +29,7 @@ from tidegate.core.state.scheduling_queue import (
 )
 from tidegate.core.state.state import State, Workload
 from tidegate.core.topology import cluster
-from tidegate.model.gates import gate
+from tidegate.model.gates import gate_enabled
 from tidegate.model.podset import PodSetAssignment
 
 
@@ -245,7 +245,7 @@ def _revalue(state: State, workload: Workload, priority: int) -> None:
 def _priority(state: State, workload: Workload) -> tuple[int, bool]:
     """Return the priority, boost included, and whether its class has preemptionPolicy Never."""
     value, never = _of_classes(state, workload)
-    if gate(state.policy, "PriorityBoost"):
+    if gate_enabled(state.policy, "PriorityBoost"):
         value += workload.priority_boost
     return value, never
 

@@ -15,7 +15,7 @@ from typing import Literal
 from tidegate.contracts.phases import Phase
 from tidegate.core.state.remotes import Dispatch
 from tidegate.core.state.state import State, Workload
-from tidegate.model.gates import gate
+from tidegate.model.gates import gate_enabled
 from tidegate.model.ids import FlavorResource
 
 GATE: Literal["ConcurrentAdmission"] = "ConcurrentAdmission"
@@ -37,7 +37,7 @@ def may_be_parent(state: State, workload: Workload) -> bool:
     """
     if workload.variants:
         return True
-    if workload.phase != "pending" or not gate(state.policy, GATE):
+    if workload.phase != "pending" or not gate_enabled(state.policy, GATE):
         return False
     excluded = workload.parent or workload.variant_of or workload.prebuilt or workload.elastic
     excluded = excluded or workload.body
@@ -55,7 +55,7 @@ def flavors_of(state: State, parent: Workload) -> tuple[str, ...] | None:
         return None
     spec = queue.spec
     tried = spec.concurrent and len(spec.groups) == 1 and spec.strategy != "StrictFIFO"
-    if not tried or not gate(state.policy, GATE):
+    if not tried or not gate_enabled(state.policy, GATE):
         return ()
     return tuple(flavor.flavor for flavor in spec.groups[0].flavors)
 

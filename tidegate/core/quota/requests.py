@@ -22,7 +22,7 @@ from tidegate.core.state.state import Objects
 from tidegate.errors import QuantityError
 from tidegate.model.podset import Container, PodSet
 from tidegate.model.policy import Policy, Transformation
-from tidegate.model.quantity import UNLIMITED, parse
+from tidegate.model.quantity import UNLIMITED, parse_quantity
 
 Amounts: TypeAlias = dict[str, int]
 
@@ -179,7 +179,7 @@ def _apply_transformations(requests: Nano, transformations: tuple[Transformation
 
 def _parse_factor(text: str) -> Fraction:
     try:
-        return parse(text)
+        return parse_quantity(text)
     except QuantityError:
         return Fraction(0)
 
@@ -243,7 +243,7 @@ def invalid_quantity(podset: PodSet) -> str:
 
 @lru_cache(maxsize=16_384)
 def _parse_exact(text: str) -> int:
-    value = parse(text)
+    value = parse_quantity(text)
     return -(-value.numerator * _ONE // value.denominator)
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from tidegate.contracts.decision_kinds.queues import BudgetReached, BudgetRenewed
 from tidegate.contracts.fact_kinds import definitions
 from tidegate.core.state import deadlines
-from tidegate.model.calendar import HOUR_US, span, utc_text
+from tidegate.model.calendar import HOUR_US, period_span, utc_text
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quota import COHORTS_MAX, Budget
 
@@ -61,7 +61,7 @@ def advance_meter(meter: Meter, now_us: int) -> Meter:
     if now_us < meter.until_us:
         return _accumulate(meter, now_us)
     ended = _accumulate(meter, meter.until_us)
-    begin_us, until_us = span(meter.budget.period, now_us)
+    begin_us, until_us = period_span(meter.budget.period, now_us)
     renewed = replace(
         ended,
         begin_us=begin_us,
@@ -198,7 +198,7 @@ def spent_message(state: State, cluster_queue: str) -> str:
 def _updated_meter(state: State, budget_meter: Meter | None, budget: Budget, rate: int) -> Meter:
     now_us = state.now_us
     if budget_meter is None or budget_meter.budget.period != budget.period:
-        begin_us, until_us = span(budget.period, now_us)
+        begin_us, until_us = period_span(budget.period, now_us)
         return Meter(
             budget=budget,
             begin_us=begin_us,

@@ -27,7 +27,7 @@ from tidegate.contracts.fact_kinds.definitions import (
 from tidegate.contracts.observed.clusters import MULTIKUEUE_CLUSTERS, MULTIKUEUE_CONFIGS
 from tidegate.contracts.observed.nodes import NODE_PODS, NODES, TOPOLOGIES
 from tidegate.core.state.state import Objects
-from tidegate.model.clusters import AT, NAMESPACES, cluster_of, local
+from tidegate.model.clusters import AT, NAMESPACES, cluster_of, local_name
 
 Defined: TypeAlias = (
     ClusterQueueDefined
@@ -82,7 +82,7 @@ def definitions_of(objects: Objects, resource: str) -> dict[str, Defined] | None
 
 def fold_namespace(objects: Objects, event: NamespaceDefined | NamespaceRemoved) -> None:
     """Fold that a Namespace is there, or gone: one of a member cluster, or the ledger's own."""
-    cluster, name = cluster_of(event.name), local(event.name)
+    cluster, name = cluster_of(event.name), local_name(event.name)
     namespaces = (
         objects.member_namespaces.setdefault(cluster, {}) if cluster else objects.namespaces
     )

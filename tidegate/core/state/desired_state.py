@@ -14,7 +14,7 @@ from tidegate.core.members.placement import is_name_in_use, startable_copy
 from tidegate.core.state import deadlines
 from tidegate.core.state.state import Order, State, Workload
 from tidegate.model.multikueue import ADAPTERS, CONTROLLER
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 
 FAMILY = "repair"
 INTERVAL_US_MAX = 300_000_000
@@ -159,7 +159,7 @@ def repeated_stop(workload: Workload) -> tuple[int, tuple[int, ...]]:
 def decision_seq(state: State, decision: str) -> int:
     """Return the seq of an annotation "<ledger id>/<seq>"; 0 if another ledger wrote it."""
     ledger_id, _, seq = decision.rpartition("/")
-    return (whole(seq) or 0) if ledger_id == state.ledger_id else 0
+    return (parse_whole(seq) or 0) if ledger_id == state.ledger_id else 0
 
 
 def set_repair_deadline(state: State, workload: Workload) -> None:

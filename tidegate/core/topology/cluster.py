@@ -19,11 +19,11 @@ from tidegate.core.topology.evictable import Moves, Rank
 from tidegate.core.topology.fitting.tree import PODS, Node, build
 from tidegate.core.topology.place import Options, Placer
 from tidegate.core.topology.usage import PlacedPods, Topologies
-from tidegate.model.gates import gate
+from tidegate.model.gates import gate_enabled
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quota import FlavorSpec
 from tidegate.model.texts import INT32_MAX
-from tidegate.model.topology import HOSTNAME, first, unpack
+from tidegate.model.topology import HOSTNAME, first_pods, unpack
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -132,7 +132,7 @@ def pods_of(
         if assigned.topology is None or podset is None or not (flavor or other):
             continue
         each = pod_requests_of(state, workload, podset)
-        for domain in first(
+        for domain in first_pods(
             unpack(assigned.topology), podset.count if workload.elastic else INT32_MAX
         ):
             yield PlacedPods(flavor or other, domain.values, each, domain.count)
@@ -184,13 +184,13 @@ def mismatch(state: State, podset: PodSet, spec: FlavorSpec, *, only: bool) -> s
 def _rebuild(state: State, tops: Topologies) -> None:
     policy = state.policy
     options = Options(
-        mixed=gate(policy, "TASProfileMixed"),
-        balanced=gate(policy, "TASBalancedPlacement"),
-        affinity=gate(policy, "TASRespectNodeAffinityPreferred"),
-        elastic=gate(policy, "ElasticJobsViaWorkloadSlicesWithTAS")
-        and gate(policy, "ElasticJobsViaWorkloadSlices"),
+        mixed=gate_enabled(policy, "TASProfileMixed"),
+        balanced=gate_enabled(policy, "TASBalancedPlacement"),
+        affinity=gate_enabled(policy, "TASRespectNodeAffinityPreferred"),
+        elastic=gate_enabled(policy, "ElasticJobsViaWorkloadSlicesWithTAS")
+        and gate_enabled(policy, "ElasticJobsViaWorkloadSlices"),
     )
-    tops.shared = gate(policy, "TASHandleOverlappingFlavors")
+    tops.shared = gate_enabled(policy, "TASHandleOverlappingFlavors")
     nodes = [_node(state, node) for node in state.objects.nodes.values()]
     tops.placers, tops.placed, tops.waiting, tops.at_node = {}, {}, {}, {}
     tops.moves, tops.evictable, tops.claims, tops.claimed = Moves(), {}, {}, {}

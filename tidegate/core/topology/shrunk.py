@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tidegate.core.quota.charging import charged_units
 from tidegate.core.state.workload import Workload
 from tidegate.model.podset import PodSetAssignment
-from tidegate.model.topology import first, pack, unpack
+from tidegate.model.topology import first_pods, pack, unpack
 
 
 def shrunk(workload: Workload, assignment: PodSetAssignment) -> PodSetAssignment:
@@ -20,7 +20,7 @@ def shrunk(workload: Workload, assignment: PodSetAssignment) -> PodSetAssignment
         return assignment
     places = assignment.topology
     if places is not None:
-        places = pack(places.levels, list(first(unpack(places), count)))
+        places = pack(places.levels, list(first_pods(unpack(places), count)))
     usage = {name: charged_units(workload, assignment, name) for name in assignment.usage}
     return replace(assignment, count=count, usage=usage, topology=places)
 

@@ -13,7 +13,7 @@ from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.topologies import PodIndex, is_true_annotation
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import PodCondition, PodSpec, PodTemplateSpec
-from tidegate.model.texts import INT32_MAX, whole
+from tidegate.model.texts import INT32_MAX, parse_whole
 
 PODSET = "main"
 INDEX = PodIndex(label="batch.kubernetes.io/job-completion-index")
@@ -167,7 +167,7 @@ def _index_ranges(indexes: str) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     for part in filter(None, indexes.split(",")):
         begin, _, end = part.partition("-")
-        first, last = whole(begin, INT32_MAX), whole(end or begin, INT32_MAX)
+        first, last = parse_whole(begin, INT32_MAX), parse_whole(end or begin, INT32_MAX)
         if first is None or last is None:
             return []
         spans.append((first, last))

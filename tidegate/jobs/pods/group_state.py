@@ -22,7 +22,7 @@ from tidegate.jobs.pods.grouping import (
 )
 from tidegate.kinds import names
 from tidegate.kinds.pods import Pod
-from tidegate.model.texts import bounded, whole
+from tidegate.model.texts import bounded, parse_whole
 
 
 def group_state(group: Group) -> JobState:
@@ -92,4 +92,4 @@ def is_group_finished(group: Group) -> bool:
 
 def _decision_seq(decision: str) -> int:
     _, _, seq = decision.rpartition("/")
-    return whole(seq) or 0
+    return parse_whole(seq) or 0

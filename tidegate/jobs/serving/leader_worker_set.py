@@ -23,7 +23,7 @@ from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import SUSPENDING_PARENT
 from tidegate.kinds.policies.templates.serving_kinds import serving
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 
 NAME = "leaderworkerset.x-k8s.io/leaderworkerset"
 LEADER, WORKER, MAIN = "leader", "worker", "main"
@@ -60,7 +60,7 @@ def podset_locations(obj: Object) -> tuple[PodSetLocation, ...]:
 def membership(meta: ObjectMeta) -> Membership | None:
     """Return the owner of a pod, from the labels that its controllers set."""
     owner = meta.controller()
-    name, index = meta.labels.get(_OF_SET, ""), whole(meta.labels.get(_OF_GROUP, ""))
+    name, index = meta.labels.get(_OF_SET, ""), parse_whole(meta.labels.get(_OF_GROUP, ""))
     suspends = meta.annotations.get(SUSPENDING_PARENT) == NAME and owner is not None
     if not suspends or not name or index is None or owner is None or owner.kind != "StatefulSet":
         return None

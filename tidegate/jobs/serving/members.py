@@ -20,7 +20,7 @@ from tidegate.kinds.names import (
     MANAGER_UID,
 )
 from tidegate.model.ids import ObjectRef
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 
 
 class Membership(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +79,7 @@ def object_uid(uid: str) -> str:
 def group_index(job: ObjectRef) -> int | None:
     """Return which group of its object a job is; None: its object is one job."""
     _, dot, index = job.uid.partition(".")
-    return whole(index) if dot else None
+    return parse_whole(index) if dot else None
 
 
 def owner_annotations(job: ObjectRef, index: int | None, gvk: str) -> dict[str, str]:

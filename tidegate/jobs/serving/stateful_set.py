@@ -20,7 +20,7 @@ from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import SUSPENDING_PARENT
 from tidegate.kinds.policies.templates.serving_kinds import serving
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 
 NAME, PODSET = "statefulset", "main"
 _INDEX = PodIndex(label="apps.kubernetes.io/pod-index")
@@ -51,7 +51,7 @@ def membership(meta: ObjectMeta) -> Membership | None:
     ):
         return None
     name, _, ordinal = meta.name.rpartition("-")
-    if name != owner.name or whole(ordinal) is None:
+    if name != owner.name or parse_whole(ordinal) is None:
         return None
     return Membership(parent=owner.name, uid=owner.uid, podset=PODSET)
 

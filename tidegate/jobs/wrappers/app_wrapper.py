@@ -37,7 +37,7 @@ from tidegate.jobs.templates.template import as_fields
 from tidegate.jobs.wrappers.wrapped import as_template, inferred_podsets, template_sizes
 from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
 from tidegate.kinds.policies.frameworks import framework
-from tidegate.model.texts import INT32_MAX, whole
+from tidegate.model.texts import INT32_MAX, parse_whole
 
 _COMPONENTS = ("spec", "components")
 _INDEX = "workload.codeflare.dev.appwrapper/tas-pod-index-label"
@@ -126,7 +126,7 @@ def _declared_path(declared: Object) -> Path:
 def _index(declared: Object) -> PodIndex | None:
     declared_annotations = value_at(declared, ("annotations",)) or {}
     label, group = declared_annotations.get(_INDEX, ""), declared_annotations.get(_GROUP_INDEX, "")
-    groups = whole(declared_annotations.get(_GROUPS, "0"), INT32_MAX) or 0
+    groups = parse_whole(declared_annotations.get(_GROUPS, "0"), INT32_MAX) or 0
     return PodIndex(label=label, group_label=group, groups=groups) if label else None
 
 

@@ -19,7 +19,7 @@ from tidegate.contracts.facts import FactEvent
 from tidegate.errors import QuantityError, SettingsError
 from tidegate.kinds.kueue_api.queues import own_annotations
 from tidegate.model.policy import DEFAULT_STRATEGIES, Policy
-from tidegate.model.quantity import amount, parse
+from tidegate.model.quantity import amount, parse_quantity
 from tidegate.model.quota import (
     WEIGHT_ONE,
     Budget,
@@ -49,7 +49,7 @@ class Field(NamedTuple):
 
 
 def _parse_weight(text: str) -> int:
-    weight: Fraction = parse(text) * WEIGHT_ONE
+    weight: Fraction = parse_quantity(text) * WEIGHT_ONE
     if weight < 0:
         raise ValueError(f"{text} is negative")
     return -(-weight.numerator // weight.denominator)

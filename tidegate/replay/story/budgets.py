@@ -5,7 +5,7 @@ from __future__ import annotations
 from tidegate.contracts.decision_kinds.queues import BudgetReached, BudgetRenewed
 from tidegate.core.state.budgets import SPENT
 from tidegate.model.calendar import utc_text
-from tidegate.model.quantity import render
+from tidegate.model.quantity import format_quantity
 
 
 def budget_text(event: BudgetReached | BudgetRenewed) -> str:
@@ -13,7 +13,7 @@ def budget_text(event: BudgetReached | BudgetRenewed) -> str:
     owner = f"ClusterQueue {event.cluster_queue}"
     if not event.cluster_queue:
         owner = f"Cohort {event.cohort}"
-    spent, hours = (render(event.resource, units) for units in (event.spent, event.hours))
+    spent, hours = (format_quantity(event.resource, units) for units in (event.spent, event.hours))
     amount = f"{spent} of {hours} {event.resource} hours"
     if isinstance(event, BudgetRenewed):
         until = utc_text(event.until_us)

@@ -12,7 +12,7 @@ from tidegate.contracts.facts import (
     FlavorDefined,
     LocalQueueDefined,
 )
-from tidegate.model.quantity import render
+from tidegate.model.quantity import format_quantity
 from tidegate.model.quota import Budget, Price, Quota, ResourceGroup
 from tidegate.model.texts import printable
 
@@ -64,19 +64,21 @@ def _quota_texts(groups: tuple[ResourceGroup, ...]) -> Iterator[str]:
 def _quota_text(resource: str, quota: Quota) -> str:
     limits = (("borrows", quota.borrowing_limit), ("lends", quota.lending_limit))
     text = ", ".join(
-        f"{verb} up to {render(resource, units)}" for verb, units in limits if units is not None
+        f"{verb} up to {format_quantity(resource, units)}"
+        for verb, units in limits
+        if units is not None
     )
-    return f"{resource}={render(resource, quota.nominal)}" + (f" ({text})" if text else "")
+    return f"{resource}={format_quantity(resource, quota.nominal)}" + (f" ({text})" if text else "")
 
 
 def _budget_text(budget: Budget) -> str:
-    hours = f"{budget.resource}={render(budget.resource, budget.hours)}/{budget.period}"
+    hours = f"{budget.resource}={format_quantity(budget.resource, budget.hours)}/{budget.period}"
     return f"budget {hours}{' hard' if budget.hard else ''}"
 
 
 def _price_text(price: Price) -> str:
     """Return a price in the form of its annotation."""
-    per = "" if price.units == 1 else f"/{render('', price.units).removeprefix('1')}"
+    per = "" if price.units == 1 else f"/{format_quantity('', price.units).removeprefix('1')}"
     named = f"class {price.priority_class}" if price.priority_class else ""
     begin = f"from {price.begin}" if price.begin else ""
     end = f"until {price.end}" if price.end else ""

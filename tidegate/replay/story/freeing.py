@@ -18,7 +18,7 @@ from tidegate.core.quota.forest import forest
 from tidegate.core.quota.tree import Node, root_of
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
-from tidegate.model.quantity import render
+from tidegate.model.quantity import format_quantity
 
 Amounts: TypeAlias = dict[str, dict[str, str]]
 """Flavor to resource to quantity."""
@@ -125,7 +125,7 @@ def amounts(of: Iterable[tuple[FlavorResource, int]]) -> Amounts:
     """Return amounts in base units as quantities, by flavor and resource."""
     by_flavor = Amounts()
     for fr, units in sorted(of):
-        by_flavor.setdefault(fr.flavor, {})[fr.resource] = render(fr.resource, units)
+        by_flavor.setdefault(fr.flavor, {})[fr.resource] = format_quantity(fr.resource, units)
     return by_flavor
 
 

@@ -7,7 +7,7 @@ from typing import TypeAlias, assert_never
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.observations import JobState
 from tidegate.model.podset import PodSet, PodSetAssignment
-from tidegate.model.quantity import render
+from tidegate.model.quantity import format_quantity
 from tidegate.model.texts import printable
 from tidegate.replay.story.clusters import Dispatching, dispatching_text
 from tidegate.replay.story.placements import Placing, placement_text
@@ -88,12 +88,14 @@ def _sentence(event: StoryEvent, workload: str) -> str:
 def tried_text(tried: decisions.FlavorTried) -> str:
     """Return one flavor-resource that was tried, with its amounts, as text."""
     requested, free, allowed = (
-        render(tried.resource, units) for units in (tried.requested, tried.unused, tried.maximum)
+        format_quantity(tried.resource, units)
+        for units in (tried.requested, tried.unused, tried.maximum)
     )
     text = f"{tried.resource} of flavor {tried.flavor} for podset {tried.podset}: "
     text += f"requested {requested}, unused {free}, at most {allowed}"
     if tried.preemptable:
-        text += f", {render(tried.resource, tried.preemptable)} used by workloads it could preempt"
+        preemptable = format_quantity(tried.resource, tried.preemptable)
+        text += f", {preemptable} used by workloads it could preempt"
     return f"{text} ({tried.reason})" if tried.reason else text
 
 
@@ -271,7 +273,7 @@ def assignments_text(assignment: tuple[PodSetAssignment, ...]) -> str:
 
 def _assignment_text(assignment: PodSetAssignment) -> str:
     usage = ", ".join(
-        f"{name} {render(name, units)} of {assignment.flavors.get(name, '?')}"
+        f"{name} {format_quantity(name, units)} of {assignment.flavors.get(name, '?')}"
         for name, units in sorted(assignment.usage.items())
     )
     pods = f"{_pods_text(assignment.count)} of {assignment.name}"

@@ -29,7 +29,7 @@ from tidegate.cli.ledger.partitions import merge_by_time, time_order_key
 from tidegate.cli.ledger.reading import Reader
 from tidegate.contracts.entry import Entry
 from tidegate.core.state.state import State
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 from tidegate.replay.names import resolve_workloads
 from tidegate.replay.story.why import Story, story_of
 from tidegate.serve.api.asking import Question
@@ -240,7 +240,7 @@ def answer_events(question: Question) -> list[dict[str, Any]]:
     Raises:
         RefusalError: ``after`` is no position.
     """
-    limit = min(whole(question.values["limit"]) or PAGE_ROWS // 10, PAGE_ROWS)
+    limit = min(parse_whole(question.values["limit"]) or PAGE_ROWS // 10, PAGE_ROWS)
     wish, reader, after = event_filter(question.values), question.reader, question.values["after"]
     if not after:
         narrow = EntryFilter(frozenset(wish.types)) if {*wish.types} <= RARE else EVERY

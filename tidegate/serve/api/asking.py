@@ -13,7 +13,7 @@ from tidegate.cli.commands.decisions.why import StoryContext, story_context
 from tidegate.cli.ledger.reading import Reader
 from tidegate.core.folding.snapshot import decode, write
 from tidegate.core.state.state import State, Workload
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 from tidegate.replay.simulator.trees import trees_of
 from tidegate.replay.story.why import Story
 from tidegate.serve.api.shapes import Listed
@@ -201,8 +201,8 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 
 def offset_and_limit(values: Mapping[str, str]) -> tuple[int, int]:
     """Return offset and limit."""
-    limit = whole(values["limit"]) or LIMIT  # 0 is no limit of its own, as in Kubernetes
-    return whole(values["offset"]) or 0, min(limit, LIMIT_MAX)
+    limit = parse_whole(values["limit"]) or LIMIT  # 0 is no limit of its own, as in Kubernetes
+    return parse_whole(values["offset"]) or 0, min(limit, LIMIT_MAX)
 
 
 def _check_value(parameter: Parameter | None, name: str, value: str) -> None:
@@ -210,7 +210,7 @@ def _check_value(parameter: Parameter | None, name: str, value: str) -> None:
         raise _bad_request(f"{name} is too long, or no text.")
     if parameter is None or not value:
         return
-    if parameter.number and whole(value) is None:
+    if parameter.number and parse_whole(value) is None:
         raise _bad_request(f"{name} {value[:32]!r} is no number.")
     if parameter.choices and value not in parameter.choices:
         raise _bad_request(f"{name} {value[:32]!r} is none of {', '.join(parameter.choices)}.")

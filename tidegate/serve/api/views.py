@@ -15,7 +15,7 @@ from tidegate.cli.times import utc
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.state import State, Workload
-from tidegate.model.quantity import render
+from tidegate.model.quantity import format_quantity
 from tidegate.serve.api.asking import Question
 from tidegate.serve.ledger.costs import Span, cost_rows, quota_rows, span_of
 from tidegate.serve.ledger.queueing import queues_of
@@ -107,7 +107,7 @@ def answer_search(question: Question) -> list[dict[str, Any]]:
 def _running_row(workload: Workload) -> dict[str, Any]:
     amounts = dict[str, dict[str, str]]()
     for (flavor, resource), units in sorted(workload.charges):
-        amounts.setdefault(flavor, {})[resource] = render(resource, units)
+        amounts.setdefault(flavor, {})[resource] = format_quantity(resource, units)
     return {
         "workload": workload.key,
         "namespace": workload.key.partition("/")[0],
@@ -163,8 +163,8 @@ def _domain_rows(
         "level": domain.level,
         "nodes": domain.nodes,
         "resource": resource,
-        "used": render(resource, used),
-        "allocatable": render(resource, total),
+        "used": format_quantity(resource, used),
+        "allocatable": format_quantity(resource, total),
         "share": min(1.0, used / total) if total else 0.0,
         "others": min(1.0, domain.others.get(resource, 0) / total) if total else 0.0,
         "state": ", ".join(node_state_texts(domain)),

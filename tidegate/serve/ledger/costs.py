@@ -36,7 +36,7 @@ def span_of(month: str, at_us: int) -> Span:
     within_us = (
         _microseconds(datetime.strptime(month, "%Y-%m").replace(tzinfo=UTC)) if month else at_us
     )
-    begin_us, end_us = calendar.span("month", within_us)
+    begin_us, end_us = calendar.period_span("month", within_us)
     until_us = min(end_us, at_us // HOUR_US * HOUR_US)
     return Span(calendar.utc_text(begin_us)[:7], begin_us, max(begin_us, until_us))
 

@@ -13,7 +13,7 @@ from tidegate.cli.commands.show.positions import ranked_rows
 from tidegate.cli.times import utc
 from tidegate.core.state.state import State, Workload
 from tidegate.jobs.registry import JOB_KINDS
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 from tidegate.serve.api.asking import Question
 from tidegate.serve.ledger.queueing import is_local_queue_served
 from tidegate.serve.refusals import RefusalError
@@ -113,7 +113,7 @@ def _owner_references(workload: Workload) -> list[dict[str, Any]]:
 
 def _query_number(question: Question, name: str, default: int) -> int:
     text = question.values[name]
-    number = whole(text) if text else default
+    number = parse_whole(text) if text else default
     if number is None:
         raise RefusalError(HTTPStatus.BAD_REQUEST, f"{name} {text[:32]!r} is no number.")
     return number

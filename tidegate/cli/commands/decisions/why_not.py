@@ -17,7 +17,7 @@ from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.output import Output, OutputOption, print_message, print_record
 from tidegate.cli.progress import progress_counter
 from tidegate.cli.times import utc
-from tidegate.model.quantity import render
+from tidegate.model.quantity import format_quantity
 from tidegate.replay.whynot_search.ending_search import TRIALS_MAX
 from tidegate.replay.whynot_search.quota_search import QuotaChange
 from tidegate.replay.whynot_search.whynot import WhyNot
@@ -122,9 +122,9 @@ def _quota_record(change: QuotaChange) -> dict[str, Any]:
             {
                 "flavor": increase.flavor,
                 "resource": increase.resource,
-                "nominal": render(increase.resource, increase.nominal),
-                "needed": render(increase.resource, increase.needed),
-                "more": render(increase.resource, increase.needed - increase.nominal),
+                "nominal": format_quantity(increase.resource, increase.nominal),
+                "needed": format_quantity(increase.resource, increase.needed),
+                "more": format_quantity(increase.resource, increase.needed - increase.nominal),
             }
             for increase in change.raises
         ],
@@ -138,9 +138,9 @@ def _print_quota(answer: WhyNot) -> None:
     for change in answer.quota:
         raises = " and ".join(
             f"{raised.resource} of {raised.flavor} from "
-            f"{render(raised.resource, raised.nominal)} to "
-            f"{render(raised.resource, raised.needed)} "
-            f"(+{render(raised.resource, raised.needed - raised.nominal)})"
+            f"{format_quantity(raised.resource, raised.nominal)} to "
+            f"{format_quantity(raised.resource, raised.needed)} "
+            f"(+{format_quantity(raised.resource, raised.needed - raised.nominal)})"
             for raised in change.raises
         )
         leaving = f", preempting {', '.join(change.preempts)}" if change.preempts else ""

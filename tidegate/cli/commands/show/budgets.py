@@ -20,7 +20,7 @@ from tidegate.cli.times import parse_utc, utc
 from tidegate.core.state.budgets import COHORT, Meter, advance_meter, budget_owners, is_spent
 from tidegate.core.state.state import State
 from tidegate.model.calendar import HOUR_US
-from tidegate.model.quantity import render
+from tidegate.model.quantity import format_quantity
 
 _PERCENT, _HOUR_S = 100, 3_600
 
@@ -123,7 +123,7 @@ def budget_record(owner: str, meter: Meter, now_us: int) -> dict[str, Any]:
     as_now = meter.hours + meter.rate * left_us // HOUR_US
 
     def amount(units: int | None) -> str | None:
-        return None if units is None else render(budget.resource, units)
+        return None if units is None else format_quantity(budget.resource, units)
 
     return {
         "owner": owner,

@@ -11,7 +11,7 @@ from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.output import Output, OutputOption, print_record
 from tidegate.core.state.state import State, Workload
-from tidegate.model.gates import gate
+from tidegate.model.gates import gate_enabled
 
 
 def priority(  # noqa: PLR0913 - each is an option
@@ -43,7 +43,7 @@ def priority(  # noqa: PLR0913 - each is an option
 
 def _priority_record(state: State, workload: Workload) -> dict[str, Any]:
     reason, named = _priority_source(state, workload)
-    counts = gate(state.policy, "PriorityBoost")
+    counts = gate_enabled(state.policy, "PriorityBoost")
     boost = workload.priority_boost if counts else 0
     return {
         "reason": reason,

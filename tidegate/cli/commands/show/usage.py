@@ -12,7 +12,7 @@ from tidegate.cli.ledger.name_lookup import require_known_queue
 from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
-from tidegate.model.quantity import UNLIMITED, render
+from tidegate.model.quantity import UNLIMITED, format_quantity
 
 Row: TypeAlias = dict[str, Any]
 _QuotaKey: TypeAlias = tuple[str, str, str]
@@ -133,4 +133,4 @@ def usage_record(row: Row, users: list[str], setter: str) -> dict[str, Any]:
 def _quantity(resource: str, value: float) -> str:
     """Return an amount of a report as Kubernetes writes it."""
     units = round(value * 1_000) if resource == "cpu" else round(value)
-    return "unlimited" if units >= UNLIMITED else render(resource, units)
+    return "unlimited" if units >= UNLIMITED else format_quantity(resource, units)

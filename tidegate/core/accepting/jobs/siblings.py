@@ -32,7 +32,7 @@ from tidegate.contracts.phases import HOLDING
 from tidegate.core.accepting.jobs.fields import event_fields, fact_fields, finished_fact
 from tidegate.core.queueing.siblings import PREEMPTION_GATE, variants
 from tidegate.core.state.state import State, Workload
-from tidegate.model.gates import gate
+from tidegate.model.gates import gate_enabled
 from tidegate.model.multikueue import OUT_OF_SYNC
 from tidegate.model.podset import PodSet
 
@@ -42,7 +42,7 @@ _BASE_MAX = 240
 
 def is_elastic(state: State, job: JobObserved) -> bool:
     """Tell whether a job may be scaled while it runs."""
-    return job.elastic and gate(state.policy, "ElasticJobsViaWorkloadSlices")
+    return job.elastic and gate_enabled(state.policy, "ElasticJobsViaWorkloadSlices")
 
 
 def has_own_slices(workload: Workload) -> bool:

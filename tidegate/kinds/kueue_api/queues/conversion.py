@@ -35,7 +35,7 @@ from tidegate.kinds.podsets import quantity_text, toleration
 from tidegate.kinds.times import duration_us
 from tidegate.model import podset as model
 from tidegate.model import quota
-from tidegate.model.quantity import amount, parse
+from tidegate.model.quantity import amount, parse_quantity
 
 
 def cluster_queue_spec(obj: ClusterQueue) -> quota.ClusterQueueSpec:
@@ -223,7 +223,8 @@ def weight(fair_sharing: FairSharing | None) -> int:
         return quota.WEIGHT_ONE
     path = "spec.fairSharing.weight"
     share: Fraction = (
-        read_field(path, lambda: parse(quantity_text(fair_sharing.weight))) * quota.WEIGHT_ONE
+        read_field(path, lambda: parse_quantity(quantity_text(fair_sharing.weight)))
+        * quota.WEIGHT_ONE
     )
     if share < 0:
         raise UndecodableError(f"{path}: {fair_sharing.weight} is negative.")

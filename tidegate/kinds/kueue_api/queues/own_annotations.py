@@ -29,7 +29,7 @@ from tidegate.model.clusters import MEMBERS_MAX
 from tidegate.model.ids import PARTITION_MAX, PARTITION_NUMBER
 from tidegate.model.quantity import amount
 from tidegate.model.quota import Budget, Placement, StopPolicy
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 
 T = TypeVar("T")
 _STATEMENT = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])=[0-9a-f]{64}", re.ASCII)
@@ -70,7 +70,7 @@ def move_to_of(metadata: ObjectMeta) -> int | None:
 
 
 def _number(key: str, text: str) -> int:
-    number = whole(text) if re.fullmatch(PARTITION_NUMBER, text) else None
+    number = parse_whole(text) if re.fullmatch(PARTITION_NUMBER, text) else None
     if number is None:
         raise UndecodableError(
             f"metadata.annotations[{key}]: {text[:_SHOWN_MAX]!r} is no number from 0 to "

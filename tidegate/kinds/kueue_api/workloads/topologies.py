@@ -18,7 +18,7 @@ from tidegate.kinds import names
 from tidegate.kinds.decode import FAILURES, error_text
 from tidegate.kinds.kueue_api.workloads.workload import SliceConstraint
 from tidegate.model.podset import PodSet, SliceLayer, TopologyRequest
-from tidegate.model.texts import INT32_MAX, whole
+from tidegate.model.texts import INT32_MAX, parse_whole
 
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")
@@ -155,7 +155,7 @@ def _constraints(annotations: Mapping[str, str]) -> tuple[SliceConstraint, ...]:
 
 def _slice_size(annotations: Mapping[str, str]) -> int:
     written = annotations.get(names.SLICE_SIZE)
-    size = 0 if written is None else whole(written, INT32_MAX)
+    size = 0 if written is None else parse_whole(written, INT32_MAX)
     if size is None or (written is not None and not size):
         problem = f"annotation {names.SLICE_SIZE}: {str(written)[:80]!r} is not a positive number."
         raise UndecodableError(problem)

@@ -14,7 +14,7 @@ import typer
 
 from tidegate.cli.ledger.reading import Reader, reader_as_of
 from tidegate.contracts.entry import Entry
-from tidegate.model.texts import whole
+from tidegate.model.texts import parse_whole
 
 Ends: TypeAlias = Mapping[int, int]
 """Partition to the seq of the newest event that is included; in the order of partitions."""
@@ -41,14 +41,14 @@ def parse_position(text: str, partitions: Collection[int]) -> dict[int, int] | N
     first partition, since a client may have got it when there were no others.
     """
     first = min(partitions, default=0)
-    if (seq := whole(text)) is not None:
+    if (seq := parse_whole(text)) is not None:
         return {partition: seq if partition == first else 0 for partition in partitions}
     if _ENDS.fullmatch(text) is None:
         return None
     named = dict[int, int]()
     for pair in text.split(","):
         partition, _, end = pair.partition("=")
-        if (seq := whole(end)) is None:
+        if (seq := parse_whole(end)) is None:
             return None  # no database compares so large a number
         named[int(partition)] = seq
     return {partition: named.get(partition, 0) for partition in partitions}

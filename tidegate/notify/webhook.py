@@ -62,7 +62,7 @@ class Webhook:
         return True
 
     async def _post(self, notice: Notice) -> None:
-        body, kind = _body(notice, self._form, self._source)
+        body, kind = _request_body(notice, self._form, self._source)
         headers = {"Content-Type": kind, "Idempotency-Key": notice.key}
         try:
             async with self._session.post(
@@ -93,7 +93,7 @@ async def open_webhook(
         yield Webhook(receiver, source, give_up_s, session)
 
 
-def _body(notice: Notice, form: Form, source: str) -> tuple[bytes, str]:
+def _request_body(notice: Notice, form: Form, source: str) -> tuple[bytes, str]:
     if form is Form.SLACK:
         return msgspec.json.encode({"text": _escaped(notice.text)}), "application/json"
     event: dict[str, Any] = {
@@ -102,7 +102,7 @@ def _body(notice: Notice, form: Form, source: str) -> tuple[bytes, str]:
         "source": source,
         "type": f"dev.tidegate.notice.{notice.type}",
         "subject": notice.workload or notice.cluster_queue or "-",
-        "time": _iso(notice.at_us),
+        "time": _rfc3339(notice.at_us),
         "datacontenttype": "application/json",
         "data": {
             "workload": notice.workload,
@@ -119,6 +119,6 @@ def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _iso(at_us: int) -> str:
+def _rfc3339(at_us: int) -> str:
     at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=at_us)
     return at.isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -13,11 +13,11 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.notify.configuration import Configuration, Receiver
-from tidegate.notify.notifier import Notifier, Sends
+from tidegate.notify.notifier import NoticeSender, Notifier
 from tidegate.notify.position import Position
 from tidegate.subscribe import LedgerEvent, positions, subscribe
 
-Senders: TypeAlias = Callable[[Receiver], AbstractAsyncContextManager[Sends]]
+Senders: TypeAlias = Callable[[Receiver], AbstractAsyncContextManager[NoticeSender]]
 
 
 class Source(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-async def serve(
+async def serve_receivers(
     read: Configuration, source: Source, folder: Path, senders: Senders, since: int = 0
 ) -> None:
     """Serve every receiver until SIGTERM or SIGINT; positions are files in ``folder``.
@@ -65,20 +65,20 @@ async def serve(
             Notifier(
                 receiver.rules,
                 await stack.enter_async_context(senders(receiver)),
-                Position(folder_of(folder, partition), receiver.name),
+                Position(position_folder(folder, partition), receiver.name),
             ).run(partial(source.events, partition), last, since)
             for receiver in read.receivers
             for partition, last in newest.items()
         ]
-        await _until_asked(asyncio.gather(*courses))
+        await _run_until_signal(asyncio.gather(*courses))
 
 
-def folder_of(folder: Path, partition: int) -> Path:
+def position_folder(folder: Path, partition: int) -> Path:
     """Return where the positions in a partition are; those in partition 0 lie above the others."""
     return folder / f"partition-{partition}" if partition else folder
 
 
-async def _until_asked(work: asyncio.Future[list[None]]) -> None:
+async def _run_until_signal(work: asyncio.Future[list[None]]) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, work.cancel)

@@ -20,14 +20,14 @@ from tidegate.kinds.policies.forms import API_VERSION
 from tidegate.kinds.policies.webhooks import NAMESPACE, WEBHOOK
 from tidegate.kube.answers import checked_body
 from tidegate.kube.ports import KubernetesApi
-from tidegate.webhook.certificates import AUTHORITY, Files, renewed
+from tidegate.webhook.certificates import AUTHORITY, Files, renew_if_expiring
 from tidegate.webhook.expressions import Object
 
 _WHERE = ("name", "namespace", "port")
 _CONFIGURATIONS = f"/apis/{API_VERSION}/mutatingwebhookconfigurations"
 
 
-class Owned(NamedTuple):
+class ManagedObjects(NamedTuple):
     """What a webhook keeps."""
 
     names: Sequence[str]  # that its certificate is for
@@ -36,16 +36,18 @@ class Owned(NamedTuple):
     name: str = WEBHOOK  # the Secret's, and the configuration's
 
 
-class Upkeep:
+class CertificateStore:
     """Keeps one Secret and one MutatingWebhookConfiguration."""
 
-    def __init__(self, api: KubernetesApi, owned: Owned, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, api: KubernetesApi, owned: ManagedObjects, now: Callable[[], datetime]
+    ) -> None:
         """Keep what is owned; ``now`` is the wall clock, in UTC."""
         self._api, self._owned, self._now = api, owned, now
         self._secret = f"/api/v1/namespaces/{owned.namespace}/secrets/{owned.name}"
         self._configuration = f"{_CONFIGURATIONS}/{owned.name}"
 
-    async def files(self) -> Files:
+    async def current_files(self) -> Files:
         """Return the current certificate, renewed if it expires soon.
 
         Raises:
@@ -55,15 +57,15 @@ class Upkeep:
         while True:
             secret = await self._get(self._secret)
             current = _decoded(secret.get("data") or {})
-            files = renewed(current, self._owned.names, self._now())
+            files = renew_if_expiring(current, self._owned.names, self._now())
             if files == current or await self._put(
                 self._secret, {**secret, "data": _encoded(files)}
             ):
                 break
-        await self._believe(_encoded(files)[AUTHORITY])
+        await self._configure_authority(_encoded(files)[AUTHORITY])
         return files
 
-    async def _believe(self, bundle: str) -> None:
+    async def _configure_authority(self, bundle: str) -> None:
         """Bring the configuration to what is asked here, with the authority, where it differs.
 
         So it follows this process's own configuration, whatever manifest was applied.
@@ -73,7 +75,7 @@ class Upkeep:
             webhooks: list[Object] = configuration.get("webhooks") or []
             place = webhooks[0]["clientConfig"] if webhooks else {}
             updated = [
-                {**webhook, "clientConfig": _client(place, webhook["clientConfig"], bundle)}
+                {**webhook, "clientConfig": _client_config(place, webhook["clientConfig"], bundle)}
                 for webhook in self._owned.asked
             ]
             changed = {**configuration, "webhooks": updated}
@@ -94,7 +96,7 @@ class Upkeep:
         return True
 
 
-def _client(place: Object, client_config: Object, bundle: str) -> Object:
+def _client_config(place: Object, client_config: Object, bundle: str) -> Object:
     """Return the clientConfig of a webhook, in the form of the existing one: service or URL."""
     if not place.get("url"):
         service = place.get("service") or {}
