@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry
 from scheduler.dependencies import Dependencies, Pace, in_thread
 from scheduler.health import Status
 from scheduler.leader_state import LeaderState, open_leader_state
-from scheduler.turn import first_turn, turn
+from scheduler.turn import run_first_turn, run_turn
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.schema.migrate import upgrade
@@ -145,13 +145,13 @@ async def time_turns(bus: NatsBus, deps: Dependencies, messages: int) -> None:
         )
     began, turns, start = perf_counter(), 0, leader.accepted.seq
     while leader.accepted.seq < start + messages:
-        await turn(leader)
+        await run_turn(leader)
         turns += 1
     rate("observations taken in by turns", messages, began)
     say(f"{'a turn with its commit and its purge':40}{1e3 * per(began, turns):10.1f} ms")
     began = perf_counter()
     for _ in range(ALONE):
-        await turn(leader)
+        await run_turn(leader)
     say(f"{'a turn with nothing to read':40}{1e3 * per(began, ALONE):10.1f} ms")
 
 
@@ -166,7 +166,7 @@ async def lead(bus: NatsBus, deps: Dependencies, published: int) -> LeaderState:
         events=Position(counts.incarnation, published),
     )
     leader = await open_leader_state(deps, moved)
-    await first_turn(leader)
+    await run_first_turn(leader)
     return leader
 
 

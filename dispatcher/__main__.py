@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 from dispatcher.adapters.jobs import EDITED
-from dispatcher.carrying import CopyReconciler
 from dispatcher.collect import OrphanCollector
+from dispatcher.copy_reconciler import CopyReconciler
 from dispatcher.informer import Informer
-from dispatcher.manager.home import ManagerCluster
+from dispatcher.manager.manager_cluster import ManagerCluster
 from dispatcher.metrics import Metrics
 from dispatcher.publish import Publisher
 from dispatcher.session import Session
@@ -28,7 +28,7 @@ from tidegate.kube.client import connect
 from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.multikueue import MultiKueuePolicy
-from tidegate.service.belonging import refuse_other_cluster
+from tidegate.service.bus_ownership import refuse_other_cluster
 from tidegate.service.clock import utc_now_us
 from tidegate.service.config.configuration import Configuration, read_configuration
 from tidegate.service.holder import lock_holder_file

@@ -13,7 +13,7 @@ from typing import Any
 from dispatcher import api as calls
 from dispatcher.adapters.copies import is_several, workload_of, workloads_of
 from dispatcher.jobs import is_being_deleted
-from dispatcher.manager.home import ManagerCluster
+from dispatcher.manager.manager_cluster import ManagerCluster
 from dispatcher.targets import Targets
 from dispatcher.workers.fleet import Fleet
 from dispatcher.workers.worker import Worker
@@ -67,13 +67,15 @@ class OrphanCollector:
             kind = kinds.get((owner["apiVersion"], owner["kind"]))
             if kind is None or is_several(kind):  # others may run of it
                 continue
-            if not await self._runs_on(worker, kind, namespace, owner["name"]):
+            if not await self._serves_other_slice(worker, kind, namespace, owner["name"]):
                 await worker.delete_job(kind, namespace, owner["name"])
-        await worker.withdraw(key)
+        await worker.delete_copy(key)
 
-    async def _runs_on(self, worker: Worker, kind: JobKind[Any], namespace: str, name: str) -> bool:
+    async def _serves_other_slice(
+        self, worker: Worker, kind: JobKind[Any], namespace: str, name: str
+    ) -> bool:
         """Return whether a job is one with another slice than it was made for."""
-        job = await worker.job(kind, namespace, name, fresh=True)
+        job = await worker.find_job(kind, namespace, name, fresh=True)
         workload = "" if job is None else workload_of(job)
         return bool(workload) and await self._is_wanted(workload)
 

@@ -29,6 +29,6 @@ class Metrics:
             registry=registry,
         )
 
-    def copied(self, cluster_queue: str, cluster: str) -> None:
+    def count_copy(self, cluster_queue: str, cluster: str) -> None:
         """Count a copy that was made."""
         self.dispatched.labels(cluster_queue, cluster, "leader").inc()

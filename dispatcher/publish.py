@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from random import Random
 
-from dispatcher.carrying import Outcome
+from dispatcher.copy_reconciler import Outcome
 from tidegate.bus.ports import ObservationPublisher
 from tidegate.contracts.codec import encode
 from tidegate.contracts.observed.clusters import (
@@ -36,7 +36,9 @@ class Publisher:
         self._copies.clear()
         self._clusters.clear()
 
-    async def cluster(self, name: str, *, connected: bool, reason: str, message: str) -> None:
+    async def publish_cluster(
+        self, name: str, *, connected: bool, reason: str, message: str
+    ) -> None:
         """Publish the state of a worker cluster."""
         observation = RemoteClusterObserved(
             cluster=name,
@@ -49,7 +51,7 @@ class Publisher:
             await self._send(observation, "", name)
             self._clusters[name] = observation
 
-    async def copy(self, cluster: str, key: str, outcome: Outcome) -> None:
+    async def publish_copy(self, cluster: str, key: str, outcome: Outcome) -> None:
         """Publish the state of a workload's copy."""
         place, copy = (cluster, key), outcome.copy
         if place in self._copies and self._copies[place] == copy:
@@ -66,7 +68,7 @@ class Publisher:
         await self._send(observation, namespace, name)
         self._copies[place] = copy
 
-    def forget(self, cluster: str, key: str) -> None:
+    def forget_copy(self, cluster: str, key: str) -> None:
         """Publish a copy's state again even if unchanged, for the scheduler restarts with it."""
         self._copies.pop((cluster, key), None)
 

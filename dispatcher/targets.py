@@ -49,22 +49,22 @@ class Targets:
         self._by_object = dict[str, dict[str, None]]()  # workloads, by their object's key
         self._slices = Slices()
 
-    def learn(self, event: FactEvent | DecisionEvent) -> str:
+    def apply_event(self, event: FactEvent | DecisionEvent) -> str:
         """Fold one event; return the workload to reconcile; empty: none."""
-        self._slices.learn(event)
+        self._slices.apply_event(event)
         match event:
             case LedgerOpened():
                 self.clear()
                 return ""
             case ClustersNominated() | ClusterChosen() | RemoteDeactivated() | RemoteWithdrawn():
-                self._order(event)
+                self._apply_dispatch(event)
                 return event.workload
             case WorkloadRemoved():
-                self._give_up(event.workload)
+                self._withdraw_all(event.workload)
             case RemoteWorkloadRemoved():
-                self._gone(event)
+                self._apply_removal(event)
             case CheckDecided():
-                self._decided(event)
+                self._apply_check(event)
             case WorkloadChanged() | StartOrdered():
                 pass  # a start tells of pods that came to a group
             case _:
@@ -76,16 +76,16 @@ class Targets:
         self.of.clear()
         self._by_object.clear()
 
-    def of_object(self, key: str) -> list[str]:
+    def workloads_of_object(self, key: str) -> list[str]:
         """Return the workloads of the objects "<namespace>/<name>", of any kind."""
         return list(self._by_object.get(key, ()))
 
-    def in_parts(self, count: int) -> Iterator[list[str]]:
+    def split_into(self, count: int) -> Iterator[list[str]]:
         """Yield all workloads in so many parts of about the same size, some of them empty."""
         keys = list(self.of)
         yield from (keys[at::count] for at in range(count))
 
-    def shares(self, workload: str, cluster: str) -> bool:
+    def is_shared(self, workload: str, cluster: str) -> bool:
         """Return whether a cluster runs another workload of the same object of several groups."""
         job = self.of[workload].job
         if group_index(job) is None:
@@ -96,7 +96,7 @@ class Targets:
             if parent_uid(self.of[key].job) == parent_uid(job)
         )
 
-    def _order(
+    def _apply_dispatch(
         self, event: ClustersNominated | ClusterChosen | RemoteDeactivated | RemoteWithdrawn
     ) -> None:
         target = self.of.get(event.workload)
@@ -126,37 +126,37 @@ class Targets:
             target.chosen, target.stopping, target.makes_copy = "", "", False
         target.leaving |= clusters
 
-    def at(self, workload: str, cluster: str) -> Target | None:
+    def target_at(self, workload: str, cluster: str) -> Target | None:
         """Return the desired copy of a workload at a cluster: a slice may have replaced it."""
         target = self.of.get(workload)
         if target is None:
             return None
-        heirs = [
-            heir
-            for heir in self._slices.successors(workload)
-            if (other := self.of.get(heir)) is not None and other.chosen == cluster
+        successors = [
+            successor
+            for successor in self._slices.successors(workload)
+            if (other := self.of.get(successor)) is not None and other.chosen == cluster
         ]
-        counts = self._slices.counts(workload, *heirs)
-        if not heirs and not counts:
+        counts = self._slices.counts_of(workload, *successors)
+        if not successors and not counts:
             return target
-        return msgspec.structs.replace(target, superseded=bool(heirs), counts=counts)
+        return msgspec.structs.replace(target, superseded=bool(successors), counts=counts)
 
-    def alike(self, workload: str) -> list[str]:
+    def with_sibling_slices(self, workload: str) -> list[str]:
         """Return a workload, and those of other slices of its job."""
-        return [workload, *self._slices.others(workload)]
+        return [workload, *self._slices.sibling_slices(workload)]
 
-    def _decided(self, event: CheckDecided) -> None:
+    def _apply_check(self, event: CheckDecided) -> None:
         target = self.of.get(event.workload)
         if target is not None and event.state == "Ready":
             target.makes_copy = False
 
-    def _give_up(self, workload: str) -> None:
+    def _withdraw_all(self, workload: str) -> None:
         """Withdraw all copies of a deleted workload."""
         target = self.of.get(workload)
         if target is not None:
             self._withdraw(target, {*target.clusters})
 
-    def _gone(self, event: RemoteWorkloadRemoved) -> None:
+    def _apply_removal(self, event: RemoteWorkloadRemoved) -> None:
         target = self.of.get(event.workload)
         if target is not None:
             target.leaving.discard(event.cluster)

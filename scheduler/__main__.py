@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from scheduler.dependencies import Dependencies, Snapshots, in_thread
-from scheduler.events_reach import measured
+from scheduler.events_retention import measure_retention
 from scheduler.health import Status, Traces
 from scheduler.metrics.gauges import BuildInfo, Gauges
 from scheduler.settings import Settings, check_partition_policy
@@ -46,15 +46,18 @@ async def scheduler(service: Service, settings: Settings) -> None:
     check_partition_policy(settings.partition, configured.policy)
     for warning in configured.warnings:
         get_log("configuration").warning(warning)
-    async with _bus(service, settings) as bus, measured(bus.events_retention, service.registry):
-        await _ensure(bus, settings, service)
+    async with (
+        _open_bus(service, settings) as bus,
+        measure_retention(bus.events_retention, service.registry),
+    ):
+        await _ensure_streams(bus, settings, service)
         status = Status(service.registry, configured.local_queue_metrics)
         _register_gauges(service.registry, status, configured)
-        service.health.add_liveness_check("turns", status.stuck)
-        service.health.add_readiness_check("scheduler", status.not_ready)
+        service.health.add_liveness_check("turns", status.stuck_reason)
+        service.health.add_readiness_check("scheduler", status.not_ready_reason)
         service.health.add_readiness_check("bus", bus.fault)
         with (
-            _opened(settings) as (ledger, snapshots),
+            _open_ledger(settings) as (ledger, snapshots),
             lock_holder_file(settings.holder_file, service.session) as holder,
         ):
             deps = Dependencies(
@@ -74,13 +77,13 @@ async def scheduler(service: Service, settings: Settings) -> None:
                 traces=Traces(service.tracing),
                 software=f"tidegate {version('tidegate')}",
                 partition=settings.partition,
-                tell=bus.publish,
+                publish_handover=bus.publish,
                 members={name: bus.observation_reader(name) for name in settings.member_clusters},
             )
             await schedule(deps, service.stopping, service.random)
 
 
-def _bus(service: Service, settings: Settings) -> AbstractAsyncContextManager[NatsBus]:
+def _open_bus(service: Service, settings: Settings) -> AbstractAsyncContextManager[NatsBus]:
     return open_bus(
         settings.bus_url(),
         cluster=settings.cluster,
@@ -92,19 +95,19 @@ def _bus(service: Service, settings: Settings) -> AbstractAsyncContextManager[Na
     )
 
 
-async def _ensure(bus: NatsBus, settings: Settings, service: Service) -> None:
+async def _ensure_streams(bus: NatsBus, settings: Settings, service: Service) -> None:
     """Make the streams, for as long as NATS has no quorum to do so."""
     waits = backoff_delays(service.random, first_s=0.2, most_s=5.0)
     while True:
         try:
-            return await bus.ensure_streams(_streams(settings), settings.member_clusters)
+            return await bus.ensure_streams(_stream_options(settings), settings.member_clusters)
         except BusUnreachableError as error:
             get_log("bus").warning("the streams cannot be made yet", why=str(error))
             await asyncio.sleep(next(waits))
 
 
 @contextmanager
-def _opened(settings: Settings) -> Generator[tuple[Ledger, Snapshots]]:
+def _open_ledger(settings: Settings) -> Generator[tuple[Ledger, Snapshots]]:
     engine = open_engine(settings.ledger, cache_kib=CACHE_KIB)
     try:
         if settings.migrate:
@@ -119,7 +122,7 @@ def _opened(settings: Settings) -> Generator[tuple[Ledger, Snapshots]]:
 def _register_gauges(
     registry: CollectorRegistry, status: Status, configured: Configuration
 ) -> None:
-    status.lags_behind(time.time)
+    status.track_lag(time.time)
     registry.register(
         Gauges(
             lambda: status.leader.state if status.leader else None,
@@ -138,7 +141,7 @@ def _policy(settings: Settings, configured: Configuration) -> Policy:
     )
 
 
-def _streams(settings: Settings) -> StreamOptions:
+def _stream_options(settings: Settings) -> StreamOptions:
     return StreamOptions(
         replicas=settings.replicas,
         observations_bytes=settings.observations_bytes,

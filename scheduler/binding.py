@@ -36,7 +36,7 @@ class Bound(msgspec.Struct, frozen=True):
     streams: str = ""  # when the bus's register was made, UTC microseconds
 
 
-async def learn(register: Register | None) -> Bound:
+async def read_binding(register: Register | None) -> Bound:
     """Return what a ledger that begins will belong to: the cluster that ingest claimed the bus for.
 
     Raises:
@@ -51,7 +51,7 @@ async def learn(register: Register | None) -> Bound:
     raise BusUnreachableError("No ingest has reported yet which cluster it observes: start one.")
 
 
-async def confirm(register: Register | None, state: State) -> None:
+async def check_binding(register: Register | None, state: State) -> None:
     """Make sure that the bus belongs to a ledger that has begun, and to its cluster.
 
     Raises:
@@ -69,7 +69,7 @@ async def confirm(register: Register | None, state: State) -> None:
         raise OtherLedgerError(state.ledger_id, ledger)
 
 
-async def newest_own(deps: Dependencies, head: Entry, last: int, counts: Position) -> int:
+async def newest_own_seq(deps: Dependencies, head: Entry, last: int, counts: Position) -> int:
     """Return the newest seq whose place in EVENTS holds the ledger's own entry, or no longer any.
 
     ``last`` is the seq that the newest place belongs to. What was published under a ledger's former
@@ -81,11 +81,11 @@ async def newest_own(deps: Dependencies, head: Entry, last: int, counts: Positio
     seq, then = min(last, head.seq), ""
     while seq > 0 and then != _OPENED:
         stands = await deps.event_publisher.message_at(counts, seq)
-        row = await deps.run_sync(_reading(deps, seq))
+        row = await deps.run_sync(_entry_reader(deps, seq))
         if stands is None or (stands.seq, stands.hash) == (seq, row.hash):
             return seq
         if then == "" and seq < head.seq:
-            then = (await deps.run_sync(_reading(deps, seq + 1))).type
+            then = (await deps.run_sync(_entry_reader(deps, seq + 1))).type
             if then == _OPENED:
                 return seq
         seq, then = seq - 1, row.type
@@ -116,5 +116,5 @@ def _follows(head: Entry, stands: Published) -> bool:
     return row is not None and digest_of(head.hash, row) == stands.hash
 
 
-def _reading(deps: Dependencies, seq: int) -> Callable[[], Entry]:
+def _entry_reader(deps: Dependencies, seq: int) -> Callable[[], Entry]:
     return lambda: next(iter(deps.ledger.read(seq - 1, seq)))

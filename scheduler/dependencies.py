@@ -9,7 +9,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from scheduler.events_reach import Window
+from scheduler.events_retention import Window
 from scheduler.health import Status, Traces
 from scheduler.poison import PoisonObservations
 from tidegate.bus.ports import EventPublisher, Ledger, ObservationReader, Register
@@ -33,7 +33,7 @@ def in_thread(work: Callable[[], Result]) -> Awaitable[Result]:
     return asyncio.to_thread(work)
 
 
-class Tell(Protocol):
+class PublishHandover(Protocol):
     """Puts a message into OBSERVATIONS: subject, payload and an id that no other message has."""
 
     def __call__(self, subject: str, payload: bytes, message_id: str, /) -> Awaitable[int]:
@@ -89,6 +89,6 @@ class Dependencies:
     poison: PoisonObservations = field(default_factory=PoisonObservations)
     traces: Traces = field(default_factory=Traces)
     partition: int = 0  # whose ledger it is
-    tell: Tell | None = None  # publishes trees that move to other partitions
+    publish_handover: PublishHandover | None = None  # publishes trees that move to other partitions
     members: Mapping[str, ObservationReader] = field(default_factory=dict)
     """OBSERVATIONS of each member cluster."""

@@ -82,21 +82,21 @@ class Status:
             registry=registry,
         )
 
-    def become(self, role: Role, trouble: str = "") -> None:
+    def set_role(self, role: Role, trouble: str = "") -> None:
         """Note a new role, and the trouble that keeps the scheduler from leading."""
         self.role, self.trouble, self.deaf = role, trouble, ""
-        self.turned()
+        self.record_turn_end()
         self._leading.set(role == "leading")
         if role != "leading":
             self.leader, self.heard_us = None, 0
 
-    def lags_behind(self, clock: Callable[[], float]) -> None:
+    def track_lag(self, clock: Callable[[], float]) -> None:
         """Set the age of the last read observation by a UTC clock; decisions never see it."""
         self._lag.set_function(
             lambda: max(0.0, clock() - self.heard_us / 1_000_000) if self.heard_us else 0.0
         )
 
-    def read(self, read: int, position: Position, *, moved: bool) -> None:
+    def record_read(self, read: int, position: Position, *, moved: bool) -> None:
         """Note how many observations a turn read, and whether any of them counted."""
         self.observations.inc(read)
         if moved:
@@ -107,22 +107,24 @@ class Status:
                 f"the stream created at {position.incarnation}: nothing that happens is seen"
             )
 
-    def spent(self, stage: Stage, seconds: float) -> None:
+    def record_stage(self, stage: Stage, seconds: float) -> None:
         """Note how long a stage of a turn took."""
         self._stages.labels(stage).observe(seconds)
 
-    def turned(self) -> None:
+    def record_turn_end(self) -> None:
         """Note that a turn ended, or began its wait for a next one."""
         self._turned_s = asyncio.get_running_loop().time()
         self.ended += 1
 
-    def stuck(self) -> str:
+    def stuck_reason(self) -> str:
         """Return that a leader hangs; empty if it does not."""
         silent_s = asyncio.get_running_loop().time() - self._turned_s
         hangs = self.role == "leading" and silent_s > STUCK_S
         return f"no turn ended for {silent_s:.0f} s" if hangs else ""
 
-    def wrote(self, leader: LeaderState, entries: Sequence[Entry], events: Sequence[Event]) -> None:
+    def record_commit(
+        self, leader: LeaderState, entries: Sequence[Entry], events: Sequence[Event]
+    ) -> None:
         """Note a commit: its entries, and the same as events."""
         self.leader = leader
         self._epoch.set(leader.epoch)
@@ -135,12 +137,12 @@ class Status:
         self.meter.count_events(events, leader.state)
         log_decisions(entries, events)
 
-    def published(self, leader: LeaderState, turn_seconds: float) -> None:
+    def record_published(self, leader: LeaderState, turn_seconds: float) -> None:
         """Note that EVENTS holds what a turn wrote."""
         self._published.set(leader.published)
         self._turn.observe(turn_seconds)
 
-    def not_ready(self) -> str:
+    def not_ready_reason(self) -> str:
         """Return why it can neither lead nor stand by; empty if it can."""
         if self.trouble or self.deaf:
             return self.trouble or self.deaf
@@ -175,19 +177,19 @@ class Traces:
         self._tracing = tracing
         self._contexts = dict[str, str]()  # job's uid to the context of what was heard of it last
 
-    def heard(self, messages: Sequence[Message]) -> None:
+    def remember_contexts(self, messages: Sequence[Message]) -> None:
         """Remember the trace context of each job's observation."""
         for message in messages if self._tracing.on else ():
             if message.trace:
-                self._remember(message)
+                self._remember_context(message)
 
     @contextmanager
-    def publishing(self, entries: Sequence[Entry], events: Sequence[Event]) -> Generator[None]:
+    def publish_spans(self, entries: Sequence[Entry], events: Sequence[Event]) -> Generator[None]:
         """Have each decision published with a span that ends with the block."""
         if not self._tracing.on:
             yield
             return
-        spans = dict(self._begun(entries, events))
+        spans = dict(self._begin_spans(entries, events))
         token = publishing_events.set({seq: span.context for seq, span in spans.items()})
         try:
             yield
@@ -196,7 +198,7 @@ class Traces:
             for span in spans.values():
                 span.end()
 
-    def _begun(
+    def _begin_spans(
         self, entries: Sequence[Entry], events: Sequence[Event]
     ) -> Generator[tuple[int, Span]]:
         for entry, event in zip(entries, events, strict=True):
@@ -210,7 +212,7 @@ class Traces:
                 name, parent = f"decide {type_name(event)}", self._contexts.get(event.uid, "")
                 yield entry.seq, self._tracing.begin(name, event.uid, parent, about)
 
-    def _remember(self, message: Message) -> None:
+    def _remember_context(self, message: Message) -> None:
         try:
             observation = decode_observation(message.payload)
         except UndecodableError:

@@ -15,9 +15,9 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from scheduler.binding import Bound, confirm, is_tail, newest_own
+from scheduler.binding import Bound, check_binding, is_tail, newest_own_seq
 from scheduler.dependencies import Dependencies
-from scheduler.events_reach import CHUNK_ENTRIES, window_begin
+from scheduler.events_retention import CHUNK_ENTRIES, window_begin
 from scheduler.members import MemberStreams, members_of
 from scheduler.snapshots import restore_state
 from tidegate.contracts.entry import Entry, Position, Positions, Term
@@ -59,9 +59,9 @@ class LeaderState:
     stood: bool = False  # EVENTS was compared with the ledger in this term
 
     @property
-    def read(self) -> int:
+    def read_count(self) -> int:
         """Return how many observations were ever accepted, by the positions of all streams."""
-        return self.accepted.seq + self.members.read
+        return self.accepted.seq + self.members.read_count
 
 
 async def open_leader_state(deps: Dependencies, term: Term) -> LeaderState:
@@ -91,12 +91,12 @@ async def open_leader_state(deps: Dependencies, term: Term) -> LeaderState:
         kept=head.seq,
         members=members_of(deps.members, term.members),
     )
-    await confirm(deps.register, state)
+    await check_binding(deps.register, state)
     await catch_up(leader)
     return leader
 
 
-def opening(leader: LeaderState, bound: Bound) -> list[FactEvent]:
+def first_facts(leader: LeaderState, bound: Bound) -> list[FactEvent]:
     """Fold and return a term's first facts: a new ledger's name, a changed configuration.
 
     The time of genesis is the bus's, when EVENTS was made: the scheduler has no clock.
@@ -143,7 +143,7 @@ async def publish(leader: LeaderState, entries: Sequence[Entry]) -> None:
         await catch_up(leader)
 
 
-async def look(leader: LeaderState) -> None:
+async def publish_missing(leader: LeaderState) -> None:
     """Publish what an earlier turn could not, and now and then what EVENTS has lost since.
 
     A publisher learns of a loss; an idle ledger would not. Raises what
@@ -166,7 +166,7 @@ async def look(leader: LeaderState) -> None:
 async def catch_up(leader: LeaderState) -> None:
     """Publish everything that EVENTS lacks, if we still lead; see ``publish``."""
     for _ in range(TRIES_MAX):
-        await _stand(leader)
+        await _read_stream_state(leader)
         try:
             await _publish_rest(leader)
         except PublishRefusedError:  # the answer to our own batch was lost
@@ -178,7 +178,7 @@ async def catch_up(leader: LeaderState) -> None:
     raise BusUnreachableError("EVENTS keeps refusing what the ledger holds.")
 
 
-async def _stand(leader: LeaderState) -> None:
+async def _read_stream_state(leader: LeaderState) -> None:
     """Read how far EVENTS is; a stream that was lost as a whole is to be published again.
 
     That is so for a stream made anew, and for one that was emptied. A new ledger starts after the
@@ -195,12 +195,12 @@ async def _stand(leader: LeaderState) -> None:
         or await _is_emptied(leader, last)
     ):
         end = last + counts.seq
-        last = await _window(leader)
+        last = await _window_begin(leader)
         counts = Position(counts.incarnation, end - last)
         if last < leader.head.seq:
             _log.warning("EVENTS was lost: it is filled again", first=last + 1)
     else:
-        last, counts = await _own(leader, last, counts)
+        last, counts = await _published_end(leader, last, counts)
     # Also the question whether we lead: a writer that was replaced must not publish.
     positions = Positions(events=counts if counts != leader.counts else None)
     head, epoch, append = leader.head.seq, leader.epoch, leader.deps.ledger.append
@@ -211,14 +211,14 @@ async def _stand(leader: LeaderState) -> None:
     leader.published = last
 
 
-async def _own(leader: LeaderState, last: int, counts: Position) -> tuple[int, Position]:
+async def _published_end(leader: LeaderState, last: int, counts: Position) -> tuple[int, Position]:
     """Return how far EVENTS holds the ledger's own entries, and how it counts behind the forged.
 
     Only this term's writer publishes, so within the term all else is forged. At its beginning
     what follows from the ledger's end is a tail that the ledger lost, and counts as EVENTS' own.
     """
     deps, head = leader.deps, leader.head
-    own = await newest_own(deps, head, last, counts)
+    own = await newest_own_seq(deps, head, last, counts)
     if own == last:
         return last, counts
     if not leader.stood and await is_tail(deps, head, last, counts, leader.state.ledger_id):
@@ -257,9 +257,9 @@ async def _is_filled(leader: LeaderState, last: int, counts: Position) -> bool:
         or await deps.event_publisher.message_at(counts, last) is None
     ):
         return False
-    if await newest_own(deps, leader.head, last, counts) != last:
+    if await newest_own_seq(deps, leader.head, last, counts) != last:
         return False
-    return last - await deps.event_publisher.message_count() <= await _window(leader)
+    return last - await deps.event_publisher.message_count() <= await _window_begin(leader)
 
 
 async def _is_emptied(leader: LeaderState, last: int) -> bool:
@@ -267,10 +267,10 @@ async def _is_emptied(leader: LeaderState, last: int) -> bool:
     if not 0 < last <= leader.head.seq:
         return False
     backlog, since = await leader.deps.event_publisher.message_count(), max(0, last - leader.seen)
-    return backlog <= since and await _window(leader) < last - backlog
+    return backlog <= since and await _window_begin(leader) < last - backlog
 
 
-async def _window(leader: LeaderState) -> int:
+async def _window_begin(leader: LeaderState) -> int:
     """Return behind which seq EVENTS would begin that had lost nothing."""
     deps, head = leader.deps, leader.head
     now_us = max(leader.state.now_us, deps.status.heard_us)
@@ -287,4 +287,4 @@ async def _publish_rest(leader: LeaderState) -> None:
         )
         await publisher.publish(leader.state.ledger_id, leader.counts, entries)
         leader.published = entries[-1].seq
-        leader.deps.status.turned()  # a long way is no standstill
+        leader.deps.status.record_turn_end()  # a long way is no standstill

@@ -44,11 +44,11 @@ class MemberStreams:
     pulling: dict[str, asyncio.Task[Sequence[Message]]] = field(default_factory=dict)
 
     @property
-    def read(self) -> int:
+    def read_count(self) -> int:
         """Return how many observations were ever accepted, by the positions."""
         return sum(member.accepted.seq for member in self.by_name.values())
 
-    def moved(self) -> dict[str, Position]:
+    def uncommitted_positions(self) -> dict[str, Position]:
         """Return the positions that are ahead of the ledger, by cluster."""
         return {
             name: member.accepted
@@ -56,12 +56,12 @@ class MemberStreams:
             if member.accepted != member.committed
         }
 
-    def commit(self) -> None:
+    def mark_committed(self) -> None:
         """Note that the ledger has all positions."""
         for member in self.by_name.values():
             member.committed = member.accepted
 
-    async def stop(self) -> None:
+    async def cancel_pulls(self) -> None:
         """Pull no more."""
         pulls, self.pulling = list(self.pulling.values()), {}
         for pull in pulls:
@@ -103,8 +103,8 @@ async def pull_all(
         BusUnreachableError: the bus does not answer.
     """
     if not members.by_name:  # no other stream to wait for: no task for each turn
-        return [Batch(OWN, await _own(deps, own, wait_s))]
-    for name, pull in _wanted(members, deps, own):
+        return [Batch(OWN, await _pull_own(deps, own, wait_s))]
+    for name, pull in _missing_pulls(members, deps, own):
         members.pulling[name] = asyncio.ensure_future(pull)
     await asyncio.wait(
         members.pulling.values(), timeout=wait_s, return_when=asyncio.FIRST_COMPLETED
@@ -120,26 +120,26 @@ def _is_searching(members: MemberStreams, deps: Dependencies, own: Position) -> 
     return any(deps.poison.may_follow(*at) for at in ((OWN, own), *of_members))
 
 
-def _wanted(
+def _missing_pulls(
     members: MemberStreams, deps: Dependencies, own: Position
 ) -> Iterator[tuple[str, Coroutine[Any, Any, Sequence[Message]]]]:
     """Yield a pull of each stream without a pending one."""
     if OWN not in members.pulling:
-        yield OWN, _own(deps, own, deps.pace.wait_s)
+        yield OWN, _pull_own(deps, own, deps.pace.wait_s)
     for name, member in members.by_name.items():
         if name not in members.pulling:
-            yield name, _of_member(deps, name, member)
+            yield name, _pull_member(deps, name, member)
 
 
-async def _own(deps: Dependencies, own: Position, wait_s: float) -> Sequence[Message]:
-    count_max = deps.poison.count_max(OWN, own, deps.pace.messages_max)
+async def _pull_own(deps: Dependencies, own: Position, wait_s: float) -> Sequence[Message]:
+    count_max = deps.poison.batch_limit(OWN, own, deps.pace.messages_max)
     return await deps.observation_reader.pull(own, count_max=count_max, wait_s=wait_s)
 
 
-async def _of_member(deps: Dependencies, name: str, member: MemberStream) -> Sequence[Message]:
+async def _pull_member(deps: Dependencies, name: str, member: MemberStream) -> Sequence[Message]:
     """Pull of a member cluster; if its stream cannot be read, the others are read all the same."""
     accepted, pace = member.accepted, deps.pace
-    count_max = deps.poison.count_max(name, accepted, pace.messages_max)
+    count_max = deps.poison.batch_limit(name, accepted, pace.messages_max)
     try:
         return await member.inbox.pull(accepted, count_max=count_max, wait_s=pace.wait_s)
     except (BusRefusedError, BusUnreachableError) as error:

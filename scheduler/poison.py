@@ -32,11 +32,11 @@ class PoisonObservations:
     _refused: dict[str, dict[Position, str]] = field(default_factory=dict)
     _until: dict[str, Position] = field(default_factory=dict)
 
-    def refused(self, cluster: str) -> Mapping[Position, str]:
+    def refused_reasons(self, cluster: str) -> Mapping[Position, str]:
         """Return why which observations of a cluster's stream are refused."""
         return self._refused.get(cluster, _NONE)
 
-    def count_max(self, cluster: str, accepted: Position, usual: int) -> int:
+    def batch_limit(self, cluster: str, accepted: Position, usual: int) -> int:
         """Return how many observations of a cluster's stream the next turn may take."""
         return 1 if self.may_follow(cluster, accepted) else usual
 
@@ -47,14 +47,14 @@ class PoisonObservations:
             return False
         return accepted.seq < until.seq
 
-    def blame(self, batches: Sequence[Batch], error: Exception) -> PoisonedTurnError:
+    def record_failure(self, batches: Sequence[Batch], error: Exception) -> PoisonedTurnError:
         """Return the error that ends a turn; what is to blame is known, or will be found.
 
         Raises:
             The error itself: no observation is to blame for it.
         """
         filled = [batch for batch in batches if batch.messages]
-        if not filled or filled[0].messages[0].at in self.refused(filled[0].cluster):
+        if not filled or filled[0].messages[0].at in self.refused_reasons(filled[0].cluster):
             raise error
         reason = f"{type(error).__name__}: {error}"[:_ERROR_MAX]
         if sum(len(batch.messages) for batch in filled) == 1:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from scheduler.dependencies import Pace
-from scheduler.events_reach import Window
+from scheduler.events_retention import Window
 from tidegate.contracts.subjects import CLUSTER_NAME
 from tidegate.errors import NotSupportedError
 from tidegate.model.clusters import MEMBERS_MAX

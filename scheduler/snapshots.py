@@ -1,4 +1,4 @@
-"""Drafts kept in the ledger's database: a start folds from the newest that fits, or from none."""
+"""States kept in the ledger's database: a start folds from the newest that fits, or from none."""
 
 from __future__ import annotations
 

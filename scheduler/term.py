@@ -15,7 +15,7 @@ from typing import Any
 
 from scheduler.dependencies import Dependencies
 from scheduler.leader_state import LeaderState, open_leader_state
-from scheduler.turn import first_turn, turn
+from scheduler.turn import run_first_turn, run_turn
 from tidegate.contracts.entry import Term
 from tidegate.errors import (
     BusUnreachableError,
@@ -49,42 +49,42 @@ async def schedule(deps: Dependencies, stopping: asyncio.Event, random: Random) 
     Raises:
         ChainError, UndecodableError: the ledger cannot be read: no scheduler may lead on it.
     """
-    waits = _waits(deps, random)
+    waits = _retry_delays(deps, random)
     await _release_dead_lease(deps)
     while not stopping.is_set():
         try:
-            term = await _take(deps)
+            term = await _begin_term(deps)
             if term is None:
-                deps.status.become("standby")
+                deps.status.set_role("standby")
                 await _sleep_unless_stopping(
                     stopping, deps.pace.lease_s / 5 * (0.5 + random.random())
                 )
                 continue
             await _work_as_leader(deps, term, stopping)
-            waits = _waits(deps, random)
+            waits = _retry_delays(deps, random)
         except (FencedError, SequenceConflictError) as error:
             _log.warning("stands by", why=str(error))
-            deps.status.become("standby")
+            deps.status.set_role("standby")
             await _sleep_unless_stopping(stopping, next(waits))
         except LostTailError as error:
             _log.error("does not lead", why=str(error), remedy="tidegate ledger recover")
-            deps.status.become("standby", f"{error} Run `tidegate ledger recover`.")
+            deps.status.set_role("standby", f"{error} Run `tidegate ledger recover`.")
             await _sleep_unless_stopping(stopping, deps.pace.lost_tail_s)
         except (OtherClusterError, OtherLedgerError) as error:
             _log.error("does not lead", why=str(error))
-            deps.status.become("standby", str(error))
+            deps.status.set_role("standby", str(error))
             await _sleep_unless_stopping(stopping, deps.pace.lost_tail_s)
         except TurnHangsError as error:
             _log.error("gives way", why=str(error))
-            deps.status.become("starting", str(error))
+            deps.status.set_role("starting", str(error))
             await _sleep_unless_stopping(
                 stopping, deps.pace.lease_s / 2
             )  # longer than a standby waits to look
         except (*PASSING, PoisonedTurnError) as error:
             _log.warning("starts again from the ledger", why=str(error))
-            deps.status.become("starting", str(error))
+            deps.status.set_role("starting", str(error))
             await _sleep_unless_stopping(stopping, next(waits))
-    deps.status.become("stopped")
+    deps.status.set_role("stopped")
 
 
 async def _release_dead_lease(deps: Dependencies) -> None:
@@ -95,7 +95,7 @@ async def _release_dead_lease(deps: Dependencies) -> None:
             await deps.run_sync(lambda: lead(predecessor, 0))
 
 
-async def _take(deps: Dependencies) -> Term | None:
+async def _begin_term(deps: Dependencies) -> Term | None:
     lead, holder, lease_us = deps.ledger.begin_term, deps.holder.name, _lease_us(deps)
     return await deps.run_sync(lambda: lead(holder, lease_us))
 
@@ -103,13 +103,13 @@ async def _take(deps: Dependencies) -> Term | None:
 async def _work_as_leader(deps: Dependencies, term: Term, stopping: asyncio.Event) -> None:
     async with _renewed_lease(deps, term) as lost:
         leader = await open_leader_state(deps, term)
-        await first_turn(leader)
-        deps.status.become("leading")
+        await run_first_turn(leader)
+        deps.status.set_role("leading")
         _log.info("leads", epoch=term.epoch, seq=leader.head.seq)
         try:
             await _run_unless_lost(lost, _run_turns(leader, stopping, lost))
         finally:
-            await leader.members.stop()
+            await leader.members.cancel_pulls()
 
 
 async def _run_turns(
@@ -117,7 +117,7 @@ async def _run_turns(
 ) -> None:
     """Take turns; a turn that kept its cancellation for itself is the term's last all the same."""
     while not (stopping.is_set() or lost.done()):
-        await _one_turn(leader, stopping)
+        await _run_turn(leader, stopping)
 
 
 async def _run_unless_lost(
@@ -141,12 +141,12 @@ async def _run_unless_lost(
         await asyncio.wait({turning})
 
 
-async def _one_turn(leader: LeaderState, stopping: asyncio.Event) -> None:
-    status, before = leader.deps.status, leader.read
+async def _run_turn(leader: LeaderState, stopping: asyncio.Event) -> None:
+    status, before = leader.deps.status, leader.read_count
     try:
-        await turn(leader)
+        await run_turn(leader)
         status.trouble = ""
-        await _wait_for_more(leader, leader.read - before)
+        await _wait_for_more(leader, leader.read_count - before)
         if status.deaf:
             await _sleep_unless_stopping(stopping, leader.deps.pace.retry_s)
     except BusUnreachableError as error:
@@ -154,7 +154,7 @@ async def _one_turn(leader: LeaderState, stopping: asyncio.Event) -> None:
             raise
         status.trouble = str(error)
         await _sleep_unless_stopping(stopping, leader.deps.pace.retry_s)
-    status.turned()
+    status.record_turn_end()
 
 
 async def _wait_for_more(leader: LeaderState, read: int) -> None:
@@ -174,7 +174,7 @@ async def _renewed_lease(
     deps: Dependencies, term: Term
 ) -> AsyncGenerator[asyncio.Future[TidegateError], None]:
     """Keep the lease while the context is open, then give it up; yield the event of its loss."""
-    renewing = asyncio.ensure_future(_renew(deps, term))
+    renewing = asyncio.ensure_future(_renew_until_lost(deps, term))
     try:
         yield renewing
     finally:
@@ -186,7 +186,7 @@ async def _renewed_lease(
                 await deps.run_sync(lambda: deps.ledger.renew_term(term.epoch, 0))
 
 
-async def _renew(deps: Dependencies, term: Term) -> TidegateError:
+async def _renew_until_lost(deps: Dependencies, term: Term) -> TidegateError:
     """Prolong the lease in time, as long as turns end; return how it was lost.
 
     A turn that computes for long stops these rounds, too, and is none that hangs: so rounds are
@@ -211,7 +211,7 @@ def _lease_us(deps: Dependencies) -> int:
     return round(deps.pace.lease_s * 1_000_000)
 
 
-def _waits(deps: Dependencies, random: Random) -> Iterator[float]:
+def _retry_delays(deps: Dependencies, random: Random) -> Iterator[float]:
     return backoff_delays(random, deps.pace.retry_s, deps.pace.retry_s_max)
 
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from scheduler.binding import Bound, learn
+from scheduler.binding import Bound, read_binding
 from scheduler.dependencies import Pace
-from scheduler.leader_state import LeaderState, look, opening, publish
+from scheduler.leader_state import LeaderState, first_facts, publish, publish_missing
 from scheduler.members import OWN, begin_members, pull_all
 from scheduler.poison import Batch
 from scheduler.snapshots import write_snapshot
@@ -43,7 +43,7 @@ AGAIN_S = 5.0
 _log = get_log("handovers")
 
 
-async def first_turn(leader: LeaderState) -> int:
+async def run_first_turn(leader: LeaderState) -> int:
     """Write a term's first entries before it reads; return how many were written.
 
     A ledger that has read nothing yet requests a full resync: ingest may have sent it to one
@@ -56,7 +56,7 @@ async def first_turn(leader: LeaderState) -> int:
     """
     register, bound = leader.deps.register, Bound()
     if leader.head.seq == 0:
-        bound = await learn(register)
+        bound = await read_binding(register)
     if leader.accepted == Position():
         leader.accepted = await leader.deps.observation_reader.start_position()
         await _request_resync(leader, OWN, "nothing has been read yet")
@@ -64,13 +64,13 @@ async def first_turn(leader: LeaderState) -> int:
         await _request_resync(leader, OWN, "which jobs other partitions had is not remembered")
     await begin_members(leader.members, leader.deps)
     leader.sound = False
-    facts = opening(leader, bound)
+    facts = first_facts(leader, bound)
     if bound.cluster_uid and register is not None:
         await register.put(ledger_key(leader.deps.partition), leader.state.ledger_id)
-    return await _write(leader, facts)
+    return await _write_turn(leader, facts)
 
 
-async def turn(leader: LeaderState) -> int:
+async def run_turn(leader: LeaderState) -> int:
     """Run one turn and return how many entries it wrote.
 
     Raises:
@@ -81,20 +81,20 @@ async def turn(leader: LeaderState) -> int:
         PoisonedTurnError: open a new one; what is to blame is refused then, or found.
     """
     deps, pace = leader.deps, leader.deps.pace
-    await look(leader)
+    await publish_missing(leader)
     wait_s = 0.0 if leader.more else pace.wait_s
     batches = await pull_all(leader.members, deps, leader.accepted, wait_s)
     began_s = asyncio.get_running_loop().time()
-    deps.traces.heard([message for batch in batches for message in batch.messages])
+    deps.traces.remember_contexts([message for batch in batches for message in batch.messages])
     leader.sound = False
     try:
         written = await _accept_batches(leader, batches)
     except TidegateError as error:
         if not isinstance(error, TooLargeError):
             raise
-        raise deps.poison.blame(batches, error) from error
+        raise deps.poison.record_failure(batches, error) from error
     except Exception as error:
-        raise deps.poison.blame(batches, error) from error
+        raise deps.poison.record_failure(batches, error) from error
     await _publish_handovers(leader)
     await _purge_committed(leader, batches)
     if deps.snapshots is not None and leader.head.seq - leader.kept >= _snapshot_interval(
@@ -134,7 +134,7 @@ async def _request_resync(leader: LeaderState, cluster: str, reason: str) -> Non
 def _accept_batch(leader: LeaderState, batch: Batch) -> list[FactEvent]:
     """Fold the observations of one stream into the state; return the facts."""
     deps, messages = leader.deps, batch.messages
-    refused = deps.poison.refused(batch.cluster)
+    refused = deps.poison.refused_reasons(batch.cluster)
     if batch.cluster != OWN:
         member = leader.members.by_name[batch.cluster]
         facts, member.accepted = accept(
@@ -144,7 +144,7 @@ def _accept_batch(leader: LeaderState, batch: Batch) -> list[FactEvent]:
         return facts
     before = leader.accepted
     facts, leader.accepted = accept(leader.state, before, messages, refused)
-    deps.status.read(len(messages), before, moved=leader.accepted != before)
+    deps.status.record_read(len(messages), before, moved=leader.accepted != before)
     if messages:
         deps.status.heard_us = messages[-1].at_us
     return facts
@@ -192,36 +192,36 @@ async def _purge(leader: LeaderState, cluster: str, position: Position) -> bool:
     return True
 
 
-async def _write(leader: LeaderState, facts: Sequence[FactEvent]) -> int:
+async def _write_turn(leader: LeaderState, facts: Sequence[FactEvent]) -> int:
     deps, loop = leader.deps, asyncio.get_running_loop()
     status, began_s = deps.status, loop.time()
     events: list[Event] = [*facts]
     if facts or leader.more:
         decisions = decide(leader.state, decisions_max=DECISIONS_MAX)
         leader.more = len(decisions) >= DECISIONS_MAX
-        status.meter.attempted(decisions, loop.time() - began_s)
+        status.meter.count_cycle(decisions, loop.time() - began_s)
         events += decisions
     decided_s = loop.time()
     entries = seal(leader.head, leader.epoch, deps.cluster, events)
-    moved, others = leader.accepted != leader.committed, leader.members.moved()
+    moved, others = leader.accepted != leader.committed, leader.members.uncommitted_positions()
     if entries or ((moved or others) and loop.time() - leader.moved_s >= deps.pace.wait_s):
         own = leader.accepted if moved else None
         positions = Positions(observations=own, members=others)
         epoch, after, append = leader.epoch, leader.head.seq, deps.ledger.append
         await deps.run_sync(lambda: append(epoch, after, entries, positions))
         leader.committed, leader.moved_s = leader.accepted, loop.time()
-        leader.members.commit()
+        leader.members.mark_committed()
     leader.head = entries[-1] if entries else leader.head
     leader.sound = True
-    status.wrote(leader, entries, events)
+    status.record_commit(leader, entries, events)
     committed_s = loop.time()
-    with deps.traces.publishing(entries, events):
+    with deps.traces.publish_spans(entries, events):
         await publish(leader, entries)
     if entries:
-        status.spent("decide", decided_s - began_s)
-        status.spent("commit", committed_s - decided_s)
-        status.spent("publish", loop.time() - committed_s)
-        status.published(leader, loop.time() - began_s)
+        status.record_stage("decide", decided_s - began_s)
+        status.record_stage("commit", committed_s - decided_s)
+        status.record_stage("publish", loop.time() - committed_s)
+        status.record_published(leader, loop.time() - began_s)
     return len(entries)
 
 
@@ -259,7 +259,9 @@ async def _publish_handover(leader: LeaderState, message: HandoverObserved, now_
     piece = message.piece if isinstance(message, TreeReleasedObserved) else 0
     name = f"{type(message).__name__}/{message.ledger_id}/{message.seq}/{piece}"
     try:
-        if deps.tell is not None:
-            await deps.tell(subject, encode(message), f"{name}/{deps.holder.name}/{now_s}")
+        if deps.publish_handover is not None:
+            await deps.publish_handover(
+                subject, encode(message), f"{name}/{deps.holder.name}/{now_s}"
+            )
     except (BusRefusedError, BusUnreachableError) as error:
         _log.warning("cannot tell another partition", what=name, why=str(error))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dispatcher.adapters.alike import is_equivalent
+from dispatcher.adapters.equivalence import is_equivalent
 from tidegate.contracts.observed.clusters import RemoteCopy
 from tidegate.errors import TidegateError
 from tidegate.jobs.job_metadata import is_elastic, prebuilt_workload_name

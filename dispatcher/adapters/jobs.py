@@ -10,7 +10,7 @@ from copy import deepcopy
 from typing import Any, Literal
 
 from dispatcher.adapters.copies import copy_metadata, is_several
-from dispatcher.adapters.slices import ungated
+from dispatcher.adapters.slices import without_start_gates
 from tidegate.jobs.batch.placing import without_controller_fields
 from tidegate.jobs.job_metadata import is_elastic
 from tidegate.jobs.kind import JobKind, Object
@@ -45,14 +45,14 @@ def remote_job(kind: JobKind[Any], local: Object, workload: str, origin: str) ->
     }
     if kind.managed_by is not None:
         copied = with_value(copied, kind.managed_by.path, None)
-    return _MADE.get(kind.name, _unchanged)(ungated(kind.name, copied))
+    return _MADE.get(kind.name, _unchanged)(without_start_gates(kind.name, copied))
 
 
 def _unchanged(copied: Object) -> Object:
     return copied
 
 
-def _train_job(copied: Object) -> Object:
+def _prepare_train_job(copied: Object) -> Object:
     patches = copied["spec"].get("runtimePatches")
     if patches:
         others = [patch for patch in patches if patch.get("manager") != "kueue.x-k8s.io/manager"]
@@ -60,15 +60,15 @@ def _train_job(copied: Object) -> Object:
     return copied
 
 
-def _pod(copied: Object) -> Object:
+def _prepare_pod(copied: Object) -> Object:
     copied["spec"].pop("nodeName", None)
     return copied
 
 
 _MADE: dict[str, Callable[[Object], Object]] = {
     "batch/job": without_controller_fields,
-    "trainer.kubeflow.org/trainjob": _train_job,
-    POD: _pod,
+    "trainer.kubeflow.org/trainjob": _prepare_train_job,
+    POD: _prepare_pod,
 }
 
 

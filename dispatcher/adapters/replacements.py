@@ -23,14 +23,14 @@ class Slices:
 
     def __init__(self) -> None:
         self._counts = dict[str, dict[str, int]]()  # by workload, pods by podset
-        self._heir = dict[str, str]()  # workload to that which took its place on its cluster
+        self._successor = dict[str, str]()  # workload to that which took its place on its cluster
         self._older = dict[str, str]()  # the same, the other way
 
-    def learn(self, event: FactEvent | DecisionEvent) -> None:
+    def apply_event(self, event: FactEvent | DecisionEvent) -> None:
         """Fold one event."""
         match event:
             case LedgerOpened():
-                for each in (self._counts, self._heir, self._older):
+                for each in (self._counts, self._successor, self._older):
                     each.clear()
             case WorkloadSubmitted() | WorkloadChanged() if event.elastic:
                 counts = {podset.name: podset.count for podset in event.podsets}
@@ -38,33 +38,33 @@ class Slices:
             case WorkloadSubmitted() | WorkloadRemoved():
                 self._forget(event.workload)
             case ClusterChosen() if event.replaces:
-                self._heir[event.replaces] = event.workload
+                self._successor[event.replaces] = event.workload
                 self._older[event.workload] = event.replaces
             case _:
                 pass
 
-    def counts(self, workload: str, *heirs: str) -> dict[str, int]:
+    def counts_of(self, workload: str, *successors: str) -> dict[str, int]:
         """Return how many pods a slice may have; empty: nothing is known.
 
         Until another one takes its place it becomes no larger than that.
         """
-        sizes = [counts for key in (workload, *heirs) if (counts := self._counts.get(key))]
+        sizes = [counts for key in (workload, *successors) if (counts := self._counts.get(key))]
         if not sizes:
             return {}
         return {name: min(counts.get(name, 0) for counts in sizes) for name in sizes[0]}
 
     def successors(self, workload: str) -> Iterator[str]:
         """Yield the slices that replaced a slice, one after the other."""
-        return _chain(workload, self._heir)
+        return _chain(workload, self._successor)
 
-    def others(self, workload: str) -> Iterator[str]:
+    def sibling_slices(self, workload: str) -> Iterator[str]:
         """Yield the other slices of its job, as far as they were sent to one cluster."""
         yield from _chain(workload, self._older)
-        yield from _chain(workload, self._heir)
+        yield from _chain(workload, self._successor)
 
     def _forget(self, workload: str) -> None:
         self._counts.pop(workload, None)
-        self._heir.pop(self._older.pop(workload, ""), None)
+        self._successor.pop(self._older.pop(workload, ""), None)
 
 
 def _chain(key: str, following: dict[str, str]) -> Iterator[str]:

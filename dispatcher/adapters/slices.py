@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from dispatcher.adapters.alike import is_equivalent
 from dispatcher.adapters.copies import PRIORITY, comparable_spec, prebuilt_of
+from dispatcher.adapters.equivalence import is_equivalent
 from tidegate.jobs.batch.numbers import PODSET
 from tidegate.jobs.job_metadata import is_elastic
 from tidegate.jobs.kind import Object
@@ -33,19 +33,19 @@ def with_counts(workload: Object, counts: Counts, *, at_most: bool = False) -> O
         at_most: a number may become lower and never higher.
     """
     podsets = [
-        {**podset, "count": _count(podset, counts, at_most=at_most)}
+        {**podset, "count": _granted_count(podset, counts, at_most=at_most)}
         for podset in workload["spec"]["podSets"]
     ]
     return {**workload, "spec": {**workload["spec"], "podSets": podsets}}
 
 
-def _count(podset: Object, counts: Counts, *, at_most: bool) -> int:
+def _granted_count(podset: Object, counts: Counts, *, at_most: bool) -> int:
     before: int = podset.get("count", 1)
     count = counts.get(podset["name"], before)
     return min(count, before) if at_most else count
 
 
-def shrinking_patch(local: Object, remote: Object) -> Object | None:
+def scale_down_patch(local: Object, remote: Object) -> Object | None:
     """Return the patch that makes a copy as small as the Workload here; None: more differs.
 
     Another priority goes with it.
@@ -83,7 +83,7 @@ def with_size(kind: str, job: Object, asks: Object, counts: Counts) -> Object:
     return size(job, asks, counts)
 
 
-def ungated(kind: str, copied: Object) -> Object:
+def without_start_gates(kind: str, copied: Object) -> Object:
     """Return the copy of an elastic job without what its start here put in for its pods to wait."""
     find = _TEMPLATES.get(kind)
     for path in () if find is None else find(copied):
@@ -123,7 +123,7 @@ def joining_patch(
     return {**patch, "spec": spec} if spec else patch
 
 
-def _job(job: Object, asks: Object, counts: Counts) -> Object:
+def _sized_job(job: Object, asks: Object, counts: Counts) -> Object:
     spec, owner_spec = job["spec"], asks["spec"]
     parallelism: int = owner_spec.get("parallelism", 1)
     count = counts.get(PODSET, parallelism)
@@ -135,19 +135,19 @@ def _job(job: Object, asks: Object, counts: Counts) -> Object:
     return {**job, "spec": {**spec, **sizes}}
 
 
-def _cluster(job: Object, asks: Object, counts: Counts) -> Object:
+def _sized_cluster(job: Object, asks: Object, counts: Counts) -> Object:
     owner_groups = {
         group["groupName"]: group for group in asks["spec"].get("workerGroupSpecs") or ()
     }
     places = {place.name: place.count for place in cluster_podsets(asks, ("spec",), elastic=True)}
     groups = [
-        _group(group, owner_groups.get(group["groupName"], group), places, counts)
+        _sized_group(group, owner_groups.get(group["groupName"], group), places, counts)
         for group in job["spec"].get("workerGroupSpecs") or ()
     ]
     return {**job, "spec": {**job["spec"], "workerGroupSpecs": groups}}
 
 
-def _group(group: Object, owner_group: Object, places: Counts, counts: Counts) -> Object:
+def _sized_group(group: Object, owner_group: Object, places: Counts, counts: Counts) -> Object:
     """Return a group of workers of the size that is granted; pods of one replica stay together."""
     name = group["groupName"].lower()
     if counts.get(name) == places.get(name):
@@ -159,13 +159,13 @@ def _group(group: Object, owner_group: Object, places: Counts, counts: Counts) -
 
 
 _SIZES: dict[str, Callable[[Object, Object, Counts], Object]] = {
-    "batch/job": _job,
-    "ray.io/raycluster": _cluster,
+    "batch/job": _sized_job,
+    "ray.io/raycluster": _sized_cluster,
 }
 """Kinds whose jobs may grow and shrink where they were sent."""
 
 
-def _workers(job: Object) -> list[Path]:
+def _template_paths(job: Object) -> list[Path]:
     groups = range(len(job["spec"].get("workerGroupSpecs") or ()))
     workers: list[Path] = [("spec", "workerGroupSpecs", at, "template") for at in groups]
     return [("spec", "headGroupSpec", "template"), *workers]
@@ -173,5 +173,5 @@ def _workers(job: Object) -> list[Path]:
 
 _TEMPLATES: dict[str, Callable[[Object], list[Path]]] = {
     "batch/job": lambda _: [("spec", "template")],
-    "ray.io/raycluster": _workers,
+    "ray.io/raycluster": _template_paths,
 }

@@ -16,15 +16,15 @@ def active_patch(obj: Object, *, status: bool, reason: str, message: str, at: st
     return _patch(obj, ACTIVE, (status, reason, message), at)
 
 
-def queue_patch(queue: Object, *, away: bool, at: str) -> Object:
+def queue_patch(queue: Object, *, remote: bool, at: str) -> Object:
     """Return the patch that says on a LocalQueue whether its jobs go to worker clusters.
 
     Empty if it says so, and for one whose jobs never left.
     """
-    if not away and all(each["type"] != SENDS_AWAY for each in _conditions(queue)):
+    if not remote and all(each["type"] != SENDS_AWAY for each in _conditions(queue)):
         return {}
-    reason, message = _AWAY if away else _HERE
-    patch = _patch(queue, SENDS_AWAY, (away, reason, message), at)
+    reason, message = _AWAY if remote else _HERE
+    patch = _patch(queue, SENDS_AWAY, (remote, reason, message), at)
     version = {"resourceVersion": queue["metadata"]["resourceVersion"]}  # else others' are lost
     return {"metadata": version, **patch} if patch else {}
 

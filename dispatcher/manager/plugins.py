@@ -56,14 +56,14 @@ async def log_in(plugin: Plugin) -> dict[str, str]:
         printed = await _run(plugin)
         credential = msgspec.json.decode(printed, type=_Credential)
     except TimeoutError as error:
-        raise _failed(command, f"took longer than {PLUGIN_S:g} s") from error
+        raise _login_error(command, f"took longer than {PLUGIN_S:g} s") from error
     except OSError as error:
         reason = (error.strerror or "cannot be run").lower()
-        raise _failed(command, f"{reason} {plugin.config.install_hint}".strip()) from error
+        raise _login_error(command, f"{reason} {plugin.config.install_hint}".strip()) from error
     except (ValueError, msgspec.DecodeError):
-        raise _failed(command, "printed no ExecCredential") from None
+        raise _login_error(command, "printed no ExecCredential") from None
     if credential.api_version != plugin.config.api_version:
-        raise _failed(command, f"printed another version than {plugin.config.api_version}")
+        raise _login_error(command, f"printed another version than {plugin.config.api_version}")
     status = credential.status
     if status.token:
         return {"token": status.token}
@@ -72,12 +72,12 @@ async def log_in(plugin: Plugin) -> dict[str, str]:
             "client-certificate-data": b64encode(status.client_certificate_data.encode()).decode(),
             "client-key-data": b64encode(status.client_key_data.encode()).decode(),
         }
-    raise _failed(command, "printed neither a token nor a certificate with its key")
+    raise _login_error(command, "printed neither a token nor a certificate with its key")
 
 
 async def _run(plugin: Plugin) -> bytes:
     """Return what a plugin prints, in bounds."""
-    with _pipe() as (printed, stdout):
+    with _open_pipe() as (printed, stdout):
         with stdout:
             process = await asyncio.create_subprocess_exec(
                 plugin.config.command,
@@ -89,19 +89,19 @@ async def _run(plugin: Plugin) -> bytes:
             )
         try:
             async with asyncio.timeout(PLUGIN_S):
-                content = await _read(printed)
+                content = await _read_output(printed)
                 code = await process.wait()
         finally:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
     if code:
-        raise _failed(plugin.config.command, f"failed with exit code {code}")
+        raise _login_error(plugin.config.command, f"failed with exit code {code}")
     return content
 
 
 @contextmanager
-def _pipe() -> Generator[tuple[IO[bytes], IO[bytes]]]:
+def _open_pipe() -> Generator[tuple[IO[bytes], IO[bytes]]]:
     """Open our own pipe, so that only the plugin is waited for, not processes that it leaves.
 
     With a pipe of its own asyncio would wait until no other process has that open.
@@ -111,7 +111,7 @@ def _pipe() -> Generator[tuple[IO[bytes], IO[bytes]]]:
         yield reader, writer
 
 
-async def _read(pipe: IO[bytes]) -> bytes:
+async def _read_output(pipe: IO[bytes]) -> bytes:
     reader, printed = asyncio.StreamReader(), bytearray()
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), pipe
@@ -135,5 +135,5 @@ def _environment(plugin: Plugin) -> dict[str, str]:
     return inherited | own | {"KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
 
 
-def _failed(command: str, why: str) -> ApiUnreachableError:
+def _login_error(command: str, why: str) -> ApiUnreachableError:
     return ApiUnreachableError(f"getting credentials: exec: executable {command} {why}")

@@ -71,13 +71,13 @@ def read_profile(
         return Refusal(reason=CLOSED, error="MultiKueueClusterProfile feature gate is disabled")
     profile = profiles.get(name)
     if profile is None:
-        return _bad(f'clusterprofiles.multicluster.x-k8s.io "{name}" not found')
+        return _bad_config(f'clusterprofiles.multicluster.x-k8s.io "{name}" not found')
     if not providers:
-        return _bad("no access provider configured")
+        return _bad_config("no access provider configured")
     try:
         status = msgspec.convert(profile.get("status") or {}, _Status)
     except msgspec.ValidationError as error:
-        return _bad(f'cluster profile "{name}" is not understood: {error}')
+        return _bad_config(f'cluster profile "{name}" is not understood: {error}')
     offered = {
         access.name: access.cluster
         for access in (*status.credential_providers, *status.access_providers)
@@ -85,11 +85,11 @@ def read_profile(
     for provider in providers:
         cluster = offered.get(provider.name)
         if cluster is not None:
-            return _profile(name, cluster, provider)
-    return _bad(f'no matching cluster accessor found for cluster profile "{name}"')
+            return _usable_profile(name, cluster, provider)
+    return _bad_config(f'no matching cluster accessor found for cluster profile "{name}"')
 
 
-def _profile(name: str, cluster: _Cluster, provider: AccessProvider) -> Profile | Refusal:
+def _usable_profile(name: str, cluster: _Cluster, provider: AccessProvider) -> Profile | Refusal:
     if not is_trusted(cluster.server):
         return Refusal(reason=UNTRUSTED, error="untrusted server endpoint")
     fields = {field: value for field, value in msgspec.to_builtins(cluster).items() if value}
@@ -105,18 +105,18 @@ def _profile(name: str, cluster: _Cluster, provider: AccessProvider) -> Profile 
         },
         plugin=Plugin(
             config=provider.exec_config,
-            cluster=_info(fields, extensions.get(_FOR_PLUGIN))
+            cluster=_exec_info(fields, extensions.get(_FOR_PLUGIN))
             if provider.exec_config.provide_cluster_info
             else None,
         ),
     )
 
 
-def _info(fields: dict[str, Any], config: object) -> dict[str, Any]:
+def _exec_info(fields: dict[str, Any], config: object) -> dict[str, Any]:
     """Return ``spec.cluster`` of an ExecCredential; ``config`` is the plugin's own, or None."""
     cluster = {field: value for field, value in fields.items() if field != "extensions"}
     return cluster if config is None else {**cluster, "config": config}
 
 
-def _bad(error: str) -> Refusal:
+def _bad_config(error: str) -> Refusal:
     return Refusal(reason=BAD, error=error)

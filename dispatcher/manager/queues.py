@@ -33,38 +33,38 @@ class Queues:
         self._checks: Container[str] | None = None  # MultiKueue's; None: not known yet
         self._due, self._news = set[str](), asyncio.Event()
         self._named = dict[str, tuple[str, ...]]()  # checks by ClusterQueue
-        self._cluster_queues = Informer(api, f"{_KUEUE}/clusterqueues", self._note_cluster_queue)
-        self._local_queues = Informer(api, f"{_KUEUE}/localqueues", self._note)
+        self._cluster_queues = Informer(api, f"{_KUEUE}/clusterqueues", self._on_cluster_queue)
+        self._local_queues = Informer(api, f"{_KUEUE}/localqueues", self._on_local_queue)
 
-    def use(self, checks: frozenset[str]) -> None:
+    def set_checks(self, checks: frozenset[str]) -> None:
         """Note the names of MultiKueue's admission checks."""
         if checks != self._checks:
             self._checks = checks
-            self._look_at(self._local_queues.items)
+            self._enqueue(self._local_queues.items)
 
     async def run(self) -> None:
         """Watch for ever, and set on each LocalQueue the condition about its worker clusters."""
         async with asyncio.TaskGroup() as tasks:
             for informer in (self._cluster_queues, self._local_queues):
                 tasks.create_task(informer.run(self._random))
-            tasks.create_task(self._show())
+            tasks.create_task(self._run_worker())
 
-    def _note(self, key: str) -> None:
-        self._look_at((key,))
+    def _on_local_queue(self, key: str) -> None:
+        self._enqueue((key,))
 
-    def _note_cluster_queue(self, name: str) -> None:
+    def _on_cluster_queue(self, name: str) -> None:
         named = self._checks_of(name)
         if self._named.get(name) == named:
             return
         self._named[name] = named
         queues = self._local_queues.items.items()
-        self._look_at([key for key, queue in queues if _cluster_queue_of(queue) == name])
+        self._enqueue([key for key, queue in queues if _cluster_queue_of(queue) == name])
 
-    def _look_at(self, keys: Iterable[str]) -> None:
+    def _enqueue(self, keys: Iterable[str]) -> None:
         self._due.update(keys)
         self._news.set()
 
-    async def _show(self) -> None:
+    async def _run_worker(self) -> None:
         while True:
             await self._news.wait()
             self._news.clear()
@@ -72,15 +72,15 @@ class Queues:
                 continue
             due, self._due = self._due, set()
             for key in sorted(due):
-                await self._show_one(key, self._checks)
+                await self._reconcile_queue(key, self._checks)
 
-    async def _show_one(self, key: str, checks: Container[str]) -> None:
+    async def _reconcile_queue(self, key: str, checks: Container[str]) -> None:
         queue = self._local_queues.items.get(key)
         if queue is None:
             return
         named = self._checks_of(_cluster_queue_of(queue))
         away = any(name in checks for name in named)
-        body = queue_patch(queue, away=away, at=rfc3339(self._now_us()))
+        body = queue_patch(queue, remote=away, at=rfc3339(self._now_us()))
         if not body:
             return
         namespace, _, name = key.partition("/")
@@ -89,7 +89,7 @@ class Queues:
             await calls.patch(self._api, path, body, queue)
         except TidegateError as error:
             _log.warning("status not written", queue=key, error=str(error))
-            asyncio.get_running_loop().call_later(_AGAIN_S, self._note, key)
+            asyncio.get_running_loop().call_later(_AGAIN_S, self._on_local_queue, key)
 
     def _checks_of(self, cluster_queue: str) -> tuple[str, ...]:
         obj: Object = self._cluster_queues.items.get(cluster_queue, {})

@@ -23,7 +23,7 @@ class Attempts(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether it is time; other credentials are tried at once."""
         return credentials != self.credentials or now_s >= self.next_s
 
-    def failed(self, credentials: bytes, now_s: float) -> Attempts:
+    def after_failure(self, credentials: bytes, now_s: float) -> Attempts:
         """Return the same after one failure more."""
         failures = self.failures + 1 if credentials == self.credentials else 1
         wait_s = delay_s(failures)

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from dispatcher.manager.credentials import Credentials, credentials_of
-from dispatcher.manager.home import ManagerCluster
+from dispatcher.manager.manager_cluster import ManagerCluster
 from dispatcher.manager.plugins import log_in
 from dispatcher.publish import Publisher
 from dispatcher.workers.backoff import Attempts, with_attempts
@@ -42,7 +42,7 @@ Client = Callable[[Credentials], AbstractAsyncContextManager[KubernetesApi]]
 
 
 @dataclass(slots=True)
-class _Line:
+class _ClusterConnection:
     """The state of one cluster's connection."""
 
     attempts: Attempts = field(default_factory=Attempts)
@@ -68,7 +68,7 @@ class Fleet:
         self._home, self._publisher = home, publisher
         self._kinds, self._origin, self._now_us, self._changed = kinds, origin, now_us, changed
         self._client = client
-        self._lines = dict[str, _Line]()
+        self._lines = dict[str, _ClusterConnection]()
         self._news = asyncio.Event()
 
     @property
@@ -76,7 +76,7 @@ class Fleet:
         """Return the clusters that answer, by name."""
         return {name: line.worker for name, line in self._lines.items() if line.worker is not None}
 
-    def look(self) -> None:
+    def request_reconcile(self) -> None:
         """Reconcile all clusters soon: one of them may have changed."""
         self._news.set()
 
@@ -85,48 +85,50 @@ class Fleet:
         try:
             while True:
                 if self._home.complete:
-                    await self._look_at_all()
+                    await self._reconcile_all()
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._news.wait(), _LOOK_S)
                 self._news.clear()
         finally:
-            await asyncio.gather(*(self._cut(line) for line in self._lines.values()))
+            await asyncio.gather(*(self._disconnect(line) for line in self._lines.values()))
 
-    async def tell_again(self) -> None:
+    async def republish(self) -> None:
         """Publish again which clusters are connected."""
         for name, line in list(self._lines.items()):
             if line.worker is not None:
-                await self._publisher.cluster(name, connected=True, reason="", message="")
+                await self._publisher.publish_cluster(name, connected=True, reason="", message="")
 
-    async def _look_at_all(self) -> None:
+    async def _reconcile_all(self) -> None:
         for gone in [name for name in self._lines if name not in self._home.clusters.items]:
-            await self._cut(self._lines.pop(gone))
-            self._use()
+            await self._disconnect(self._lines.pop(gone))
+            self._update_usable()
         for name in list(self._home.clusters.items):
-            line = self._lines.setdefault(name, _Line())
+            line = self._lines.setdefault(name, _ClusterConnection())
             if line.task is None or line.task.done():
                 line.task = None
             try:
-                await self._look_at(name, line)
+                await self._reconcile_cluster(name, line)
             except Exception:  # noqa: BLE001 - of one cluster: the others go on
                 _log.exception("not looked at", worker=name)
 
-    async def _look_at(self, name: str, line: _Line) -> None:
+    async def _reconcile_cluster(self, name: str, line: _ClusterConnection) -> None:
         credentials = await credentials_of(self._home.clusters.items[name], self._home.sources)
         if isinstance(credentials, Refusal):
-            await self._cut(line)
-            await self._lost(name, credentials.reason, _UNUSABLE + credentials.error)
+            await self._disconnect(line)
+            await self._report_disconnected(name, credentials.reason, _UNUSABLE + credentials.error)
             return
         if line.task is not None and line.credentials == credentials.data:
             return
         now_s = asyncio.get_running_loop().time()
         if line.task is None and not line.attempts.may_try(credentials.data, now_s):
             return
-        await self._cut(line)
+        await self._disconnect(line)
         line.credentials = credentials.data
-        line.task = asyncio.create_task(self._keep(name, line, credentials))
+        line.task = asyncio.create_task(self._stay_connected(name, line, credentials))
 
-    async def _keep(self, name: str, line: _Line, credentials: Credentials) -> None:
+    async def _stay_connected(
+        self, name: str, line: _ClusterConnection, credentials: Credentials
+    ) -> None:
         """Stay connected until the connection breaks, and return the reason."""
         try:
             async with self._client(credentials) as api:
@@ -140,24 +142,30 @@ class Fleet:
                 async with asyncio.timeout(_OPEN_S):
                     await worker.open()
                 line.worker, line.since_s = worker, asyncio.get_running_loop().time()
-                await self._reached(name)
+                await self._on_connected(name)
                 await worker.follow()
         except* Exception as group:  # noqa: BLE001 - whatever one answers: the others go on
-            await self._broke(name, line, credentials.data, _said(group.exceptions[0]))
+            await self._on_connection_lost(
+                name, line, credentials.data, _error_text(group.exceptions[0])
+            )
         finally:
             line.worker = None
-            self._use()
+            self._update_usable()
             self._news.set()
 
-    async def _reached(self, name: str) -> None:
+    async def _on_connected(self, name: str) -> None:
         _log.info("connected", worker=name)
-        await self._publisher.cluster(name, connected=True, reason="", message="")
-        self._use()
-        await self._home.show_cluster(name, status=True, reason="Active", message="Connected")
+        await self._publisher.publish_cluster(name, connected=True, reason="", message="")
+        self._update_usable()
+        await self._home.set_cluster_condition(
+            name, status=True, reason="Active", message="Connected"
+        )
         for key in list(self.workers[name].workloads.items):
             self._changed(name, key)
 
-    async def _broke(self, name: str, line: _Line, credentials: bytes, error: str) -> None:
+    async def _on_connection_lost(
+        self, name: str, line: _ClusterConnection, credentials: bytes, error: str
+    ) -> None:
         """Note a failure; one that had stood is tried again at once, unreported."""
         now_s = asyncio.get_running_loop().time()
         stood = line.worker is not None and now_s >= line.since_s + _STOOD_S
@@ -166,33 +174,33 @@ class Fleet:
         if stood:
             line.attempts = Attempts(credentials=credentials)
             return
-        line.attempts = line.attempts.failed(credentials, now_s)
+        line.attempts = line.attempts.after_failure(credentials, now_s)
         wait_s = line.attempts.next_s - now_s
         asyncio.get_running_loop().call_later(wait_s, self._news.set)
         next_at = rfc3339(self._now_us() + int(wait_s * 1_000_000))
         message = with_attempts(error, line.attempts.failures, next_at)
-        await self._lost(name, "ClientConnectionFailed", message)
+        await self._report_disconnected(name, "ClientConnectionFailed", message)
 
-    async def _lost(self, name: str, reason: str, message: str) -> None:
-        await self._publisher.cluster(name, connected=False, reason=reason, message=message)
-        self._use()
-        await self._home.show_cluster(name, status=False, reason=reason, message=message)
+    async def _report_disconnected(self, name: str, reason: str, message: str) -> None:
+        await self._publisher.publish_cluster(name, connected=False, reason=reason, message=message)
+        self._update_usable()
+        await self._home.set_cluster_condition(name, status=False, reason=reason, message=message)
 
-    def _use(self) -> None:
+    def _update_usable(self) -> None:
         self._home.set_usable(self.workers)
 
-    async def _cut(self, line: _Line) -> None:
+    async def _disconnect(self, line: _ClusterConnection) -> None:
         if line.task is not None:
             line.task.cancel()
             await asyncio.gather(line.task, return_exceptions=True)
         line.task, line.worker, line.credentials = None, None, b""
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     """Return why a connection broke, in bounds: the ledger keeps it, and a worker may write it."""
     match error:
         case BaseExceptionGroup():
-            return _said(error.exceptions[0])
+            return _error_text(error.exceptions[0])
         case TimeoutError():
             return "watch establishment timed out"
         case TidegateError() | OSError():

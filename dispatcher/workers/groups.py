@@ -11,7 +11,7 @@ from dispatcher import api as calls
 from dispatcher.adapters.copies import is_copy_of_origin, workload_of
 from dispatcher.adapters.groups import is_copy_of, pods_to_send, remote_pod
 from dispatcher.jobs import is_being_deleted
-from dispatcher.workers.bringing import Bringer, Found
+from dispatcher.workers.job_sync import Found, JobSyncer
 from dispatcher.workers.worker import Worker
 from tidegate.jobs.kind import Object
 from tidegate.jobs.pods import pod, pod_group
@@ -25,42 +25,42 @@ from tidegate.model.ids import ObjectRef
 _PATH = pod.KIND.path()
 
 
-async def bring(
-    bringer: Bringer, worker: Worker, job: ObjectRef, key: str, *, ended: bool
+async def sync_group(
+    syncer: JobSyncer, worker: Worker, job: ObjectRef, key: str, *, ended: bool
 ) -> tuple[Found, int]:
-    """See ``Bringer.bring``: the version is that of the group's newest pod here."""
-    pods = await _pods(bringer.home, job)
+    """See ``JobSyncer.sync``: the version is that of the group's newest pod here."""
+    pods = await _group_pods(syncer.home, job)
     typed = [read(each, Pod) for each in pods]
     if not typed or group_uid(typed) != job.uid:
         return "gone", 0
     local_pods = {each["metadata"]["name"]: each for each in pods if not is_being_deleted(each)}
-    remote_pods = await _there(bringer, worker, job, key, fresh=ended)
+    remote_pods = await _remote_pods(syncer, worker, job, key, fresh=ended)
     results: list[Found] = [await _delete_others(worker, local_pods, remote_pods)]
     to_send = set[str]() if ended else pods_to_send(typed)
     version = max(int(each["metadata"]["resourceVersion"]) for each in pods)
     for name, local in local_pods.items():
         if name in remote_pods and is_copy_of(remote_pods[name], local):
-            result, shown_version = await bringer.show(pod.KIND, local, remote_pods[name])
+            result, shown_version = await syncer.copy_status(pod.KIND, local, remote_pods[name])
             version = max(version, shown_version)
             results.append(result)
         elif name in to_send and name not in remote_pods:
-            results.append(await _make(bringer, worker, local, key))
-    return _worst(results), version
+            results.append(await _create_pod(syncer, worker, local, key))
+    return _combined_result(results), version
 
 
-async def take_away(bringer: Bringer, worker: Worker, job: ObjectRef, key: str) -> bool:
+async def delete_group(syncer: JobSyncer, worker: Worker, job: ObjectRef, key: str) -> bool:
     """Delete the pods of a group on a worker cluster; return whether any is left.
 
     Pods that a finalizer keeps are deleted with their Workload, and are not waited for before.
     """
-    remote_pods = await _there(bringer, worker, job, key, fresh=True)
+    remote_pods = await _remote_pods(syncer, worker, job, key, fresh=True)
     for each in remote_pods.values():
         if not is_being_deleted(each):
             await calls.delete(worker.api, _path(each), each)
     return bool(remote_pods)
 
 
-async def _pods(home: KubernetesApi, job: ObjectRef, selected: str = "") -> list[Object]:
+async def _group_pods(home: KubernetesApi, job: ObjectRef, selected: str = "") -> list[Object]:
     """Return the pods of a group as an API server has them, of those with further labels."""
     assert pod_group.KIND.members is not None, "a group has pods"
     for selector in pod_group.KIND.members.selectors(job):
@@ -73,13 +73,13 @@ async def _pods(home: KubernetesApi, job: ObjectRef, selected: str = "") -> list
     return []
 
 
-async def _there(
-    bringer: Bringer, worker: Worker, job: ObjectRef, key: str, *, fresh: bool
+async def _remote_pods(
+    syncer: JobSyncer, worker: Worker, job: ObjectRef, key: str, *, fresh: bool
 ) -> dict[str, Object]:
     """Return the pods that were sent for a Workload, by name; ``fresh``: as they are now."""
-    pods: Iterable[Object] = worker.sent_for(_PATH, key)
+    pods: Iterable[Object] = worker.jobs_sent_for(_PATH, key)
     if fresh:
-        pods = await _pods(worker.api, job, f"{MANAGER}={bringer.origin}")
+        pods = await _group_pods(worker.api, job, f"{MANAGER}={syncer.origin}")
     return {each["metadata"]["name"]: each for each in pods if workload_of(each) == key}
 
 
@@ -99,21 +99,21 @@ async def _delete_others(
     return result
 
 
-async def _make(bringer: Bringer, worker: Worker, local: Object, key: str) -> Found:
+async def _create_pod(syncer: JobSyncer, worker: Worker, local: Object, key: str) -> Found:
     meta = local["metadata"]
-    body = remote_pod(local, key.partition("/")[2], bringer.origin)
-    if await worker.make_job(pod.KIND, body) is not None:
+    body = remote_pod(local, key.partition("/")[2], syncer.origin)
+    if await worker.create_job(pod.KIND, body) is not None:
         return "there"
-    remote = await worker.job(pod.KIND, meta["namespace"], meta["name"], fresh=True)
+    remote = await worker.find_job(pod.KIND, meta["namespace"], meta["name"], fresh=True)
     if remote is None:
         return "later"
-    mine = is_copy_of_origin(remote, bringer.origin) and workload_of(remote) == key
+    mine = is_copy_of_origin(remote, syncer.origin) and workload_of(remote) == key
     if not mine:
         return "foreign"
     return "there" if is_copy_of(remote, local) else "later"
 
 
-def _worst(results: Sequence[Found]) -> Found:
+def _combined_result(results: Sequence[Found]) -> Found:
     """Return what counts of the pods of a group."""
     if "foreign" in results:
         return "foreign"

@@ -80,13 +80,13 @@ def read_kubeconfig(data: bytes) -> dict[str, Any] | Refusal:
         plain = yaml.safe_load(text)
         typed = msgspec.convert(plain, _Kubeconfig)
     except (ValueError, yaml.YAMLError, msgspec.ValidationError, RecursionError) as error:
-        return _insecure(f"failed to parse kubeconfig(apiconfig): {_where(error)}")
-    wrong = next(_wrong(typed), "")
+        return _insecure(f"failed to parse kubeconfig(apiconfig): {_error_location(error)}")
+    wrong = next(_problems(typed), "")
     kubeconfig: dict[str, Any] = plain
     return _insecure(wrong) if wrong else kubeconfig
 
 
-def _where(error: Exception) -> str:
+def _error_location(error: Exception) -> str:
     """Return where a text is wrong, without quoting it: it is a secret."""
     mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
     return type(error).__name__ if mark is None else f"no YAML from line {mark.line + 1} on"
@@ -139,7 +139,7 @@ def _insecure(error: str) -> Refusal:
     return Refusal(reason=INSECURE, error=error)
 
 
-def _wrong(config: _Kubeconfig) -> Iterator[str]:
+def _problems(config: _Kubeconfig) -> Iterator[str]:
     if any(named.user.token_file for named in config.users):
         yield "tokenFile is not allowed"
     yield from _files_of_users(config)
@@ -153,7 +153,7 @@ def _wrong(config: _Kubeconfig) -> Iterator[str]:
             )
         if not cluster.cluster.server:
             yield f"server URL is required for cluster {cluster.name}"
-    yield from _wrong_in_use(config)
+    yield from _context_problems(config)
 
 
 def _files_of_users(config: _Kubeconfig) -> Iterator[str]:
@@ -163,7 +163,7 @@ def _files_of_users(config: _Kubeconfig) -> Iterator[str]:
             yield f"{field} file paths are not allowed, use {field}-data for user {entry.name}"
 
 
-def _wrong_in_use(config: _Kubeconfig) -> Iterator[str]:
+def _context_problems(config: _Kubeconfig) -> Iterator[str]:
     """Yield what is wrong with the context that is used."""
     used = next(
         (context.context for context in config.contexts if context.name == config.current),

@@ -61,18 +61,18 @@ class Worker:
             for informer in (self.workloads, *self.jobs.values()):
                 tasks.create_task(informer.follow())
 
-    def sent_for(self, path: str, key: str) -> list[Object]:
+    def jobs_sent_for(self, path: str, key: str) -> list[Object]:
         """Return the objects of a collection that were sent for a Workload, as last observed."""
         informer = self.jobs[path]
         return [informer.items[each] for each in informer.indexed.get(key, ())]
 
-    async def copy(self, local: Object) -> bool:
+    async def create_copy(self, local: Object) -> bool:
         """Create a Workload's copy; return False if one of its name exists."""
         body = workload_copy(local, self._origin)
         path = WORKLOAD.path(local["metadata"]["namespace"])
         return await calls.create(self.api, path, body) is not None
 
-    async def change_copy(self, remote: Object, patch: Object) -> Object:
+    async def patch_copy(self, remote: Object, patch: Object) -> Object:
         """Patch a copy, and return the patched object."""
         return await calls.patch(self.api, _path(remote), patch, remote)
 
@@ -82,7 +82,7 @@ class Worker:
         if patch is not None:
             await calls.patch(self.api, f"{_path(remote)}/status", patch, remote)
 
-    async def withdraw(self, key: str) -> None:
+    async def delete_copy(self, key: str) -> None:
         """Delete a copy, even if it has finalizers."""
         namespace, _, name = key.partition("/")
         path = WORKLOAD.path(namespace, name)
@@ -95,7 +95,7 @@ class Worker:
             await calls.patch(self.api, path, {"metadata": {"finalizers": remaining}}, obj)
         await calls.delete(self.api, path, obj)
 
-    async def job(
+    async def find_job(
         self, kind: JobKind[Any], namespace: str, name: str, *, fresh: bool = False
     ) -> Object | None:
         """Return a job by name, with any origin; ``fresh``: as the API server has it now."""
@@ -104,18 +104,18 @@ class Worker:
             return job
         return await calls.read(self.api, kind.path(namespace, name))
 
-    async def make_job(self, kind: JobKind[Any], body: Object) -> Object | None:
+    async def create_job(self, kind: JobKind[Any], body: Object) -> Object | None:
         """Create a job; None if its name exists by now."""
         return await calls.create(self.api, kind.path(body["metadata"]["namespace"]), body)
 
-    async def change_job(self, kind: JobKind[Any], remote: Object, patch: Object) -> None:
+    async def patch_job(self, kind: JobKind[Any], remote: Object, patch: Object) -> None:
         """Patch a remote job."""
         meta = remote["metadata"]
         await calls.patch(self.api, kind.path(meta["namespace"], meta["name"]), patch, remote)
 
     async def delete_job(self, kind: JobKind[Any], namespace: str, name: str) -> None:
         """Delete a remote job; jobs that others created stay."""
-        job = await self.job(kind, namespace, name)
+        job = await self.find_job(kind, namespace, name)
         if job is not None and is_copy_of_origin(job, self._origin):
             await calls.delete(self.api, kind.path(namespace, name), job)
 

@@ -15,7 +15,14 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from scheduler.metrics.exposed import ALL
-from scheduler.metrics.queue_stats import Queue, QueueStats, Sums, queue_stats, queues_below, shapes
+from scheduler.metrics.queue_stats import (
+    Queue,
+    QueueStats,
+    Sums,
+    queue_stats,
+    queues_below,
+    scheduling_hash_counts,
+)
 from scheduler.metrics.resource_gauges import resource_gauges
 from scheduler.metrics.series import ROLE
 from tidegate.core.queueing import admission_fair_sharing
@@ -59,17 +66,17 @@ class Gauges(Collector):
     def collect(self) -> list[GaugeMetricFamily]:
         """Return every gauge of the present state; none without a state."""
         state = self._state()
-        return [] if state is None else list(self._of(state))
+        return [] if state is None else list(self._families(state))
 
-    def _of(self, state: State) -> Iterator[GaugeMetricFamily]:
+    def _families(self, state: State) -> Iterator[GaugeMetricFamily]:
         forest(state)  # what is derived is up to date from here on
         now = queue_stats(state, self._local_queues, requests=self._resources)
-        yield from _of_workloads("", CLUSTER_QUEUE, now.cluster_queues)
+        yield from _workload_families("", CLUSTER_QUEUE, now.cluster_queues)
         if self._local_queues.enabled:
-            yield from _of_workloads("local_queue_", LOCAL_QUEUE, now.local_queues)
-            yield from _of_local_queues(state, now)
-        yield from _of_cluster_queues(state)
-        yield from _of_cohorts(state, now)
+            yield from _workload_families("local_queue_", LOCAL_QUEUE, now.local_queues)
+            yield from _local_queue_families(state, now)
+        yield from _cluster_queue_families(state)
+        yield from _cohort_families(state, now)
         yield _drift(now)
         if self._resources:
             yield from resource_gauges(state, now, local_queues=self._local_queues.enabled)
@@ -96,7 +103,7 @@ class BuildInfo(Collector):
         yield family
 
 
-def _of_workloads(prefix: str, by: tuple[str, ...], sums: Sums) -> Iterator[GaugeMetricFamily]:
+def _workload_families(prefix: str, by: tuple[str, ...], sums: Sums) -> Iterator[GaugeMetricFamily]:
     pending = Family(f"kueue_{prefix}pending_workloads", "Workloads that wait.", *by, "status")
     for (queue, status), count in sums.pending.items():
         pending.add((*queue, status), count)
@@ -119,7 +126,7 @@ def _of_workloads(prefix: str, by: tuple[str, ...], sums: Sums) -> Iterator[Gaug
     yield unadmitted.gauge
 
 
-def _of_cluster_queues(state: State) -> Iterator[GaugeMetricFamily]:
+def _cluster_queue_families(state: State) -> Iterator[GaugeMetricFamily]:
     status = Family("kueue_cluster_queue_status", "One-hot.", *CLUSTER_QUEUE, "status")
     hashes = Family("kueue_pending_scheduling_hashes", "Kinds that wait.", *CLUSTER_QUEUE, "status")
     shares = Family(
@@ -132,7 +139,7 @@ def _of_cluster_queues(state: State) -> Iterator[GaugeMetricFamily]:
         now = cluster_queue_status(state, name)
         for status_value in STATUSES:
             status.add((name, status_value), status_value == now)
-        for status_value, count in shapes(cq).items():
+        for status_value, count in scheduling_hash_counts(cq).items():
             hashes.add((name, status_value), count)
         parent = cq.node.parent
         above = "" if parent is None else parent.name
@@ -141,7 +148,7 @@ def _of_cluster_queues(state: State) -> Iterator[GaugeMetricFamily]:
     yield from (status.gauge, hashes.gauge, shares.gauge, info.gauge)
 
 
-def _of_local_queues(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
+def _local_queue_families(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
     status = Family("kueue_local_queue_status", "One-hot.", *LOCAL_QUEUE, "active")
     used = Family(
         "kueue_local_queue_admission_fair_sharing_usage", "Weighted.", *LOCAL_QUEUE, *CLUSTER_QUEUE
@@ -159,7 +166,7 @@ def _of_local_queues(state: State, now: QueueStats) -> Iterator[GaugeMetricFamil
     yield from (status.gauge, used.gauge)
 
 
-def _of_cohorts(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
+def _cohort_families(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
     info = Family("kueue_cohort_info", "Where it is.", "cohort", "parent_cohort", "root_cohort")
     shares = Family("kueue_cohort_weighted_share", "In thousandths.", "cohort")
     admitted = Family(

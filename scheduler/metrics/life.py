@@ -41,6 +41,6 @@ def life_of(workload: Workload) -> Life:
     )
 
 
-def since(since_us: int, event: Event) -> float:
+def seconds_since(since_us: int, event: Event) -> float:
     """Return the seconds from a time until an event; 0 if the time is not known."""
     return max(0, event.at_us - since_us) * S if since_us else 0.0

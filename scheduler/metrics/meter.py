@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from scheduler.metrics.exposed import ALL, ExposedQueues
-from scheduler.metrics.life import Life, S, life_of, since
+from scheduler.metrics.life import Life, S, life_of, seconds_since
 from scheduler.metrics.series import GO_CLIENT, LONG, ROLE, FigureMaker, Labels, interned_labels
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.facts import Event
@@ -118,7 +118,7 @@ class Meter:
             registry=registry,
         )
 
-    def attempted(self, decided: Sequence[Event], seconds: float) -> None:
+    def count_cycle(self, decided: Sequence[Event], seconds: float) -> None:
         """Count one scheduling cycle, if it tried any workload."""
         tried = [event for event in decided if isinstance(event, _TRIED)]
         if tried:
@@ -135,7 +135,7 @@ class Meter:
             if count is not None:
                 count(self, event, state)
 
-    def submitted(self, event: facts.WorkloadSubmitted, _state: State) -> None:
+    def on_submitted(self, event: facts.WorkloadSubmitted, _state: State) -> None:
         """Begin a life."""
         namespace = event.workload.partition("/")[0]
         priority_class = event.priority_class or event.pod_priority_class
@@ -143,7 +143,7 @@ class Meter:
         queued_us = event.created_us or event.at_us
         self._lives[event.workload] = Life(labels=labels, queued_us=queued_us)
 
-    def changed(self, event: facts.WorkloadChanged, state: State) -> None:
+    def on_changed(self, event: facts.WorkloadChanged, state: State) -> None:
         """Count a workload for its new queue and class from here on."""
         life = self._life(event.workload, state)
         if life is not None:
@@ -151,46 +151,46 @@ class Meter:
             labels = life.labels._replace(queue=event.queue, priority_class=named)
             life.labels = interned_labels(labels)
 
-    def removed(self, event: facts.WorkloadRemoved, _state: State) -> None:
+    def on_removed(self, event: facts.WorkloadRemoved, _state: State) -> None:
         """End a life."""
         self._lives.pop(event.workload, None)
 
-    def reserved(self, event: decisions.QuotaReserved, state: State) -> None:
+    def on_reserved(self, event: decisions.QuotaReserved, state: State) -> None:
         """Count a reservation."""
         life = self._life(event.workload, state)
         if life is not None:
             life.labels = interned_labels(life.labels._replace(cluster_queue=event.cluster_queue))
             life.reserved_us, life.checked = event.at_us, bool(event.checks)
             self._reserved.add(life.labels)
-            self._waited_for_quota.add(life.labels, since(life.queued_us, event))
+            self._waited_for_quota.add(life.labels, seconds_since(life.queued_us, event))
 
-    def admitted(self, event: decisions.WorkloadAdmitted, state: State) -> None:
+    def on_admitted(self, event: decisions.WorkloadAdmitted, state: State) -> None:
         """Count an admission."""
         life = self._life(event.workload, state)
         if life is None:
             return
         life.admitted_us, life.ready_us = event.at_us, 0
         self._admitted.add(life.labels)
-        self._waited.add(life.labels, since(life.queued_us, event))
+        self._waited.add(life.labels, seconds_since(life.queued_us, event))
         if life.checked:
-            self._checked.add(life.labels, since(life.reserved_us, event))
+            self._checked.add(life.labels, seconds_since(life.reserved_us, event))
         cq = state.forest.cluster_queues.get(life.labels.cluster_queue)
         above = None if cq is None else cq.node.parent
         while above is not None:
             self._below.labels(above.name, life.labels.priority_class, ROLE).inc()
             above = above.parent
 
-    def ready(self, event: facts.PodsReadyReported, state: State) -> None:
+    def on_ready(self, event: facts.PodsReadyReported, state: State) -> None:
         """Count that all pods became ready."""
         life = self._life(event.workload, state)
         if life is None or not event.ready or not life.admitted_us or life.ready_us:
             return
-        self._started.add(life.labels, since(life.admitted_us, event))
+        self._started.add(life.labels, seconds_since(life.admitted_us, event))
         if not life.was_ready:
-            self._until_ready.add(life.labels, since(life.queued_us, event))
+            self._until_ready.add(life.labels, seconds_since(life.queued_us, event))
         life.ready_us, life.was_ready = event.at_us, True
 
-    def evicted(self, event: decisions.WorkloadEvicted, state: State) -> None:
+    def on_evicted(self, event: decisions.WorkloadEvicted, state: State) -> None:
         """Count an eviction."""
         life = self._life(event.workload, state)
         if life is None:
@@ -201,32 +201,32 @@ class Meter:
             life.evictions |= {causes}
             self._once.add(life.labels, 1.0, *causes)
         if life.ready_us:
-            self._lost.add(life.labels, since(life.ready_us, event), *causes)
+            self._lost.add(life.labels, seconds_since(life.ready_us, event), *causes)
         if life.admitted_us:
             life.executed_us += event.at_us - life.admitted_us
         life.evicted_us, life.evicted_reason = event.at_us, event.reason
         life.admitted_us = life.ready_us = 0
 
-    def released(self, event: decisions.QuotaReleased, state: State) -> None:
+    def on_released(self, event: decisions.QuotaReleased, state: State) -> None:
         """Count how long an eviction took, or that another slice replaced this one."""
         life = self._life(event.workload, state)
         if life is not None and event.reason == SLICE_REPLACED:
             self._replaced.labels(life.labels.cluster_queue, ROLE).inc()
         if life is not None and life.evicted_us:
-            self._left.add(life.labels, since(life.evicted_us, event), life.evicted_reason)
+            self._left.add(life.labels, seconds_since(life.evicted_us, event), life.evicted_reason)
             life.evicted_us = 0
 
-    def requeued(self, event: decisions.WorkloadRequeued, state: State) -> None:
+    def on_requeued(self, event: decisions.WorkloadRequeued, state: State) -> None:
         """Start the wait of a requeued workload."""
         life = self._life(event.workload, state)
         if life is not None:
             life.queued_us = event.at_us
 
-    def preempted(self, event: decisions.WorkloadPreempted, _state: State) -> None:
+    def on_preempted(self, event: decisions.WorkloadPreempted, _state: State) -> None:
         """Count a preemption for the preemptor's ClusterQueue."""
         self._preempted.labels(event.by_cluster_queue, event.reason, ROLE).inc()
 
-    def finished(self, event: facts.WorkloadFinished, state: State) -> None:
+    def on_finished(self, event: facts.WorkloadFinished, state: State) -> None:
         """Count an end."""
         life = self._life(event.workload, state)
         if life is None or not life.labels.cluster_queue:
@@ -236,17 +236,17 @@ class Meter:
         self._ran.add(life.labels, (life.executed_us + running_us) * S)
         life.admitted_us = life.executed_us = 0
 
-    def cluster_queue_removed(self, event: facts.ClusterQueueRemoved, _state: State) -> None:
+    def on_cluster_queue_removed(self, event: facts.ClusterQueueRemoved, _state: State) -> None:
         """Forget the series of a ClusterQueue."""
         self._maker.forget_cluster_queue(event.name)
         self._preempted.remove_by_labels({"preempting_cluster_queue": event.name})
         self._replaced.remove_by_labels({"cluster_queue": event.name})
 
-    def local_queue_defined(self, event: facts.LocalQueueDefined, _state: State) -> None:
+    def on_local_queue_defined(self, event: facts.LocalQueueDefined, _state: State) -> None:
         """Begin or end the series of a LocalQueue."""
         self._maker.follow_local_queue(event.namespace, event.name)
 
-    def local_queue_removed(self, event: facts.LocalQueueRemoved, _state: State) -> None:
+    def on_local_queue_removed(self, event: facts.LocalQueueRemoved, _state: State) -> None:
         """Forget the series of a LocalQueue."""
         self._maker.forget_local_queue(event.namespace, event.name)
 
@@ -260,18 +260,18 @@ class Meter:
 
 _TRIED = (decisions.QuotaReserved, decisions.WorkloadPending, decisions.PreemptionIntended)
 _COUNTED: dict[type, Callable[..., None]] = {
-    facts.WorkloadSubmitted: Meter.submitted,
-    facts.WorkloadChanged: Meter.changed,
-    facts.WorkloadRemoved: Meter.removed,
-    facts.WorkloadFinished: Meter.finished,
-    facts.PodsReadyReported: Meter.ready,
-    facts.ClusterQueueRemoved: Meter.cluster_queue_removed,
-    facts.LocalQueueDefined: Meter.local_queue_defined,
-    facts.LocalQueueRemoved: Meter.local_queue_removed,
-    decisions.QuotaReserved: Meter.reserved,
-    decisions.WorkloadAdmitted: Meter.admitted,
-    decisions.WorkloadEvicted: Meter.evicted,
-    decisions.QuotaReleased: Meter.released,
-    decisions.WorkloadRequeued: Meter.requeued,
-    decisions.WorkloadPreempted: Meter.preempted,
+    facts.WorkloadSubmitted: Meter.on_submitted,
+    facts.WorkloadChanged: Meter.on_changed,
+    facts.WorkloadRemoved: Meter.on_removed,
+    facts.WorkloadFinished: Meter.on_finished,
+    facts.PodsReadyReported: Meter.on_ready,
+    facts.ClusterQueueRemoved: Meter.on_cluster_queue_removed,
+    facts.LocalQueueDefined: Meter.on_local_queue_defined,
+    facts.LocalQueueRemoved: Meter.on_local_queue_removed,
+    decisions.QuotaReserved: Meter.on_reserved,
+    decisions.WorkloadAdmitted: Meter.on_admitted,
+    decisions.WorkloadEvicted: Meter.on_evicted,
+    decisions.QuotaReleased: Meter.on_released,
+    decisions.WorkloadRequeued: Meter.on_requeued,
+    decisions.WorkloadPreempted: Meter.on_preempted,
 }

@@ -76,11 +76,11 @@ def queue_stats(
             stats.drifting += 1
     for kind, number in alike.items():
         if kind.cluster_queue in state.forest.cluster_queues:
-            _count(stats.cluster_queues, (kind.cluster_queue,), kind, number, "")
+            _add_count(stats.cluster_queues, (kind.cluster_queue,), kind, number, "")
         queue = stats.exposed.get(f"{kind.namespace}/{kind.queue}")
         if queue is not None:
             above = queue.spec.cluster_queue
-            _count(stats.local_queues, (kind.queue, kind.namespace), kind, number, above)
+            _add_count(stats.local_queues, (kind.queue, kind.namespace), kind, number, above)
     return stats
 
 
@@ -101,7 +101,7 @@ def _add_idle_queue(sums: Sums, queue: Queue) -> None:
         counts[queue] = 0
 
 
-def shapes(cq: ClusterQueueState) -> dict[str, int]:
+def scheduling_hash_counts(cq: ClusterQueueState) -> dict[str, int]:
     """Return how many kinds of workloads wait in a ClusterQueue, by status."""
     parked = sum(1 for shape in cq.shapes.values() if shape.inadmissible)
     return {"active": len(cq.shapes) - parked, "inadmissible": parked}
@@ -136,7 +136,7 @@ def _sum_key(workload: Workload) -> _SumKey:
     return _SumKey(workload.cluster_queue, namespace, workload.queue, status, why, charges)
 
 
-def _count(sums: Sums, queue: Queue, kind: _SumKey, number: int, above: str) -> None:
+def _add_count(sums: Sums, queue: Queue, kind: _SumKey, number: int, above: str) -> None:
     match kind.status:
         case "active" | "inadmissible":
             sums.pending[queue, kind.status] += number

@@ -23,7 +23,7 @@ _BY_LOCAL_QUEUE = ("name", "namespace", "flavor", "resource", "replica_role")
 _BY_COHORT = ("cohort", "flavor", "resource", "replica_role")
 
 
-def natural(resource: str, units: int | None) -> float:
+def metric_value(resource: str, units: int | None) -> float:
     """Return base units as Kueue's metrics count: cores, bytes; no limit is infinite."""
     if units is None or units >= INFINITE:
         return inf
@@ -34,14 +34,14 @@ def resource_gauges(
     state: State, now: QueueStats, *, local_queues: bool
 ) -> Iterator[GaugeMetricFamily]:
     """Yield the gauges of quota, of its reservations and usage, and of pending requests."""
-    yield from _quotas(state)
-    yield from _held(state, now)
-    yield from _below_cohorts(state, now)
+    yield from _quota_gauges(state)
+    yield from _reservation_gauges(state, now)
+    yield from _cohort_gauges(state, now)
     if local_queues:
-        yield from _held_by_local_queues(state, now)
+        yield from _local_queue_gauges(state, now)
 
 
-def _quotas(state: State) -> Iterator[GaugeMetricFamily]:
+def _quota_gauges(state: State) -> Iterator[GaugeMetricFamily]:
     nominal = _family("cluster_queue_nominal_quota", "Quota of its own.")
     borrowing = _family("cluster_queue_borrowing_limit", "The most that it may borrow.")
     lending = _family("cluster_queue_lending_limit", "The most that it lends.")
@@ -49,13 +49,13 @@ def _quotas(state: State) -> Iterator[GaugeMetricFamily]:
         for cell in _cells(cq):
             labels = _labels(cq, cell.fr)
             resource = cell.fr.resource
-            nominal.add_metric(labels, natural(resource, cell.nominal))
-            borrowing.add_metric(labels, natural(resource, cell.borrowing))
-            lending.add_metric(labels, natural(resource, cell.lending))
+            nominal.add_metric(labels, metric_value(resource, cell.nominal))
+            borrowing.add_metric(labels, metric_value(resource, cell.borrowing))
+            lending.add_metric(labels, metric_value(resource, cell.lending))
     yield from (nominal, borrowing, lending)
 
 
-def _held(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
+def _reservation_gauges(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
     reserved = _family("cluster_queue_resource_reservation", "Reserved by workloads with quota.")
     used = _family("cluster_queue_resource_usage", "Reserved by admitted workloads.")
     requested = GaugeMetricFamily(
@@ -67,14 +67,14 @@ def _held(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
     for name, cq in state.forest.cluster_queues.items():
         for cell in _cells(cq):
             fr, labels = cell.fr, _labels(cq, cell.fr)
-            reserved.add_metric(labels, natural(fr.resource, sums.reserved[(name,), fr]))
-            used.add_metric(labels, natural(fr.resource, sums.used[(name,), fr]))
+            reserved.add_metric(labels, metric_value(fr.resource, sums.reserved[(name,), fr]))
+            used.add_metric(labels, metric_value(fr.resource, sums.used[(name,), fr]))
     for (queue, resource), units in sums.asked.items():
-        requested.add_metric([*queue, resource, ROLE], natural(resource, units))
+        requested.add_metric([*queue, resource, ROLE], metric_value(resource, units))
     yield from (reserved, used, requested)
 
 
-def _held_by_local_queues(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
+def _local_queue_gauges(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
     sums = now.local_queues
     families = {
         "local_queue_resource_reservation": ("Reserved by workloads with quota.", sums.reserved),
@@ -87,11 +87,11 @@ def _held_by_local_queues(state: State, now: QueueStats) -> Iterator[GaugeMetric
             for cell in [] if cq is None else _cells(cq):
                 units = counts[(queue.name, queue.namespace), cell.fr]
                 labels = [queue.name, queue.namespace, *cell.fr, ROLE]
-                family.add_metric(labels, natural(cell.fr.resource, units))
+                family.add_metric(labels, metric_value(cell.fr.resource, units))
         yield family
 
 
-def _below_cohorts(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
+def _cohort_gauges(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
     quota = GaugeMetricFamily(
         "kueue_cohort_subtree_quota", "Quota of a cohort's subtree.", labels=_BY_COHORT
     )
@@ -99,15 +99,15 @@ def _below_cohorts(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]
         "kueue_cohort_subtree_resource_reservations", "Held below it.", labels=_BY_COHORT
     )
     for name, node in state.forest.cohorts.items():
-        below = _held_below(node, now)
+        below = _reserved_below(node, now)
         for fr, cell in node.cells.items():
             labels = [name, *fr, ROLE]
-            quota.add_metric(labels, natural(fr.resource, cell.subtree_quota))
-            usage.add_metric(labels, natural(fr.resource, below[fr]))
+            quota.add_metric(labels, metric_value(fr.resource, cell.subtree_quota))
+            usage.add_metric(labels, metric_value(fr.resource, below[fr]))
     yield from (quota, usage)
 
 
-def _held_below(node: Node, now: QueueStats) -> Counter[FlavorResource]:
+def _reserved_below(node: Node, now: QueueStats) -> Counter[FlavorResource]:
     total = Counter[FlavorResource]()
     for queue in queues_below(node):
         for fr in queue.cells:

@@ -58,26 +58,26 @@ class FigurePair:
         """
         adders = self._adders.get((series, extra))
         if adders is None:
-            adders = self._adders[series, extra] = self._made(series, extra)
+            adders = self._adders[series, extra] = self._make_adders(series, extra)
         for add in adders:
             add(amount)
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Look series up again: some were removed."""
         self._adders.clear()
 
-    def _made(self, series: Labels, extra: tuple[str, ...]) -> tuple[_Add, ...]:
+    def _make_adders(self, series: Labels, extra: tuple[str, ...]) -> tuple[_Add, ...]:
         label_values = (*extra, series.priority_class) if "priority_class" in self._extra else extra
         adders = (
-            _add_of(self._by_cluster_queue.labels(series.cluster_queue, *label_values, ROLE)),
+            _adder_of(self._by_cluster_queue.labels(series.cluster_queue, *label_values, ROLE)),
         )
         local = self._by_local_queue
         if local is None or not self._exposure.covers(series.namespace, series.queue):
             return adders
-        return *adders, _add_of(local.labels(series.queue, series.namespace, *label_values, ROLE))
+        return *adders, _adder_of(local.labels(series.queue, series.namespace, *label_values, ROLE))
 
 
-def _add_of(child: Counter | Histogram) -> _Add:
+def _adder_of(child: Counter | Histogram) -> _Add:
     """Return what adds to a series; once for each, as the library's classes are slow to tell."""
     return child.inc if isinstance(child, Counter) else child.observe
 
@@ -105,7 +105,7 @@ class FigureMaker:
             other = Counter(
                 f"kueue_local_queue_{name}", description, labels, registry=self._registry
             )
-        return self._kept(cluster, other, extra)
+        return self._register(cluster, other, extra)
 
     def seconds(
         self,
@@ -131,9 +131,9 @@ class FigureMaker:
                 buckets=local_buckets,
                 registry=self._registry,
             )
-        return self._kept(cluster, other, extra)
+        return self._register(cluster, other, extra)
 
-    def _kept(
+    def _register(
         self,
         cluster: Counter | Histogram,
         other: Counter | Histogram | None,
@@ -149,21 +149,21 @@ class FigureMaker:
         """Drop every series of a deleted ClusterQueue."""
         for metric in self.by_cluster_queue:
             metric.remove_by_labels({"cluster_queue": name})
-        self._forget()
+        self._clear_caches()
 
     def forget_local_queue(self, namespace: str, name: str) -> None:
         """Drop every series of a deleted LocalQueue."""
         for metric in self.by_local_queue:
             metric.remove_by_labels({"name": name, "namespace": namespace})
-        self._forget()
+        self._clear_caches()
 
     def follow_local_queue(self, namespace: str, name: str) -> None:
         """Begin or end the series of a LocalQueue whose labels may have changed."""
         if self._exposure.covers(namespace, name):
-            self._forget()
+            self._clear_caches()
         else:
             self.forget_local_queue(namespace, name)
 
-    def _forget(self) -> None:
+    def _clear_caches(self) -> None:
         for pair in self._pairs:
-            pair.forget()
+            pair.clear_cache()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.bus.reach import EventsRetention
+from tidegate.bus.retention import EventsRetention
 from tidegate.cli.doctor.examining import examine_retention
 
 DAY_S, MIB = 86_400.0, 1024 * 1024

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from scheduler.leader_state import LeaderState
-from scheduler.turn import turn
+from scheduler.turn import run_turn
 from store.access.engine import open_engine
 from store.schema.migrate import upgrade
 from tests.bus.memory.all_ports import EPOCH_US, MemoryBus
@@ -72,7 +72,7 @@ async def turns(leaders: Sequence[LeaderState]) -> None:
     """Let each scheduler take a turn, a second after the last."""
     for leader in leaders:
         await asyncio.sleep(1)
-        await turn(leader)
+        await run_turn(leader)
 
 
 def write(file: Path) -> None:

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from actuator.metrics import Metrics as ActuatorMetrics
 from ingest.metrics import Metrics as IngestMetrics
-from scheduler.events_reach import ReachGauges
+from scheduler.events_retention import RetentionGauges
 from tests.deploy.rendering import DEPLOY
 from tests.scheduler.metrics_story import World, queues
 
@@ -32,7 +32,7 @@ def exported() -> dict[str, set[str]]:
     """Return every series' name that a service may tell, with its labels."""
     world, ingest, actuator = World(), CollectorRegistry(), CollectorRegistry()
     world.happen(*queues())
-    ReachGauges(world.registry)
+    RetentionGauges(world.registry)
     IngestMetrics(ingest)
     ActuatorMetrics(actuator)
     names = dict[str, set[str]]()

@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from actuator.metrics import Metrics as ActuatorMetrics
 from ingest.metrics import Metrics as IngestMetrics
-from scheduler.events_reach import ReachGauges
+from scheduler.events_retention import RetentionGauges
 from tests.deploy.rendering import DEPLOY
 from tests.scheduler.metrics_story import World, about, queues, reserved, submitted
 from tidegate.contracts import decisions
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.skipif(
 def scrapes() -> list[str]:
     """Return what /metrics said each minute, while workloads came, waited and were admitted."""
     world, ingest, actuator = World(), CollectorRegistry(), CollectorRegistry()
-    ReachGauges(world.registry)
+    RetentionGauges(world.registry)
     IngestMetrics(ingest)
     ActuatorMetrics(actuator)
     world.happen(*queues())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dispatcher.adapters import copies
-from dispatcher.adapters.alike import is_equivalent
+from dispatcher.adapters.equivalence import is_equivalent
 from tests.dispatcher.test_copies import workload
 
 Object = dict[str, Any]

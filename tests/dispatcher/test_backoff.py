@@ -10,7 +10,7 @@ def test_waits_double_up_to_the_seventh_failure() -> None:
 
 
 def test_nothing_is_tried_inside_the_window_but_other_credentials_are() -> None:
-    once = Attempts().failed(b"a", 100.0)
+    once = Attempts().after_failure(b"a", 100.0)
     assert (once.failures, once.next_s) == (1, 105.0)
     assert not once.may_try(b"a", 104.9)
     assert once.may_try(b"a", 105.0)
@@ -18,9 +18,9 @@ def test_nothing_is_tried_inside_the_window_but_other_credentials_are() -> None:
 
 
 def test_other_credentials_count_from_the_first_again() -> None:
-    thrice = Attempts().failed(b"a", 0.0).failed(b"a", 5.0).failed(b"a", 15.0)
+    thrice = Attempts().after_failure(b"a", 0.0).after_failure(b"a", 5.0).after_failure(b"a", 15.0)
     assert thrice.failures == 3
-    assert thrice.failed(b"b", 20.0).failures == 1
+    assert thrice.after_failure(b"b", 20.0).failures == 1
 
 
 def test_the_condition_says_when_it_is_tried_again() -> None:

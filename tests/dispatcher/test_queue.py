@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import asyncio
 
-from dispatcher.queue import PACE_S, PACE_S_MAX, WIDTH, Place, Queue
+from dispatcher.workqueue import PACE_S, PACE_S_MAX, WIDTH, Place, WorkQueue
 from tests.parts.virtual import run_virtually
 
 
-async def _all(queue: Queue) -> list[Place]:
+async def _all(queue: WorkQueue) -> list[Place]:
     """Take whatever may be looked at by now."""
     taken = list[Place]()
     while True:
         try:
             async with asyncio.timeout(0.01):
-                taken.append((await queue.take())[0])
+                taken.append((await queue.get())[0])
         except TimeoutError:
             return taken
 
 
 def test_one_cluster_takes_no_more_than_its_share() -> None:
     async def live() -> None:
-        queue = Queue()
+        queue = WorkQueue()
         for number in range(100):
             queue.add(("slow", f"default/{number}"))
         queue.add(("quick", "default/0"))
@@ -35,7 +35,7 @@ def test_one_cluster_takes_no_more_than_its_share() -> None:
 
 def test_what_changes_without_end_is_looked_at_at_its_pace() -> None:
     async def live() -> None:
-        queue, place, looks = Queue(), ("noisy", "default/a"), 0
+        queue, place, looks = WorkQueue(), ("noisy", "default/a"), 0
         until_s = asyncio.get_running_loop().time() + 10.0
 
         async def change() -> None:
@@ -45,7 +45,7 @@ def test_what_changes_without_end_is_looked_at_at_its_pace() -> None:
 
         changing = asyncio.create_task(change())
         while asyncio.get_running_loop().time() < until_s:
-            queue.finish((await queue.take())[0])
+            queue.finish((await queue.get())[0])
             looks += 1
         changing.cancel()
         assert 5 <= looks <= 8  # after 0.2, 0.6, 1.4, 3.0, 6.2 and 11.2 seconds
@@ -55,17 +55,17 @@ def test_what_changes_without_end_is_looked_at_at_its_pace() -> None:
 
 def test_what_rested_without_a_change_is_looked_at_at_the_first_pace_again() -> None:
     async def live() -> None:
-        queue, place, now_s = Queue(), ("a", "default/a"), asyncio.get_running_loop().time
+        queue, place, now_s = WorkQueue(), ("a", "default/a"), asyncio.get_running_loop().time
         rests = list[float]()
         for _ in range(2):
             queue.add(place)
             for _ in range(3):
                 since_s = now_s()
-                await queue.take()
+                await queue.get()
                 rests.append(round((now_s() - since_s) / PACE_S))
                 queue.add(place)
                 queue.finish(place)
-            await queue.take()
+            await queue.get()
             queue.finish(place)
             await asyncio.sleep(PACE_S_MAX)
         assert rests == [0, 1, 2, 0, 1, 2]
@@ -75,10 +75,10 @@ def test_what_rested_without_a_change_is_looked_at_at_the_first_pace_again() -> 
 
 def test_what_waits_is_looked_at_once_however_often_it_was_put_off() -> None:
     async def live() -> None:
-        queue, place = Queue(), ("a", "default/a")
+        queue, place = WorkQueue(), ("a", "default/a")
         for _ in range(50):
-            queue.later(place, 2.0)
-            queue.later(place, 5.0)
+            queue.add_after(place, 2.0)
+            queue.add_after(place, 5.0)
         await asyncio.sleep(10.0)
         assert await _all(queue) == [place]
         queue.finish(place)
@@ -90,14 +90,14 @@ def test_what_waits_is_looked_at_once_however_often_it_was_put_off() -> None:
 
 def test_an_earlier_time_counts_and_a_new_reason_is_no_try() -> None:
     async def live() -> None:
-        queue, place = Queue(), ("a", "default/a")
-        queue.later(place, 60.0, 5)
-        queue.later(place, 1.0, 6)
+        queue, place = WorkQueue(), ("a", "default/a")
+        queue.add_after(place, 60.0, 5)
+        queue.add_after(place, 1.0, 6)
         await asyncio.sleep(1.5)
-        assert await queue.take() == (place, 6)
+        assert await queue.get() == (place, 6)
         queue.finish(place)
         queue.add(place, 7)
         queue.add(place)
-        assert await queue.take() == (place, 0)
+        assert await queue.get() == (place, 0)
 
     run_virtually(live())

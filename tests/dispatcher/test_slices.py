@@ -8,10 +8,10 @@ import pytest
 
 from dispatcher.adapters.slices import (
     joining_patch,
-    shrinking_patch,
-    ungated,
+    scale_down_patch,
     with_counts,
     with_size,
+    without_start_gates,
 )
 from tidegate.errors import UndecodableError
 from tidegate.jobs.ray.ray_cluster import podset_locations
@@ -47,7 +47,7 @@ def workload(count: int, **spec: Any) -> Object:  # noqa: ANN401 - fields of a s
 def test_a_copy_becomes_smaller_in_place_and_nothing_else_of_it_changes(
     local: Object, remote: Object, count: int | None
 ) -> None:
-    patch = shrinking_patch(local, remote)
+    patch = scale_down_patch(local, remote)
     value = None if patch is None else patch["spec"]["podSets"][0]["count"]
     assert value == count
 
@@ -116,7 +116,7 @@ def test_groups_of_workers_are_as_large_as_granted(
 )
 def test_pods_of_a_copy_wait_for_nothing_that_was_put_in_here(kind: str, copied: Object) -> None:
     assert ELASTIC_JOB in str(copied["spec"])
-    text = str(ungated(kind, copied)["spec"])
+    text = str(without_start_gates(kind, copied)["spec"])
     assert ELASTIC_JOB not in text
     assert ELASTIC_POD not in text
 

@@ -30,27 +30,31 @@ def test_workloads_are_found_by_the_object_that_they_are_groups_of() -> None:
     for index in range(2):
         about = ABOUT | {"workload": f"default/w{index}"}
         of = job(f"llm-{index}", f"u.{index}")
-        targets.learn(ClusterChosen(**about, job=of, cluster=f"c{index}"))
-    assert targets.of_object("default/llm") == ["default/w0", "default/w1"]
-    assert targets.shares("default/w0", "c1")
-    assert not targets.shares("default/w0", "c0")
+        targets.apply_event(ClusterChosen(**about, job=of, cluster=f"c{index}"))
+    assert targets.workloads_of_object("default/llm") == ["default/w0", "default/w1"]
+    assert targets.is_shared("default/w0", "c1")
+    assert not targets.is_shared("default/w0", "c0")
     other = job("other", "v")
-    targets.learn(ClusterChosen(**ABOUT | {"workload": "default/w0"}, job=other, cluster="c0"))
-    assert targets.of_object("default/llm") == ["default/w1"]
+    targets.apply_event(
+        ClusterChosen(**ABOUT | {"workload": "default/w0"}, job=other, cluster="c0")
+    )
+    assert targets.workloads_of_object("default/llm") == ["default/w1"]
     gone = ABOUT | {"workload": "default/w1"}
-    targets.learn(RemoteWithdrawn(**gone, job=job("llm-1", "u.1"), clusters=("c1",), reason="x"))
-    targets.learn(RemoteWorkloadRemoved(at_us=2, workload="default/w1", cluster="c1"))
-    assert targets.of_object("default/llm") == []
+    targets.apply_event(
+        RemoteWithdrawn(**gone, job=job("llm-1", "u.1"), clusters=("c1",), reason="x")
+    )
+    targets.apply_event(RemoteWorkloadRemoved(at_us=2, workload="default/w1", cluster="c1"))
+    assert targets.workloads_of_object("default/llm") == []
     targets.clear()
-    assert targets.of_object("default/other") == []
+    assert targets.workloads_of_object("default/other") == []
 
 
 def test_all_workloads_are_looked_at_in_parts_of_about_the_same_size() -> None:
     targets = Targets()
     for index in range(130):
         about = ABOUT | {"workload": f"default/w{index}"}
-        targets.learn(ClusterChosen(**about, job=job(f"j{index}", f"u{index}"), cluster="c"))
-    few = list(targets.in_parts(60))
+        targets.apply_event(ClusterChosen(**about, job=job(f"j{index}", f"u{index}"), cluster="c"))
+    few = list(targets.split_into(60))
     assert (len(few), {len(each) for each in few}) == (60, {2, 3})
     assert sorted(key for each in few for key in each) == sorted(targets.of)
 

@@ -25,11 +25,11 @@ from actuator.project import Projector
 from actuator.workqueue import Rate
 from apiserver.controllers.controller_manager import ControllerManager
 from dispatcher.adapters.jobs import EDITED
-from dispatcher.carrying import CopyReconciler
 from dispatcher.collect import OrphanCollector
+from dispatcher.copy_reconciler import CopyReconciler
 from dispatcher.informer import Informer
 from dispatcher.manager.credentials import Credentials
-from dispatcher.manager.home import ManagerCluster
+from dispatcher.manager.manager_cluster import ManagerCluster
 from dispatcher.metrics import Metrics
 from dispatcher.publish import Publisher as Teller
 from dispatcher.session import Session as Dispatcher
@@ -202,7 +202,7 @@ class Manager(Site):
             carrier=CopyReconciler(
                 home=api,
                 origin="here",
-                dispatched=metrics.copied,
+                dispatched=metrics.count_copy,
                 now=lambda: rfc3339(now_us()),
             ),
             metrics=metrics,

@@ -6,7 +6,7 @@ import asyncio
 
 from msgspec.structs import replace
 
-from dispatcher.workers.bringing import Bringer
+from dispatcher.workers.job_sync import JobSyncer
 from tests.multikueue.sites import QUEUE, until
 from tests.multikueue.world import PODS, POLICY, SENT, WORKLOADS, World, job, pod
 from tests.parts.stage import JOBS, KUEUE, Stage, alongside
@@ -44,7 +44,7 @@ def test_a_job_is_shown_as_suspended_while_its_copy_runs_ahead_of_it() -> None:
         local = stage.make(JOBS, job("train", 30))
         remote = {**local, "spec": {**local["spec"], "suspend": False}, "status": {"active": 1}}
         remote["metadata"] = {**local["metadata"], "labels": {MANAGER: "m1"}}
-        result, _ = await Bringer(stage.api, "m1").show(kind, local, remote)
+        result, _ = await JobSyncer(stage.api, "m1").copy_status(kind, local, remote)
         assert result == "later"
         [condition] = stage.read(f"{JOBS}/train")["status"]["conditions"]
         assert (condition["type"], condition["reason"]) == ("Suspended", "MultiKueueAdapter")

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from scheduler.dependencies import Dependencies, Pace
 from scheduler.health import Status
 from scheduler.leader_state import LeaderState, open_leader_state
-from scheduler.turn import first_turn
+from scheduler.turn import run_first_turn
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.snapshots import SqlSnapshots
@@ -108,7 +108,7 @@ class Stage:
 
     async def leader(self, holder: str = "one", policy: Policy | None = None) -> LeaderState:
         leader = await open_leader_state(self.deps(holder, policy), self.lead(holder))
-        await first_turn(leader)
+        await run_first_turn(leader)
         return leader
 
     async def say(self, *values: Observation | bytes) -> None:

@@ -9,9 +9,9 @@ import structlog
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from scheduler.events_reach import EVERY_S, measured
+from scheduler.events_retention import EVERY_S, measure_retention
 from tests.parts.virtual import run_virtually
-from tidegate.bus.reach import EventsRetention
+from tidegate.bus.retention import EventsRetention
 from tidegate.errors import BusUnreachableError
 
 DAY_S, MIB = 86_400.0, 1024 * 1024
@@ -34,7 +34,7 @@ def figures(
         return answer
 
     async def run() -> None:
-        async with measured(ask, registry):
+        async with measure_retention(ask, registry):
             for _ in answers:
                 await asyncio.sleep(EVERY_S / 2)
                 names = [f"tidegate_scheduler_events_{text}" for text in SERIES]

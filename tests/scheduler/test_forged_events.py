@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from scheduler.binding import is_tail
 from scheduler.leader_state import LeaderState, open_leader_state
-from scheduler.turn import turn
+from scheduler.turn import run_turn
 from tests.bus.memory.stream import New
 from tests.scheduler.stage import Stage, first_round, play, queue
 from tidegate.bus.headers import MESSAGE_ID, event_headers
@@ -48,7 +48,7 @@ async def all_is_published(stage: Stage) -> bool:
 async def led(stage: Stage) -> LeaderState:
     leader = await stage.leader()
     await stage.say(*first_round())
-    await turn(leader)
+    await run_turn(leader)
     return leader
 
 
@@ -57,7 +57,7 @@ def test_a_leader_publishes_behind_what_is_forged() -> None:
         leader = await led(stage)
         put(stage, leader, lies(leader))
         await stage.say(queue("team-b", 9))
-        await turn(leader)
+        await run_turn(leader)
         assert leader.counts.seq == 3
         assert stage.bus.events.count == len(stage.entries()) + 3
         assert await all_is_published(stage)
@@ -70,7 +70,7 @@ def test_what_was_committed_and_not_published_is_no_less_published() -> None:
         leader = await led(stage)
         published = stage.bus.events.last_seq
         await stage.say(queue("team-b", 9), queue("team-c", 10))
-        await turn(leader)
+        await run_turn(leader)
         stage.bus.events.roll_back(published)
         put(stage, leader, lies(leader)[:1])
         await open_leader_state(stage.deps(), stage.lead())
@@ -85,7 +85,7 @@ def test_what_is_forged_between_two_terms_keeps_no_replica_from_leading() -> Non
         put(stage, leader, lies(leader))
         successor = await stage.leader("two")
         await stage.say(queue("team-b", 9))
-        await turn(successor)
+        await run_turn(successor)
         assert await all_is_published(stage)
         assert (await stage.leader("three")).counts == successor.counts
 
@@ -98,7 +98,7 @@ def test_a_lie_that_follows_from_the_ledger_is_published_over_by_the_leader() ->
         clever = seal(leader.head, leader.epoch, "local", [TimePassed(at_us=1)])
         put(stage, leader, clever)
         await stage.say(queue("team-b", 9))
-        await turn(leader)
+        await run_turn(leader)
         [counter] = leader.deps.status.forged.collect()
         assert counter.samples[0].value == 1
         assert stage.published()[-1] == stage.entries()[-1].payload.encode()

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from scheduler.leader_state import LeaderState
-from scheduler.turn import turn
+from scheduler.turn import run_turn
 from tests.core.telling import FLAVORS, JOBS, RUNNING, beat, completed, flavor, job, started
 from tests.scheduler.test_partitions import LOCAL_QUEUES, QUEUES, Site, lead, play, queue
 from tidegate.contracts.codec import decode
@@ -63,7 +63,7 @@ class Cluster:
         before = len(self.site.resyncs())
         for _ in range(3):
             for leader in self.leaders:
-                await turn(leader)
+                await run_turn(leader)
         if len(self.site.resyncs()) > before:
             await self.list()
 

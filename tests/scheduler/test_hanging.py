@@ -43,9 +43,9 @@ def test_a_leader_that_hangs_alone_is_not_ready_and_leads_again_when_it_can() ->
         running = Running(dataclasses.replace(stage.deps(), observation_reader=reader))
         await until(lambda: running.leads)
         reader.hangs = True
-        await until(lambda: "no turn ended" in running.deps.status.not_ready())
+        await until(lambda: "no turn ended" in running.deps.status.not_ready_reason())
         reader.hangs = False
-        await until(lambda: running.leads and not running.deps.status.not_ready())
+        await until(lambda: running.leads and not running.deps.status.not_ready_reason())
         await running.stop()
 
     play(story)

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from scheduler.leader_state import open_leader_state, publish
-from scheduler.turn import first_turn, turn
+from scheduler.turn import run_first_turn, run_turn
 from tests.bus.memory.all_ports import EPOCH_US
 from tests.scheduler.stage import Stage, first_round, ledger, play, queue
 from tidegate.contracts.chain import GENESIS, seal
@@ -40,7 +40,7 @@ def test_a_term_asks_for_a_full_resync_until_one_has_read_something() -> None:
         leader = await stage.leader()
         assert stage.bus.resyncs.count == 2
         await stage.say(*first_round())
-        await turn(leader)
+        await run_turn(leader)
         await stage.leader()
         assert stage.bus.resyncs.count == 2
 
@@ -61,7 +61,7 @@ def test_a_draft_rebuilt_is_the_draft_that_was_left() -> None:
     async def story(stage: Stage) -> None:
         leader = await stage.leader()
         await stage.say(*first_round(), queue("team-b", 9))
-        await turn(leader)
+        await run_turn(leader)
         state, head = rebuild(stage.entries())
         assert list(state.objects.cluster_queues) == ["team-a", "team-b"]
         assert (state.seq, head) == (leader.head.seq, leader.head)
@@ -76,7 +76,7 @@ def test_a_start_publishes_what_its_predecessor_committed_and_did_not() -> None:
         await stage.say(*first_round())
         stage.ledger.fails_after.append(FencedError("us", "killed behind the commit"))
         with pytest.raises(FencedError):
-            await turn(leader)
+            await run_turn(leader)
         assert not stage.all_is_published()
         await stage.leader()
         assert stage.all_is_published()
@@ -88,7 +88,7 @@ def test_events_that_were_lost_from_the_end_are_published_again() -> None:
     async def story(stage: Stage) -> None:
         leader = await stage.leader()
         await stage.say(*first_round())
-        await turn(leader)
+        await run_turn(leader)
         kept = list(stage.bus.events.after(0))
         stage.bus.events.roll_back(kept[1].at.seq)
         await stage.leader()
@@ -137,7 +137,7 @@ def test_a_new_ledger_begins_behind_what_a_lost_one_published() -> None:
         with ledger() as (stage.ledger, stage.snapshots):
             deps = dataclasses.replace(stage.deps(), new_ledger_id=lambda: "another")
             leader = await open_leader_state(deps, stage.lead())
-            await first_turn(leader)
+            await run_first_turn(leader)
             assert leader.counts == Position(first.counts.incarnation, lost)
             assert stage.types() == ["LedgerOpened", "PolicyConfigured"]
             assert stage.published()[lost:] == [entry.payload.encode() for entry in stage.entries()]
@@ -150,7 +150,7 @@ def test_a_writer_that_was_replaced_publishes_nothing() -> None:
         elder = await stage.leader("elder")
         await stage.say(*first_round())
         younger = await stage.leader("younger")
-        await turn(younger)
+        await run_turn(younger)
         elder.head, elder.published = younger.head, 0
         await publish(elder, stage.entries())  # they are there
         elder.published = 0
@@ -165,7 +165,7 @@ def test_the_first_turn_of_a_term_decides_what_the_last_one_could_not() -> None:
     async def story(stage: Stage) -> None:
         leader = await open_leader_state(stage.deps(), stage.lead())
         assert leader.more
-        await first_turn(leader)
+        await run_first_turn(leader)
         assert not leader.more
 
     play(story)

@@ -8,9 +8,9 @@ import dataclasses
 import pytest
 from msgspec.structs import replace
 
-from scheduler.events_reach import CHUNK_ENTRIES, ENVELOPE_BYTES, Window, window_begin
+from scheduler.events_retention import CHUNK_ENTRIES, ENVELOPE_BYTES, Window, window_begin
 from scheduler.leader_state import LeaderState, open_leader_state
-from scheduler.turn import turn
+from scheduler.turn import run_turn
 from tests.bus.memory.events import MemoryEventPublisher
 from tests.bus.memory.faults import Fate
 from tests.scheduler.stage import Stage, first_round, play, queue
@@ -26,7 +26,7 @@ async def leader_of(stage: Stage) -> LeaderState:
     """Return the leader state of a ledger that has something to tell."""
     leader = await stage.leader()
     await stage.say(*first_round())
-    await turn(leader)
+    await run_turn(leader)
     assert stage.all_is_published()
     return leader
 
@@ -34,7 +34,7 @@ async def leader_of(stage: Stage) -> LeaderState:
 async def until_looked(leader: LeaderState) -> None:
     """Run idle turns until it is time to look at EVENTS."""
     await asyncio.sleep(leader.deps.pace.look_s)
-    await turn(leader)
+    await run_turn(leader)
 
 
 def test_a_stream_made_anew_gets_the_whole_ledger_again_at_a_start() -> None:
@@ -52,10 +52,10 @@ def test_a_stream_made_anew_under_a_leader_is_filled_by_the_next_turn_that_write
         leader = await leader_of(stage)
         stage.bus.events.recreate()
         await stage.say(queue("team-b", 9))
-        await turn(leader)
+        await run_turn(leader)
         assert stage.all_is_published()
         await stage.say(queue("team-c", 10))
-        await turn(leader)
+        await run_turn(leader)
         assert stage.all_is_published()
 
     play(story)
@@ -83,7 +83,7 @@ def test_a_loss_is_noticed_where_nothing_happens() -> None:
     async def story(stage: Stage) -> None:
         leader = await leader_of(stage)
         stage.bus.events.recreate()
-        await turn(leader)
+        await run_turn(leader)
         assert stage.published() == []
         await until_looked(leader)
         assert stage.all_is_published()
@@ -114,7 +114,7 @@ def test_a_stream_that_was_emptied_is_noticed_though_more_was_published_since(
             await until_looked(leader)
         stage.bus.events.purge(stage.bus.events.last_seq)
         await stage.say(queue("team-b", 9))
-        written = await turn(leader)
+        written = await run_turn(leader)
         assert len(stage.published()) == written
         await until_looked(leader)
         assert stage.published()[written:] == [

@@ -12,7 +12,7 @@ import pytest
 from scheduler.dependencies import Dependencies
 from scheduler.leader_state import LeaderState, open_leader_state
 from scheduler.term import schedule
-from scheduler.turn import first_turn, turn
+from scheduler.turn import run_first_turn, run_turn
 from tests.bus.memory.all_ports import MemoryBus
 from tests.scheduler.stage import Stage, first_round, play, queue, until
 from tests.scheduler.test_poison import defined, poison, refused
@@ -77,14 +77,14 @@ def with_members(stage: Stage, *members: Member, holder: str = "one") -> Depende
 async def led(stage: Stage, *members: Member, holder: str = "one") -> LeaderState:
     deps = with_members(stage, *members, holder=holder)
     leader = await open_leader_state(deps, stage.lead(holder))
-    await first_turn(leader)
+    await run_first_turn(leader)
     return leader
 
 
 async def turns(leader: LeaderState, count: int = 6) -> None:
     for _ in range(count):
-        await turn(leader)
-    await leader.members.stop()
+        await run_turn(leader)
+    await leader.members.cancel_pulls()
 
 
 def test_one_turn_takes_what_each_stream_gave_and_commits_each_position() -> None:
@@ -188,7 +188,9 @@ def test_what_makes_a_turn_fail_is_found_though_several_streams_gave_something()
         await until(lambda: "after" in defined(stage) and bool(refused(stage)))
         read = deps.status.leader
         assert read is not None
-        await until(lambda: read.members.moved() == {} and _is_read(read, east, west))
+        await until(
+            lambda: read.members.uncommitted_positions() == {} and _is_read(read, east, west)
+        )
         stopping.set()
         await leading
         assert len(refused(stage)) == 1

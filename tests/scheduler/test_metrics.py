@@ -183,7 +183,7 @@ def test_what_the_configuration_leaves_out_is_left_out() -> None:
 
 
 def test_a_turns_duration_has_the_buckets_of_kueues_client(world: World) -> None:
-    world.status.meter.attempted([reserved(TWO, 12)], 0.07)
+    world.status.meter.count_cycle([reserved(TWO, 12)], 0.07)
     lines = [
         line for line in world.page().splitlines() if "attempt_duration_seconds_bucket" in line
     ]
@@ -193,9 +193,9 @@ def test_a_turns_duration_has_the_buckets_of_kueues_client(world: World) -> None
 
 def test_a_turn_is_an_attempt_if_it_tried_a_workload(world: World) -> None:
     held = about(decisions.WorkloadPending, TWO, 11, reason="WaitingForQuota")
-    world.status.meter.attempted([held], 0.25)
-    world.status.meter.attempted([held, reserved(TWO, 12)], 0.5)
-    world.status.meter.attempted([about(decisions.QuotaReleased, ONE, 13)], 1)
+    world.status.meter.count_cycle([held], 0.25)
+    world.status.meter.count_cycle([held, reserved(TWO, 12)], 0.5)
+    world.status.meter.count_cycle([about(decisions.QuotaReleased, ONE, 13)], 1)
     assert world.value("admission_attempts_total", result="inadmissible") == 1
     assert world.value("admission_attempts_total", result="success") == 1
     assert world.value("admission_attempt_duration_seconds_sum", result="success") == 0.5

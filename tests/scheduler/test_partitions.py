@@ -15,7 +15,7 @@ from sqlalchemy import Engine
 from scheduler.dependencies import Dependencies, Pace
 from scheduler.health import Status
 from scheduler.leader_state import LeaderState, open_leader_state
-from scheduler.turn import first_turn, turn
+from scheduler.turn import run_first_turn, run_turn
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.snapshots import SqlSnapshots
@@ -71,12 +71,12 @@ class Site:
             policy=Policy(),
             pace=Pace(wait_s=0.1),
             snapshots=SqlSnapshots(self.engine, partition),
-            tell=self.tell,
+            publish_handover=self.tell,
         )
         term = ledger.begin_term(deps.holder.name, LEASE_US)
         assert term is not None
         leader = await open_leader_state(deps, term)
-        await first_turn(leader)
+        await run_first_turn(leader)
         return leader
 
     async def tell(self, subject: str, payload: bytes, message_id: str) -> int:
@@ -136,7 +136,7 @@ async def both(site: Site) -> list[LeaderState]:
     leaders = [await site.leader(number) for number in range(2)]
     await listed(site)
     for leader in leaders:
-        await turn(leader)
+        await run_turn(leader)
     return leaders
 
 
@@ -183,12 +183,12 @@ def test_what_a_led_partition_has_not_read_is_not_purged(*, away: bool) -> None:
         await listed(site)
         if away:
             site.ledgers[1].renew_term(second.epoch, 0)
-        await turn(first)
-        await turn(first)  # it reads nothing: now it purges
+        await run_turn(first)
+        await run_turn(first)  # it reads nothing: now it purges
         assert site.bus.observations.count == (0 if away else site.published)
         await site.say("probes", beat(2, QUEUES, LOCAL_QUEUES, JOBS))
         for leader in (first, second, first, second):
-            await turn(leader)
+            await run_turn(leader)
         assert site.bus.observations.count == 0
         gaps = [entry for entry in site.entries(1) if entry.type == "GapObserved"]
         assert bool(gaps) == away
@@ -214,12 +214,12 @@ def test_jobs_are_asked_for_whose_queue_leads_here_by_now() -> None:
         before = len(site.resyncs())
         await site.say(LOCAL_QUEUES, lead("zero", "second", version=20))
         for leader in leaders:
-            await turn(leader)
+            await run_turn(leader)
         assert len(site.resyncs()) == before + 1
         assert [entry.type for entry in site.entries(0)][-1] == "WorkloadRemoved"
         await listed_again(site)
         for leader in leaders:
-            await turn(leader)
+            await run_turn(leader)
         assert submitted(site.entries(1)) == ["job-uid-b", "job-uid-a"]
 
     play(story)

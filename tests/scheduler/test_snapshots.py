@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scheduler.leader_state import LeaderState, open_leader_state
 from scheduler.snapshots import write_snapshot
-from scheduler.turn import first_turn, turn
+from scheduler.turn import run_first_turn, run_turn
 from tests.scheduler.stage import Stage, first_round, play, queue
 from tidegate.contracts.entry import Snapshot
 from tidegate.core.folding import snapshot
@@ -13,7 +13,7 @@ from tidegate.replay.rebuild import rebuild
 
 async def desk_that_keeps(stage: Stage) -> LeaderState:
     leader = await open_leader_state(stage.deps(snapshot_entries=5), stage.lead())
-    await first_turn(leader)
+    await run_first_turn(leader)
     return leader
 
 
@@ -21,12 +21,12 @@ def test_a_start_reads_only_what_follows_the_newest_snapshot() -> None:
     async def story(stage: Stage) -> None:
         leader = await desk_that_keeps(stage)
         await stage.say(*first_round())
-        await turn(leader)
+        await run_turn(leader)
         kept = stage.snapshots.newest(snapshot.VERSION)
         assert kept is not None
         assert kept.seq == leader.head.seq > 5
         await stage.say(queue("team-b", 9))
-        await turn(leader)
+        await run_turn(leader)
         stage.ledger.read_after.clear()
         again = await stage.leader()
         assert min(stage.ledger.read_after) == kept.seq - 1
@@ -41,7 +41,7 @@ def test_bytes_that_cannot_be_read_are_passed_over() -> None:
     async def story(stage: Stage) -> None:
         leader = await stage.leader()
         await stage.say(*first_round())
-        await turn(leader)
+        await run_turn(leader)
         broken = Snapshot(
             seq=leader.head.seq, version=snapshot.VERSION, state=b"?", head=leader.head.hash
         )
@@ -67,10 +67,10 @@ def test_no_more_snapshots_are_written_than_asked_for() -> None:
     async def story(stage: Stage) -> None:
         leader = await desk_that_keeps(stage)
         await stage.say(*first_round())
-        await turn(leader)
+        await run_turn(leader)
         first = stage.snapshots.newest(snapshot.VERSION)
         await stage.say(queue("team-b", 9))
-        await turn(leader)
+        await run_turn(leader)
         assert stage.snapshots.newest(snapshot.VERSION) == first
 
     play(story)

@@ -126,10 +126,10 @@ def test_a_lost_tail_is_reported_and_no_replica_leads_until_it_is_mended() -> No
         running = Running(stage.deps())
         await asyncio.sleep(100)
         assert not running.leads
-        assert "tidegate ledger recover" in running.deps.status.not_ready()
+        assert "tidegate ledger recover" in running.deps.status.not_ready_reason()
         stage.bus.events.recreate()
         await until(lambda: running.leads)
-        assert running.deps.status.not_ready() == ""
+        assert running.deps.status.not_ready_reason() == ""
         await running.stop()
 
     play(story)
@@ -143,7 +143,7 @@ def test_a_bus_that_is_gone_for_a_while_costs_no_term() -> None:
         await until(lambda: stage.bus.observations.count == 0)
         stage.bus.fate.chances["unreachable"] = 1.0
         await asyncio.sleep(30)
-        assert running.deps.status.not_ready()
+        assert running.deps.status.not_ready_reason()
         stage.bus.fate.calm()
         await stage.say(beat(40))
         await until(lambda: stage.bus.observations.count == 0)
@@ -159,13 +159,13 @@ def test_a_leader_that_hangs_says_so_and_a_standby_does_not() -> None:
         running = Running(replace_run(deps, sleeping))
         await until(lambda: running.leads)
         await asyncio.sleep(200)
-        assert deps.status.stuck() == ""
+        assert deps.status.stuck_reason() == ""
         sleeping.set()
         await stage.say(*first_round())
         await asyncio.sleep(200)
-        assert "no turn ended" in deps.status.stuck()
+        assert "no turn ended" in deps.status.stuck_reason()
         sleeping.clear()
-        await until(lambda: not deps.status.stuck())
+        await until(lambda: not deps.status.stuck_reason())
         await running.stop()
 
     play(story)
@@ -218,12 +218,12 @@ def test_a_leader_that_reads_and_accepts_nothing_is_not_ready_and_does_not_spin(
         await stage.say(*first_round())
         reader.repeats = True
         await until(lambda: bool(running.deps.status.deaf))
-        assert "none follows position" in running.deps.status.not_ready()
+        assert "none follows position" in running.deps.status.not_ready_reason()
         before = reader.pulls
         await asyncio.sleep(10)
         assert reader.pulls - before <= 10 / running.deps.pace.retry_s
         reader.repeats = False
-        await until(lambda: not running.deps.status.not_ready())
+        await until(lambda: not running.deps.status.not_ready_reason())
         await running.stop()
 
     play(story)

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from scheduler.leader_state import LeaderState
-from scheduler.turn import turn
+from scheduler.turn import run_turn
 from tests.scheduler.stage import Stage, first_round, play, queue
 from tidegate.contracts.entry import Position
 from tidegate.errors import BusUnreachableError, CommitUnknownError, LedgerUnreachableError
@@ -25,20 +25,20 @@ def resyncs(stage: Stage) -> int:
 async def all_turns(leader: LeaderState, stage: Stage) -> None:
     """Run turns until everything that was reported is committed."""
     while leader.committed.seq < stage.bus.observations.end.seq:
-        await turn(leader)
+        await run_turn(leader)
 
 
 def test_observations_become_entries_in_one_turn_and_are_forgotten() -> None:
     async def story(stage: Stage) -> None:
         leader = await stage.leader()
         await stage.say(*first_round())
-        written = await turn(leader)
+        written = await run_turn(leader)
         assert written == len(stage.entries()) - 2
         assert {entry.turn for entry in stage.entries()[2:]} == {2}
         assert "ClusterQueueDefined" in stage.types()
         assert stage.all_is_published()
         assert stage.bus.observations.count > 0
-        await turn(leader)  # nothing is left to read
+        await run_turn(leader)  # nothing is left to read
         assert stage.bus.observations.count == 0
 
     play(story)
@@ -52,7 +52,7 @@ def test_the_bus_forgets_many_observations_at_once(bound: dict[str, int]) -> Non
         counts = list[int]()
         for number in range(4):
             await stage.say(*first_round() if number == 0 else [queue("team-a", number)] * 3)
-            await turn(leader)
+            await run_turn(leader)
             counts.append(stage.bus.observations.count)
         assert counts[0] > 0
         assert counts[-1] < stage.bus.observations.end.seq
@@ -69,11 +69,11 @@ def test_a_bus_that_holds_nothing_more_is_not_asked_to_forget_it_again(
 
         leader = await stage.leader()
         await stage.say(*first_round())
-        await turn(leader)
-        await turn(leader)
+        await run_turn(leader)
+        await run_turn(leader)
         assert stage.bus.observations.count == 0
         monkeypatch.setattr(leader.deps.observation_reader, "purge_through", refuse)
-        assert await turn(leader) == 0
+        assert await run_turn(leader) == 0
 
     play(story)
 
@@ -82,14 +82,14 @@ def test_a_position_without_news_is_written_after_a_second_and_then_forgotten() 
     async def story(stage: Stage) -> None:
         leader = await stage.leader()
         await stage.say(*first_round())
-        await turn(leader)
+        await run_turn(leader)
         await stage.say(queue("team-a", 5))
-        assert await turn(leader) == 0
+        assert await run_turn(leader) == 0
         assert leader.committed != stage.bus.observations.end
         await asyncio.sleep(1)
         await stage.say(queue("team-a", 5))
-        assert await turn(leader) == 0
-        await turn(leader)
+        assert await run_turn(leader) == 0
+        await run_turn(leader)
         assert stage.bus.observations.count == 0
         assert stage.lead().observations == stage.bus.observations.end
 
@@ -102,7 +102,7 @@ def test_a_full_bus_that_holds_only_what_is_known_is_emptied() -> None:
         await stage.say(*first_round())
         task = asyncio.ensure_future(stage.say(*120 * [queue("team-a", 5)]))
         while not task.done():
-            await turn(leader)
+            await run_turn(leader)
         assert stage.types().count("ClusterQueueDefined") == 1
 
     play(story)
@@ -111,7 +111,7 @@ def test_a_full_bus_that_holds_only_what_is_known_is_emptied() -> None:
 def test_no_observations_write_nothing() -> None:
     async def story(stage: Stage) -> None:
         leader = await stage.leader()
-        assert await turn(leader) == 0
+        assert await run_turn(leader) == 0
         assert len(stage.entries()) == 2
 
     play(story)
@@ -121,7 +121,7 @@ def test_a_hole_is_recorded_and_all_is_asked_for_again() -> None:
     async def story(stage: Stage) -> None:
         leader = await stage.leader()
         await stage.say(*first_round())
-        await turn(leader)
+        await run_turn(leader)
         await stage.say(queue("team-b", 9), queue("team-c", 10))
         stage.bus.observations.lose(5)
         await all_turns(leader, stage)
@@ -142,11 +142,11 @@ def test_a_new_ledger_takes_no_list_for_its_first_that_a_lost_one_may_have_read(
         )
         leader = await stage.leader()
         assert leader.committed == stage.bus.observations.end, "in one commit with its name"
-        await turn(leader)
+        await run_turn(leader)
         assert "SyncCompleted" not in stage.types()
         assert stage.bus.observations.count == 0, "there is room for the answer"
         await stage.say(*first_round())
-        await turn(leader)
+        await run_turn(leader)
         assert stage.types().count("SyncCompleted") == 1
         assert "GapObserved" not in stage.types()
 
@@ -157,14 +157,14 @@ def test_a_stream_made_anew_is_recorded_and_read_from_its_beginning() -> None:
     async def story(stage: Stage) -> None:
         leader = await stage.leader()
         await stage.say(*first_round())
-        await turn(leader)
+        await run_turn(leader)
         stage.bus.observations.recreate()
         await stage.say(queue("team-b", 9))
-        await turn(leader)
+        await run_turn(leader)
         assert stage.types().count("StreamReplaced") == 1
         assert stage.types().count("ClusterQueueDefined") == 2
         assert resyncs(stage) == 1
-        await turn(leader)
+        await run_turn(leader)
         assert stage.bus.observations.count == 0
 
     play(story)
@@ -174,12 +174,12 @@ def test_a_loss_that_could_not_be_reported_is_met_again() -> None:
     async def story(stage: Stage) -> None:
         leader = await stage.leader()
         await stage.say(*first_round())
-        await turn(leader)
+        await run_turn(leader)
         await stage.say(queue("team-b", 9), queue("team-c", 10))
         stage.bus.observations.lose(5)
         stage.ledger.fails_before.append(NO_ROOM)
         with pytest.raises(LedgerUnreachableError):
-            await turn(leader)
+            await run_turn(leader)
         await all_turns(await stage.leader(), stage)
         assert stage.types().count("GapObserved") == 1
         assert [kept.payload for kept in stage.bus.resyncs.after(0)] == [
@@ -194,7 +194,7 @@ def test_what_cannot_be_read_is_recorded_and_the_house_goes_on() -> None:
     async def story(stage: Stage) -> None:
         leader = await stage.leader()
         await stage.say(b"{", *first_round())
-        await turn(leader)
+        await run_turn(leader)
         assert {"ObservationRefused", "ClusterQueueDefined"} <= set(stage.types())
 
     play(story)
@@ -206,11 +206,11 @@ def test_a_turn_that_did_not_commit_leaves_no_trace_and_an_unsound_desk() -> Non
         await stage.say(*first_round())
         stage.ledger.fails_before.append(NO_ROOM)
         with pytest.raises(LedgerUnreachableError):
-            await turn(leader)
+            await run_turn(leader)
         assert not leader.sound
         assert (len(stage.entries()), len(stage.published())) == (2, 2)
         assert stage.bus.observations.count == 4
-        await turn(await stage.leader())
+        await run_turn(await stage.leader())
         assert stage.all_is_published()
 
     play(story)
@@ -222,8 +222,8 @@ def test_a_commit_whose_answer_was_lost_is_not_written_twice() -> None:
         await stage.say(*first_round())
         stage.ledger.fails_after.append(CommitUnknownError("the connection broke"))
         with pytest.raises(CommitUnknownError):
-            await turn(leader)
-        await turn(await stage.leader())
+            await run_turn(leader)
+        await run_turn(await stage.leader())
         assert stage.types().count("ClusterQueueDefined") == 1
         assert stage.all_is_published()
 
@@ -237,7 +237,7 @@ def test_a_batch_whose_answer_was_lost_is_published_once(seed: int) -> None:
         leader = await stage.leader()
         await stage.say(*first_round())
         stage.bus.fate.once("reply_lost")
-        await turn(leader)
+        await run_turn(leader)
         assert leader.sound
         assert stage.all_is_published()
 
@@ -251,10 +251,10 @@ def test_a_batch_that_did_not_arrive_is_published_by_a_later_turn() -> None:
         for _ in range(2):  # the batch, and the question how far EVENTS is
             stage.ledger.behind_commit.append(lambda: stage.bus.fate.once("unreachable"))
         with pytest.raises(BusUnreachableError):
-            await turn(leader)
+            await run_turn(leader)
         assert leader.sound
         assert not stage.all_is_published()
-        await turn(leader)
+        await run_turn(leader)
         assert stage.all_is_published()
 
     play(story)
@@ -268,9 +268,9 @@ def test_a_bus_that_does_not_answer_leaves_a_sound_desk_outside_the_commit(calls
         for _ in range(calls):
             stage.bus.fate.once("unreachable")
             with pytest.raises(BusUnreachableError):
-                await turn(leader)
+                await run_turn(leader)
             assert leader.sound
-        await turn(leader)
+        await run_turn(leader)
         assert stage.all_is_published()
 
     play(story)

@@ -92,7 +92,7 @@ def scheduler(  # noqa: PLR0913, PLR0917 - what differs by world
             snapshots=ledger().snapshots,
             partition=partition,
             register=nats.register(),
-            tell=nats.publish,
+            publish_handover=nats.publish,
             members={member: _inbox(bus, nats, life, member) for member in members},
         )
         await schedule(deps, asyncio.Event(), _random(life))

@@ -82,12 +82,12 @@ class Crowd(World[Remote]):
     # the dispatcher
 
     def _act(self, remote: Remote) -> None:
-        """Do one pass at a cluster, as ``dispatcher.carrying`` does, and report."""
+        """Do one pass at a cluster, as ``dispatcher.copy_reconciler`` does, and report."""
         there = [key for key, target in self.targets.of.items() if remote.name in target.clusters]
         if not there or not remote.connected:
             return
         key = self.random.choice(there)
-        target = self.targets.at(key, remote.name)
+        target = self.targets.target_at(key, remote.name)
         assert target is not None, "it was among them"
         leaves = remote.name in target.leaving
         words = self._carry(remote, key, target, leaves=leaves)
@@ -107,7 +107,7 @@ class Crowd(World[Remote]):
     def _carry(self, remote: Remote, key: str, target: Target, *, leaves: bool) -> list[str] | None:
         """Change what is there; return how the copy stands; None: that is not reported yet."""
         if leaves:
-            if not target.superseded and not self.targets.shares(key, remote.name):
+            if not target.superseded and not self.targets.is_shared(key, remote.name):
                 remote.forget()
             remote.copies.pop(key, None)
             return ["gone"]

@@ -94,7 +94,7 @@ class Ordeal(World[Remote]):
     # the dispatcher
 
     def _act(self, remote: Remote) -> None:
-        """Do one pass at a cluster that answers, as ``dispatcher.carrying`` does, and report."""
+        """Do one pass at a connected cluster, as ``copy_reconciler`` does, and report."""
         target = self.targets.of.get(WORKLOAD)
         if target is None or not remote.connected or remote.name not in target.clusters:
             return

@@ -113,7 +113,7 @@ class World(ABC, Generic[C]):
         new = self.stage.history[self.learnt :]
         self.learnt = len(self.stage.history)
         for event in new:
-            self.targets.learn(event)
+            self.targets.apply_event(event)
         self.judge.look(new)
 
     def _begin(self, _: C) -> None:
@@ -121,7 +121,7 @@ class World(ABC, Generic[C]):
         self.session += 1
         self.targets = Targets()
         for event in self.stage.history if self.random.random() < 0.5 else ():
-            self.targets.learn(event)
+            self.targets.apply_event(event)
         for remote in self.remotes.values():
             self._reach(remote, connected=remote.connected)
 

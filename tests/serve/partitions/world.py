@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from scheduler.leader_state import LeaderState
-from scheduler.turn import turn
+from scheduler.turn import run_turn
 from store.access.engine import open_engine
 from store.schema.migrate import upgrade
 from tests.bus.memory.all_ports import EPOCH_US, MemoryBus
@@ -71,7 +71,7 @@ class World:
         for _ in range(3):
             for leader in self.leaders:
                 await asyncio.sleep(1)
-                await turn(leader)
+                await run_turn(leader)
         if len(self.site.resyncs()) > asked:
             await self.list()
         self.beats += 1

@@ -20,7 +20,7 @@ from tidegate.bus.jetstream.observations import NatsObservationPublisher, NatsOb
 from tidegate.bus.jetstream.wire.client import QuickClient, split_login, tls_context
 from tidegate.bus.jetstream.wire.requests import JetStream, OutgoingMessage, retention_of
 from tidegate.bus.provenance import OnForged, ignore_forged
-from tidegate.bus.reach import EventsRetention
+from tidegate.bus.retention import EventsRetention
 from tidegate.bus.streams import (
     StreamOptions,
     bodies_config,

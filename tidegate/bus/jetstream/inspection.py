@@ -11,7 +11,7 @@ from nats.aio.client import Client
 
 from tidegate.bus.jetstream.wire.client import split_login, tls_context
 from tidegate.bus.jetstream.wire.requests import JetStream, retention_of
-from tidegate.bus.reach import EventsRetention
+from tidegate.bus.retention import EventsRetention
 from tidegate.bus.streams import (
     StreamNames,
     StreamOptions,

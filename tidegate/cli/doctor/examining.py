@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from tidegate.bus.jetstream.inspection import StreamInspection, inspect_streams
-from tidegate.bus.reach import EventsRetention
+from tidegate.bus.retention import EventsRetention
 from tidegate.cli.advice import advice
 from tidegate.cli.doctor.comparing import REMEDIES, unwatched_workloads
 from tidegate.cli.doctor.findings import Finding, ok_finding, wrong_finding

@@ -21,7 +21,7 @@ from nats.aio.subscription import Subscription
 from tidegate.bus.headers import EXPECTED_ID, MESSAGE_ID
 from tidegate.bus.jetstream.wire.cancellation import preserve_cancellation
 from tidegate.bus.jetstream.wire.client import QuickClient, Take
-from tidegate.bus.reach import EventsRetention
+from tidegate.bus.retention import EventsRetention
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
 NOT_FOUND_CODES = frozenset({10014, 10037, 10059})  # consumer, message, stream

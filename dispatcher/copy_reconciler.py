@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 from dispatcher import api as calls
 from dispatcher.adapters.copies import is_finished, priority_patch, read_copy
-from dispatcher.adapters.slices import counts_of, shrinking_patch, with_counts
+from dispatcher.adapters.slices import counts_of, scale_down_patch, with_counts
 from dispatcher.jobs import kind_of
 from dispatcher.targets import Target
 from dispatcher.workers import groups
-from dispatcher.workers.bringing import Bringer, Found
+from dispatcher.workers.job_sync import Found, JobSyncer
 from dispatcher.workers.worker import Worker
 from tidegate.contracts.observed.clusters import RemoteCopy
 from tidegate.jobs.kind import Object
@@ -55,14 +55,14 @@ class CopyReconciler:
         """
         if worker.name in target.leaving:
             return await self._delete_copy(worker, key, target, shared=shared)
-        local = await self._local(key, target)
+        local = await self._local_workload(key, target)
         if worker.name == target.chosen:
             return await self._reconcile_job(worker, key, target, local)
         if local is None:
             return Outcome(known=False, later=True)  # it is not shown yet
         return await self._reconcile_copy(worker, key, target, local)
 
-    async def _local(self, key: str, target: Target) -> Object | None:
+    async def _local_workload(self, key: str, target: Target) -> Object | None:
         namespace, _, name = key.partition("/")
         local = await calls.read(self.home, WORKLOAD.path(namespace, name))
         if local is None or not target.counts:
@@ -76,12 +76,14 @@ class CopyReconciler:
         if target.superseded:
             remains = False  # the job is another slice's by now
         elif group:
-            remains = await groups.take_away(self._bringer, worker, target.job, key)
+            remains = await groups.delete_group(self._job_syncer, worker, target.job, key)
         else:
-            remains = not shared and await self._bringer.take_away(worker, target.job, key)
+            remains = not shared and await self._job_syncer.delete_remote_job(
+                worker, target.job, key
+            )
         if remains and not group:
             return Outcome(known=False, later=True)  # the job goes first
-        await worker.withdraw(key)
+        await worker.delete_copy(key)
         gone = not remains and key not in worker.workloads.items
         return Outcome() if gone else Outcome(known=False, later=True)
 
@@ -90,7 +92,7 @@ class CopyReconciler:
     ) -> Outcome:
         remote = worker.workloads.items.get(key)
         if remote is None:
-            if await worker.copy(local):
+            if await worker.create_copy(local):
                 self.dispatched(target.cluster_queue, worker.name)
             return Outcome(known=False, later=True)  # its watch reports it
         remote = await _patch_mutable_fields(worker, local, remote)
@@ -105,9 +107,9 @@ class CopyReconciler:
         if remote is None:
             return Outcome(known=not target.makes_copy, later=target.makes_copy)
         if local is not None and not (target.superseded and is_finished(remote)):
-            if shrinking_patch(local, remote) is not None:
+            if scale_down_patch(local, remote) is not None:
                 # The job first: a copy with fewer pods than its job is one that is out of sync.
-                await self._bringer.shrink(worker, target.job, key, local)
+                await self._job_syncer.scale_down(worker, target.job, key, local)
             remote = await _patch_mutable_fields(worker, local, remote)
         if target.stopping:
             await worker.deactivate(remote, target.stopping, self.now())
@@ -117,7 +119,7 @@ class CopyReconciler:
             await self._reconcile_slice(worker, key, target, local)
             return _outcome_of(local, remote, foreign=False)
         over = bool(state.finished_us or target.stopping)
-        outcome, job_version = await self._bring_job(worker, target.job, key, local, ended=over)
+        outcome, job_version = await self._sync_job(worker, target.job, key, local, ended=over)
         later, foreign = outcome == "later", outcome == "foreign"
         result = _outcome_of(
             local,
@@ -134,27 +136,27 @@ class CopyReconciler:
     ) -> None:
         """Reconcile a job that runs for one slice while another one is to replace it."""
         if target.superseded and local is not None:
-            await self._bringer.shrink(worker, target.job, key, local)
+            await self._job_syncer.scale_down(worker, target.job, key, local)
         elif target.makes_copy:
-            await self._bringer.look(worker, target.job)
+            await self._job_syncer.sync_status(worker, target.job)
 
-    async def _bring_job(
+    async def _sync_job(
         self, worker: Worker, job: ObjectRef, key: str, local: Object | None, *, ended: bool
     ) -> tuple[Found, int]:
         if kind_of(job).is_group:
-            return await groups.bring(self._bringer, worker, job, key, ended=ended)
+            return await groups.sync_group(self._job_syncer, worker, job, key, ended=ended)
         counts = {} if local is None else counts_of(local)
-        return await self._bringer.bring(worker, job, key, counts, ended=ended)
+        return await self._job_syncer.sync(worker, job, key, counts, ended=ended)
 
     @property
-    def _bringer(self) -> Bringer:
-        return Bringer(self.home, self.origin)
+    def _job_syncer(self) -> JobSyncer:
+        return JobSyncer(self.home, self.origin)
 
 
 async def _patch_mutable_fields(worker: Worker, local: Object, remote: Object) -> Object:
     """Patch the mutable fields of a copy, and return the patched copy."""
-    patch = priority_patch(local, remote) or shrinking_patch(local, remote)
-    return remote if patch is None else await worker.change_copy(remote, patch)
+    patch = priority_patch(local, remote) or scale_down_patch(local, remote)
+    return remote if patch is None else await worker.patch_copy(remote, patch)
 
 
 def _outcome_of(  # noqa: PLR0913 - what a pass may find

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 import msgspec
 from prometheus_client import CollectorRegistry, Gauge
 
-from tidegate.bus.reach import EventsRetention
+from tidegate.bus.retention import EventsRetention
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened
 from tidegate.errors import LedgerUnreachableError, TidegateError
@@ -71,7 +71,7 @@ def window_begin(read: Read, head: Entry, window: Window, now_us: int) -> int:
     return 0
 
 
-class ReachGauges:
+class RetentionGauges:
     """How far EVENTS reaches back, and the bytes that it lacks for the days that are wanted."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
@@ -87,37 +87,37 @@ class ReachGauges:
         )
         self._short = False
 
-    def tell(self, reach: EventsRetention | None) -> None:
+    def record(self, retention: EventsRetention | None) -> None:
         """Note what was measured, and log it once when EVENTS begins to hold less."""
-        bytes_wanted = 0 if reach is None else reach.bytes_wanted()
-        self._span.set(0 if reach is None else reach.span_s)
+        bytes_wanted = 0 if retention is None else retention.bytes_wanted()
+        self._span.set(0 if retention is None else retention.span_s)
         self._wanted.set(bytes_wanted)
-        if bytes_wanted and not self._short and reach is not None:
+        if bytes_wanted and not self._short and retention is not None:
             _log.warning(
-                "EVENTS holds less than its days", reach=reach.summary(), bytes=bytes_wanted
+                "EVENTS holds less than its days", reach=retention.summary(), bytes=bytes_wanted
             )
         self._short = bool(bytes_wanted)
 
 
 @asynccontextmanager
-async def measured(
+async def measure_retention(
     ask: Callable[[], Awaitable[EventsRetention | None]], registry: CollectorRegistry
 ) -> AsyncGenerator[None]:
     """Measure once a minute while the context is open."""
-    task = asyncio.create_task(_measure(ask, ReachGauges(registry)))
+    task = asyncio.create_task(_measure_forever(ask, RetentionGauges(registry)))
     try:
         yield
     finally:
         task.cancel()
 
 
-async def _measure(
-    ask: Callable[[], Awaitable[EventsRetention | None]], gauges: ReachGauges
+async def _measure_forever(
+    ask: Callable[[], Awaitable[EventsRetention | None]], gauges: RetentionGauges
 ) -> None:
     """Measure for ever; without an answer the last figures stay."""
     while True:
         try:
-            gauges.tell(await ask())
+            gauges.record(await ask())
         except TidegateError as error:
             _log.info("EVENTS cannot be measured now", why=str(error))
         await asyncio.sleep(EVERY_S)

@@ -28,13 +28,13 @@ _PATCHES_MAX = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Bringer:
+class JobSyncer:
     """``home`` is the API server of the cluster that decides; errors as in ``dispatcher.api``."""
 
     home: KubernetesApi
     origin: str
 
-    async def bring(
+    async def sync(
         self, worker: Worker, job: ObjectRef, key: str, counts: Counts, *, ended: bool
     ) -> tuple[Found, int]:
         """Have a job there, and its status here; the second is the version of the one here.
@@ -45,77 +45,81 @@ class Bringer:
         if local is None:
             return "gone", 0
         kind, meta = kind_of(job), local["metadata"]
-        remote = await worker.job(kind, meta["namespace"], meta["name"], fresh=ended)
+        remote = await worker.find_job(kind, meta["namespace"], meta["name"], fresh=ended)
         if remote is None:
             if ended:
                 return "gone", int(meta["resourceVersion"])
             body = remote_job(kind, local, key.partition("/")[2], self.origin)
             body = with_size(kind.name, body, local, counts)
-            outcome = await self._make(worker, kind, body, job, key)
+            outcome = await self._create(worker, kind, body, job, key)
             return outcome, int(meta["resourceVersion"])
         if is_copy_of_origin(remote, self.origin) and not is_copy_of_job(kind, remote, job, key):
             return "later", int(meta["resourceVersion"])  # one of its name of before still goes
-        result, version = await self.show(kind, local, remote)
+        result, version = await self.copy_status(kind, local, remote)
         if result == "there" and not ended:
             name = key.partition("/")[2]
             changed = spec_patch(kind, local, remote) or joining_patch(
                 kind.name, local, remote, name, counts
             )
             if changed is not None:
-                await worker.change_job(kind, remote, changed)
+                await worker.patch_job(kind, remote, changed)
         return result, version
 
-    async def _make(
+    async def _create(
         self, worker: Worker, kind: JobKind[Any], body: Object, job: ObjectRef, key: str
     ) -> Found:
         """Create a remote job; an existing one may have been created for another group."""
-        if await worker.make_job(kind, body) is not None:
+        if await worker.create_job(kind, body) is not None:
             return "there"
         meta = body["metadata"]
-        remote = await worker.job(kind, meta["namespace"], meta["name"], fresh=True)
+        remote = await worker.find_job(kind, meta["namespace"], meta["name"], fresh=True)
         if remote is None:
             return "later"
         if not is_copy_of_origin(remote, self.origin):
             return "foreign"
         return "there" if is_copy_of_job(kind, remote, job, key) else "later"
 
-    async def look(self, worker: Worker, job: ObjectRef) -> None:
+    async def sync_status(self, worker: Worker, job: ObjectRef) -> None:
         """Copy back the status of a job that runs on the worker for another slice."""
-        await self._both(worker, job)
+        await self._local_and_remote(worker, job)
 
-    async def shrink(self, worker: Worker, job: ObjectRef, key: str, workload: Object) -> None:
+    async def scale_down(self, worker: Worker, job: ObjectRef, key: str, workload: Object) -> None:
         """Scale down a remote job that still belongs to this slice."""
-        local, remote = await self._both(worker, job)
+        local, remote = await self._local_and_remote(worker, job)
         if local is None or remote is None or workload_of(remote) != key:
             return
         kind, name = kind_of(job), key.partition("/")[2]
         changed = joining_patch(kind.name, local, remote, name, counts_of(workload))
         if changed is not None:
-            await worker.change_job(kind, remote, changed)
+            await worker.patch_job(kind, remote, changed)
 
-    async def _both(self, worker: Worker, job: ObjectRef) -> tuple[Object | None, Object | None]:
+    async def _local_and_remote(
+        self, worker: Worker, job: ObjectRef
+    ) -> tuple[Object | None, Object | None]:
         """Return a job here and there, the latter if it was sent and its status is shown here."""
         local = await object_of(self.home, job)
         if local is None:
             return None, None
         kind, meta = kind_of(job), local["metadata"]
-        remote = await worker.job(kind, meta["namespace"], meta["name"])
+        remote = await worker.find_job(kind, meta["namespace"], meta["name"])
         if remote is None:
             return local, None
-        result, _ = await self.show(kind, local, remote)
+        result, _ = await self.copy_status(kind, local, remote)
         return local, remote if result == "there" else None
 
-    async def take_away(self, worker: Worker, job: ObjectRef, key: str) -> bool:
+    async def delete_remote_job(self, worker: Worker, job: ObjectRef, key: str) -> bool:
         """Delete a remote job; return whether any of its objects is left."""
         kind, name = kind_of(job), parent_name(job)
-        remote = await worker.job(kind, job.namespace, name)
+        remote = await worker.find_job(kind, job.namespace, name)
         if remote is not None and is_copy_of_job(kind, remote, job, key):
             await worker.delete_job(kind, job.namespace, name)
         remote = worker.jobs[kind.path()].items.get(f"{job.namespace}/{name}")
         return remote is not None and is_copy_of_job(kind, remote, job, key)
 
-    async def show(self, kind: JobKind[Any], local: Object, remote: Object) -> tuple[Found, int]:
-        """Copy the status of a remote object to the one here; see ``bring``."""
+    async def copy_status(
+        self, kind: JobKind[Any], local: Object, remote: Object
+    ) -> tuple[Found, int]:
+        """Copy the status of a remote object to the one here; see ``sync``."""
         for _ in range(_PATCHES_MAX):
             if not is_copy_of_origin(remote, self.origin):
                 return "foreign", _version(local)

@@ -17,7 +17,7 @@ Place = tuple[str, str]
 """A worker cluster and a workload, ``<namespace>/<name>``."""
 
 
-class Queue:
+class WorkQueue:
     """Places by cluster, in the order in which they came; no two tasks look at the same one."""
 
     def __init__(self) -> None:
@@ -35,16 +35,16 @@ class Queue:
         due[workload] = min(tries, due.get(workload, tries))
         self._news.set()
 
-    def later(self, place: Place, wait_s: float, tries: int = 0) -> None:
+    def add_after(self, place: Place, wait_s: float, tries: int = 0) -> None:
         """Queue a workload after ``wait_s``, or earlier if it is queued already."""
         loop, timer = asyncio.get_running_loop(), self._timers.get(place)
         if timer is not None and timer.when() <= loop.time() + wait_s:
             return
         if timer is not None:
             timer.cancel()
-        self._timers[place] = loop.call_later(wait_s, self._ring, place, tries)
+        self._timers[place] = loop.call_later(wait_s, self._add_when_due, place, tries)
 
-    async def take(self) -> tuple[Place, int]:
+    async def get(self) -> tuple[Place, int]:
         """Return the next place that may be looked at, and how often it was tried."""
         while True:
             for cluster, due in self._due.items():
@@ -52,7 +52,7 @@ class Queue:
                     continue
                 for workload in due:
                     if (cluster, workload) not in self._held:
-                        return self._hold(cluster, workload)
+                        return self._mark_processing(cluster, workload)
             self._news.clear()
             await self._news.wait()
 
@@ -60,16 +60,16 @@ class Queue:
         """Release a workload: others may run at this cluster, and the same one after a pause."""
         self._busy[place[0]] -= 1
         pace_s = self._paces.get(place, PACE_S)
-        asyncio.get_running_loop().call_later(pace_s, self._let_go, place, pace_s)
+        asyncio.get_running_loop().call_later(pace_s, self._mark_done, place, pace_s)
         self._news.set()
 
-    def _hold(self, cluster: str, workload: str) -> tuple[Place, int]:
+    def _mark_processing(self, cluster: str, workload: str) -> tuple[Place, int]:
         tries, place = self._due[cluster].pop(workload), (cluster, workload)
         self._held.add(place)
         self._busy[cluster] = self._busy.get(cluster, 0) + 1
         return place, tries
 
-    def _let_go(self, place: Place, pace_s: float) -> None:
+    def _mark_done(self, place: Place, pace_s: float) -> None:
         self._held.discard(place)
         if place[1] in self._due.get(place[0], {}):
             self._paces[place] = min(2 * pace_s, PACE_S_MAX)
@@ -77,6 +77,6 @@ class Queue:
             self._paces.pop(place, None)
         self._news.set()
 
-    def _ring(self, place: Place, tries: int) -> None:
+    def _add_when_due(self, place: Place, tries: int) -> None:
         del self._timers[place]
         self.add(place, tries)

@@ -46,14 +46,14 @@ class ManagerCluster:
         self._usable = frozenset[str]()
 
         def informer(plural: str) -> Informer:
-            return Informer(api, f"{KUEUE}/{plural}", self._note)
+            return Informer(api, f"{KUEUE}/{plural}", self._on_change)
 
         self.clusters = informer("multikueueclusters")
         self._configs = informer("multikueueconfigs")
         self._checks = informer("admissionchecks")
         self._queues = Queues(api, random, now_us)
-        self._secrets = Informer(api, f"/api/v1/namespaces/{namespace}/secrets", self._note)
-        self._profiles = Informer(api, PROFILES.format(namespace), self._note, may_lack=True)
+        self._secrets = Informer(api, f"/api/v1/namespaces/{namespace}/secrets", self._on_change)
+        self._profiles = Informer(api, PROFILES.format(namespace), self._on_change, may_lack=True)
 
     @property
     def complete(self) -> bool:
@@ -84,10 +84,12 @@ class ManagerCluster:
         async with asyncio.TaskGroup() as tasks:
             for informer in self._informers:
                 tasks.create_task(informer.run(self._random))
-            tasks.create_task(self._show_checks())
+            tasks.create_task(self._write_check_conditions())
             tasks.create_task(self._queues.run())
 
-    async def show_cluster(self, name: str, *, status: bool, reason: str, message: str) -> None:
+    async def set_cluster_condition(
+        self, name: str, *, status: bool, reason: str, message: str
+    ) -> None:
         """Set the condition Active of a MultiKueueCluster; do nothing if it was deleted."""
         cluster = self.clusters.items.get(name)
         if cluster is None:
@@ -97,12 +99,12 @@ class ManagerCluster:
         if body:
             await self._patch(f"{KUEUE}/multikueueclusters/{name}/status", body, cluster)
 
-    def _note(self, key: str) -> None:
+    def _on_change(self, key: str) -> None:
         del key
         self._news.set()
         self._changed()
 
-    async def _show_checks(self) -> None:
+    async def _write_check_conditions(self) -> None:
         while True:
             await self._news.wait()
             self._news.clear()
@@ -113,7 +115,7 @@ class ManagerCluster:
                 for name, check in self._checks.items.items()
                 if is_multikueue_check(check)
             }
-            self._queues.use(frozenset(checks))
+            self._queues.set_checks(frozenset(checks))
             for name, check in checks.items():
                 body = check_patch(
                     check,
