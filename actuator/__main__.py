@@ -9,8 +9,8 @@ from dataclasses import replace
 from functools import partial
 
 from actuator.calls import Calls
-from actuator.copies.carrying import Copier
-from actuator.copies.showing import CopyStatuses
+from actuator.copies.copier import Copier
+from actuator.copies.copy_statuses import CopyStatuses
 from actuator.events import FanOut, Subscriber, member_filter, unfiltered
 from actuator.installation import Installation
 from actuator.kueue_metrics import KueueMetrics
@@ -42,7 +42,7 @@ from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ownership import ACTUATOR, Ownership
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.gates import gate_enabled
-from tidegate.service.belonging import refuse_other_cluster, retry_until_answered
+from tidegate.service.bus_ownership import refuse_other_cluster, retry_until_answered
 from tidegate.service.clock import utc_now_us
 from tidegate.service.config.configuration import Configuration, read_configuration
 from tidegate.service.holder import lock_holder_file
@@ -128,7 +128,12 @@ def _consumer(
     )
     applier = Applier(calls, reporter, service.random, metrics, traces=traces)
     if settings.project:
-        applier = replace(applier, along=projector.along, keeps=projector.keeps, say=projector.say)
+        applier = replace(
+            applier,
+            status_patcher=projector.with_order_status,
+            keeps_pods=projector.keeps_pods,
+            say=projector.say,
+        )
         metrics.kueue.read_model = lambda: projector.read_model
     cleans = configured.policy.gates.get(CLEANS_GATE, True)
     provisioner = Provisioner(calls, service.random, utc_now_us, cleans=cleans)
@@ -145,7 +150,7 @@ def _consumer(
     feed = traces.traced(bus.event_feed(forged=partial(_log_forged, metrics), hub=settings.hub))
     as_read = member_filter(settings.cluster) if settings.hub else unfiltered
     consumer = Consumer(feed, applier, FanOut(*learners), service.random, as_read)
-    projector.gives_way = consumer.give_way
+    projector.gives_way = consumer.wait_for_orders
     if settings.hub:
         consumer.copier = Copier(
             calls, bus.bodies(), reporter, service.random, metrics, settings.hub

@@ -131,16 +131,16 @@ def _local_ref(obj: ObjectRef) -> ObjectRef:
 class Subscriber(Protocol):
     """A subscriber of the ledger beside the orders: the projection."""
 
-    def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
+    def on_event(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
         """Fold one entry; ``live`` is False for entries from before the actuator started."""
 
-    def carried_out(self, workload: str) -> None:
+    def on_orders_done(self, workload: str) -> None:
         """Note that no order for this workload is being executed any more."""
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         """Forget everything: events of another ledger follow."""
 
-    def work(self, working: bool) -> None:  # noqa: FBT001 - a state
+    def set_active(self, working: bool) -> None:  # noqa: FBT001 - a state
         """Begin to act, or stop: the lease was taken or lost."""
 
     async def run(self) -> None:
@@ -153,31 +153,31 @@ class FanOut:
     def __init__(self, *learners: Subscriber) -> None:
         self._learners = learners
 
-    def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
-        """See ``Subscriber.learn``."""
+    def on_event(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
+        """See ``Subscriber.on_event``."""
         failed = list[Exception]()
         for subscriber in self._learners:
             try:
-                subscriber.learn(message, event, live=live)
+                subscriber.on_event(message, event, live=live)
             except Exception as error:  # noqa: BLE001 - the others learn it
                 failed.append(error)
         if failed:
             raise failed[0]
 
-    def carried_out(self, workload: str) -> None:
-        """See ``Subscriber.carried_out``."""
+    def on_orders_done(self, workload: str) -> None:
+        """See ``Subscriber.on_orders_done``."""
         for subscriber in self._learners:
-            subscriber.carried_out(workload)
+            subscriber.on_orders_done(workload)
 
-    def begin_anew(self) -> None:
-        """See ``Subscriber.begin_anew``."""
+    def reset(self) -> None:
+        """See ``Subscriber.reset``."""
         for subscriber in self._learners:
-            subscriber.begin_anew()
+            subscriber.reset()
 
-    def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
-        """See ``Subscriber.work``."""
+    def set_active(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
+        """See ``Subscriber.set_active``."""
         for subscriber in self._learners:
-            subscriber.work(working)
+            subscriber.set_active(working)
 
     async def run(self) -> None:
         """Act for ever, each for itself."""

@@ -13,7 +13,7 @@ from random import Random
 from typing import Generic, Protocol, TypeVar
 
 from actuator.calls import Calls
-from actuator.watching import retry_for_ever, watch_query
+from actuator.change_watch import retry_for_ever, watch_query
 from tidegate.errors import ApiStatusError, ApiUnreachableError, TidegateError, UndecodableError
 from tidegate.kinds.decode import Bookmark, Unreadable, decode
 from tidegate.kinds.meta import ObjectMeta, Status

@@ -80,20 +80,20 @@ class KueueMetrics:
             labels = (gate, view.cluster_queue, str(of_group).lower())
             self._removals.labels(*labels).observe(max(0, self._now_us() - since_us) * _S)
 
-    def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
-        """See ``Subscriber.learn``: the series of a ClusterQueue end with it."""
+    def on_event(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
+        """See ``Subscriber.on_event``: the series of a ClusterQueue end with it."""
         del message, live
         if isinstance(event, ClusterQueueRemoved):
             self._removals.remove_by_labels({"cluster_queue": event.name})
 
-    def carried_out(self, workload: str) -> None:
+    def on_orders_done(self, workload: str) -> None:
         """Take no notice."""
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         """Have nothing to forget."""
 
-    def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
-        """See ``Subscriber.work``: another actuator counts from here on."""
+    def set_active(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
+        """See ``Subscriber.set_active``: another actuator counts from here on."""
         self._working = working
         if not working:
             self._creations.clear()

@@ -17,8 +17,8 @@ from actuator.calls import Calls, is_conflict
 from actuator.metrics import Metrics
 from actuator.projection.k8s_events import event_object, event_texts
 from actuator.projection.read_model import ReadModel
-from actuator.projection.territory import FirstRounds
 from actuator.projection.workload_view import keeps_pods
+from actuator.projection.write_scope import FirstRounds
 from actuator.workqueue import Due, Pace, Place, Rate, Workqueue, YieldsTo, is_urgent, no_priority
 from actuator.writing.differences import Comparison, OnChange, ProjectionWatch
 from actuator.writing.event_recorder import EventRecorder
@@ -75,39 +75,39 @@ class Projector:
         self.gives_way: YieldsTo = no_priority
         metrics.showing.set_function(lambda: len(self._workqueue))
 
-    def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
-        """See ``Subscriber.learn``."""
+    def on_event(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
+        """See ``Subscriber.on_event``."""
         if not self._first:
             self._first, self.read_model.fills_in = message.seq, message.seq > 1
             self._compared = self._compared and message.seq == 1
             self._changed.set()
-        if self._rounds.learn(event, whole=self._first == 1):
+        if self._rounds.apply_event(event, whole=self._first == 1):
             self._wake_workers()
-        self.read_model.learn(event, f"{message.ledger_id}/{message.seq}")
+        self.read_model.apply_event(event, f"{message.ledger_id}/{message.seq}")
         changed, acts = self.read_model.take_changed(), live and self._working
-        self._recorder.learn(event, message.seq, now=acts)
+        self._recorder.apply_event(event, message.seq, now=acts)
         if acts:
             self._track_order(event)
             view = self.read_model.workloads.get(getattr(event, "workload", ""))
             self._enqueue(changed, now=is_urgent(event, view))
             self._record_events(event, message.seq)
 
-    def carried_out(self, workload: str) -> None:
-        """See ``Subscriber.carried_out``: two writes at once would only meet."""
+    def on_orders_done(self, workload: str) -> None:
+        """See ``Subscriber.on_orders_done``: two writes at once would only meet."""
         if workload in self._ordered:
             self._ordered.discard(workload)
             self._enqueue([("Workload", workload)], now=True)
 
-    def along(self, workload: str, obj: Object, patch: Object) -> Object:
+    def with_order_status(self, workload: str, obj: Object, patch: Object) -> Object:
         """See ``actuator.ordering.apply.StatusPatcher``."""
         return self._writer.order_status_patch(workload, obj, patch)
 
-    def keeps(self, stop: Stop) -> bool:
+    def keeps_pods(self, stop: Stop) -> bool:
         """See ``actuator.ordering.job_objects.KeepsPods``."""
         return keeps_pods(self.read_model.workloads.get(stop.order.workload), stop.order.job)
 
-    def begin_anew(self) -> None:
-        """See ``Subscriber.begin_anew``."""
+    def reset(self) -> None:
+        """See ``Subscriber.reset``."""
         self.read_model = ReadModel(self.read_model.territory.number)
         kueue = self._metrics.kueue
         self._writer = Writer(self._calls, self.read_model, kueue, self._label_keys)
@@ -115,8 +115,8 @@ class Projector:
         self._clear()
         self._recorder.forget_refusals()
 
-    def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
-        """See ``Subscriber.work``: what the cluster shows is not known, so all is compared."""
+    def set_active(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
+        """See ``Subscriber.set_active``: all is compared again, as the cluster may differ."""
         self._working, self._compared, self._stints = working, False, self._stints + 1
         self._clear()
         if working:
@@ -208,7 +208,7 @@ class Projector:
             finally:
                 finish(due.place)
             if not due.urgent:  # the place is free: what comes now does not wait for that
-                await self._pace.rest(took_s)
+                await self._pace.pause_after(took_s)
 
     async def _next_due(self, *, urgent: bool) -> Due:
         """Return the next object to write that is not being written."""
@@ -233,7 +233,7 @@ class Projector:
                     return  # until the order is carried out
                 await self._writer.write_workload(key, again=again)
                 view = self.read_model.workloads.get(key)
-                self._recorder.release(key, "" if view is None else view.object_uid)
+                self._recorder.release_events_of(key, "" if view is None else view.object_uid)
             case "Orphan":
                 await self._writer.removal.finish_orphan(key)
             case "Shares":

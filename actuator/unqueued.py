@@ -68,17 +68,17 @@ class UnqueuedKinds:
         self._changed = asyncio.Event()
         self._informers = [Informer(self._source(kind), calls, random) for kind in kinds]
 
-    def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
+    def on_event(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
         """Take no notice."""
 
-    def carried_out(self, workload: str) -> None:
+    def on_orders_done(self, workload: str) -> None:
         """Take no notice."""
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         """Have nothing to forget."""
 
-    def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
-        """See ``Subscriber.work``."""
+    def set_active(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
+        """See ``Subscriber.set_active``."""
         self._working = working
         self._changed.set()
 

@@ -123,7 +123,7 @@ class Pace:
                     await waiting
         await self.wait_for_rate()
 
-    async def rest(self, took_s: float) -> None:
+    async def pause_after(self, took_s: float) -> None:
         """Pause for ``RESTS`` times ``took_s``, at most ``REST_S_MAX`` seconds."""
         await asyncio.sleep(min(RESTS * took_s, REST_S_MAX))
 

@@ -17,7 +17,7 @@ from ingest.resources import watched
 from ingest.session import Session, SessionRunner
 from ingest.settings import Settings
 from ingest.sync import SyncDependencies
-from ingest.watched import WatchedResource
+from ingest.watched_resource import WatchedResource
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.keys import CLUSTER
 from tidegate.bus.ports import Lease
@@ -25,8 +25,8 @@ from tidegate.jobs.registry import register_declared
 from tidegate.kube.client import connect
 from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ports import KubernetesApi
-from tidegate.model.gates import gate
-from tidegate.service.belonging import refuse_other_cluster
+from tidegate.model.gates import gate_enabled
+from tidegate.service.bus_ownership import refuse_other_cluster
 from tidegate.service.config.configuration import read_configuration
 from tidegate.service.holder import lock_holder_file
 from tidegate.service.lease import take_over_lease
@@ -62,7 +62,7 @@ async def ingest(service: Service, settings: Settings) -> None:
         ) as bus,
     ):
         placed = PlacedJobs(bus.bodies(), service.random)
-        grace = GraceRule(fast_release=gate(configured.policy, "FastQuotaReleaseInPodIntegration"))
+        grace = GraceRule(fast_release=gate_enabled(configured.policy, "FastQuotaReleaseInPodIntegration"))
         resources = watched(kinds, scope, configured.device_classes, placed, grace)
         identity = Identity()
         metrics = Metrics(service.registry)

@@ -24,7 +24,7 @@ from tidegate.contracts.observations import (
 from tidegate.contracts.observed.clusters import MultiKueueClusterObserved, MultiKueueConfigObserved
 from tidegate.contracts.observed.nodes import NodeObserved, TopologyObserved
 from tidegate.errors import UndecodableError
-from tidegate.kinds import names, seen
+from tidegate.kinds import names, observed
 from tidegate.kinds.kueue_api.checks import AdmissionCheck, MultiKueueCluster, MultiKueueConfig
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor, Topology, WorkloadPriorityClass
 from tidegate.kinds.kueue_api.prices import prices
@@ -157,7 +157,7 @@ def multikueue_config(multi_kueue_config: MultiKueueConfig) -> MultiKueueConfigO
     )
 
 
-def priority_class(obj: seen.PriorityClass) -> PriorityClassObserved:
+def priority_class(obj: observed.PriorityClass) -> PriorityClassObserved:
     """Observe a PriorityClass."""
     return PriorityClassObserved(
         **identity(obj.metadata),
@@ -167,12 +167,12 @@ def priority_class(obj: seen.PriorityClass) -> PriorityClassObserved:
     )
 
 
-def namespace(obj: seen.Namespace) -> NamespaceObserved:
+def namespace(obj: observed.Namespace) -> NamespaceObserved:
     """Observe a Namespace."""
     return NamespaceObserved(**identity(obj.metadata), labels=obj.metadata.labels)
 
 
-def limit_range(obj: seen.LimitRange) -> LimitRangeObserved:
+def limit_range(obj: observed.LimitRange) -> LimitRangeObserved:
     """Observe a LimitRange; quantities stay as written."""
     return LimitRangeObserved(
         **identity(obj.metadata),
@@ -180,7 +180,7 @@ def limit_range(obj: seen.LimitRange) -> LimitRangeObserved:
     )
 
 
-def runtime_class(obj: seen.RuntimeClass) -> RuntimeClassObserved:
+def runtime_class(obj: observed.RuntimeClass) -> RuntimeClassObserved:
     """Observe a RuntimeClass."""
     return RuntimeClassObserved(
         **identity(obj.metadata),
@@ -201,7 +201,7 @@ def topology(obj: Topology) -> TopologyObserved:
     return TopologyObserved(**identity(obj.metadata), levels=levels)
 
 
-def node(obj: seen.Node) -> NodeObserved:
+def node(obj: observed.Node) -> NodeObserved:
     """Observe a Node: nothing that its kubelet's heartbeats change.
 
     Raises:
@@ -223,7 +223,7 @@ def node(obj: seen.Node) -> NodeObserved:
     return NodeObserved(**identity(obj.metadata), spec=spec)
 
 
-def _limit_range_item(limit_range_item: seen.LimitRangeItem) -> LimitRangeItem:
+def _limit_range_item(limit_range_item: observed.LimitRangeItem) -> LimitRangeItem:
     return LimitRangeItem(
         type=limit_range_item.type,
         max=quantity_texts(limit_range_item.max),

@@ -212,7 +212,7 @@ class Publisher:
             return encode(refusal_of(resource, stamped, why, _oversized_job(stamped, why)))
 
     async def _send_traced(
-        self, observation: JobObserved, subject: str, payload: bytes, stands: Callable[[], bool]
+        self, observation: JobObserved, subject: str, payload: bytes, is_current: Callable[[], bool]
     ) -> None:
         about = {"tidegate.workload": observation.workload, "tidegate.job": observation.name}
         with traced_span(
@@ -220,12 +220,12 @@ class Publisher:
         ) as span:
             token = publishing.set(span.context)
             try:
-                await self._send(subject, payload, stands)
+                await self._send(subject, payload, is_current)
             finally:
                 publishing.reset(token)
 
     async def _send(
-        self, subject: str, payload: bytes, stands: Callable[[], bool] = lambda: True
+        self, subject: str, payload: bytes, is_current: Callable[[], bool] = lambda: True
     ) -> None:
         """Publish until that succeeds, or until ``stands`` returns that it is outdated."""
         self._sent += 1
@@ -238,7 +238,7 @@ class Publisher:
             except BusUnreachableError:
                 self._metrics.publish_retries.inc()
                 await asyncio.sleep(wait_s)
-                if not stands():
+                if not is_current():
                     return
             else:
                 self._metrics.publish_seconds.observe(loop.time() - began_s)

@@ -17,15 +17,15 @@ from ingest.nodes.rows import Placement
 from ingest.pods.descriptions import both, described
 from ingest.pods.grace_periods import GraceRule, with_grace_periods
 from ingest.pods.groups import PodGroups
-from ingest.pods.referred import PATH, RESOURCE, Claims, Named
+from ingest.pods.referred_objects import PATH, RESOURCE, Claims, Named
 from ingest.pods.serving import ServingSets
-from ingest.watched import WatchedResource
+from ingest.watched_resource import WatchedResource
 from tidegate.contracts.observations import Observed
 from tidegate.jobs import workload
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.pods import pod, pod_group
 from tidegate.jobs.registry import SETS
-from tidegate.kinds import seen
+from tidegate.kinds import observed
 from tidegate.kinds.kueue_api import checks, flavors
 from tidegate.kinds.kueue_api.queues import objects
 from tidegate.kinds.kueue_api.workloads.workload import Workload
@@ -92,9 +92,9 @@ def watched(
     about = {
         row.path: row
         for kind in kinds
-        for row in (described(kind, plural, index) for plural in kind.referred_plurals)
+        for row in (watch_described(kind, plural, index) for plural in kind.referred_plurals)
     }
-    jobs = [both(about.pop(row.path, None), row) for row in watched_jobs]
+    jobs = [watch_both(about.pop(row.path, None), row) for row in watched_jobs]
     placement = Placement()
     return (
         *_definitions(scope),
@@ -123,17 +123,19 @@ def _definitions(scope: Scope) -> tuple[WatchedResource, ...]:
         _kueue("admissionchecks", checks.AdmissionCheck, definitions.admission_check),
         _worker("multikueueclusters", checks.MultiKueueCluster, definitions.multikueue_cluster),
         _worker("multikueueconfigs", checks.MultiKueueConfig, definitions.multikueue_config),
-        _defined("limitranges", "/api/v1/limitranges", seen.LimitRange, definitions.limit_range),
+        _defined(
+            "limitranges", "/api/v1/limitranges", observed.LimitRange, definitions.limit_range
+        ),
         _defined(
             "priorityclasses.scheduling.k8s.io",
             "/apis/scheduling.k8s.io/v1/priorityclasses",
-            seen.PriorityClass,
+            observed.PriorityClass,
             definitions.priority_class,
         ),
         _defined(
             "runtimeclasses.node.k8s.io",
             "/apis/node.k8s.io/v1/runtimeclasses",
-            seen.RuntimeClass,
+            observed.RuntimeClass,
             definitions.runtime_class,
         ),
     )
@@ -167,8 +169,10 @@ def _pods(index: JobIndex, sets: ServingSets, grace: GraceRule) -> WatchedResour
 
     def observe(obj: Pod) -> Iterator[ResourceObservation]:
         uid, version = obj.metadata.uid, obj.metadata.version
-        in_set = sets.holds(obj) or (not groups.holds(obj) and sets.is_member(obj))
-        in_group = not in_set and (groups.holds(obj) or groups.is_member(obj))
+        in_set = sets.has_active_pod(obj) or (
+            not groups.has_active_pod(obj) and sets.is_member(obj)
+        )
+        in_group = not in_set and (groups.has_active_pod(obj) or groups.is_member(obj))
         if not in_group:
             yield from groups.forget(uid, version)
         if not in_set:
@@ -190,9 +194,9 @@ def _pods(index: JobIndex, sets: ServingSets, grace: GraceRule) -> WatchedResour
     def present(listed: Collection[str]) -> Iterable[str]:
         return (*listed, *groups.present())
 
-    def settle() -> Iterator[ResourceObservation]:
+    def changed_jobs() -> Iterator[ResourceObservation]:
         yield from sets.changed_jobs()
-        yield from groups.settle()
+        yield from groups.changed_groups()
 
     return msgspec.structs.replace(
         alone,
@@ -228,8 +232,8 @@ def _claim_templates(claims: Claims, index: JobIndex) -> WatchedResource:
     return WatchedResource(
         resource=RESOURCE,
         path=PATH,
-        kind=seen.ResourceClaimTemplate,
-        observe=lambda template: changed([claims.take(template)]),
+        kind=observed.ResourceClaimTemplate,
+        observe=lambda template: changed([claims.add(template)]),
         gone=lambda uid, _version: changed([claims.forget(uid)]),
         listed=lambda present, _version: changed(sorted(claims.listed(present))),
         optional=True,
@@ -245,12 +249,12 @@ def _flavors(placement: Placement) -> WatchedResource:
 def _namespaces(index: JobIndex) -> WatchedResource:
     resource = "namespaces"
 
-    def observe(namespace: seen.Namespace) -> Iterator[ResourceObservation]:
+    def observe(namespace: observed.Namespace) -> Iterator[ResourceObservation]:
         yield resource, definitions.namespace(namespace)
         yield from index.namespace(namespace)
 
     return WatchedResource(
-        resource=resource, path="/api/v1/namespaces", kind=seen.Namespace, observe=observe
+        resource=resource, path="/api/v1/namespaces", kind=observed.Namespace, observe=observe
     )
 
 

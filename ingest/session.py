@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from ingest.publish import HEARTBEATS
 from ingest.sync import ResourceSync, SyncDependencies
-from ingest.watched import WatchedResource
+from ingest.watched_resource import WatchedResource
 from tidegate.bus.ports import Lease, ObservationPublisher
 from tidegate.contracts.observations import Heartbeat
 from tidegate.errors import BusUnreachableError

@@ -21,7 +21,7 @@ from ingest.metrics import Metrics
 from ingest.publish import Publisher
 from ingest.tasks import cancel_and_wait, run_in_sequence, run_together
 from ingest.watch import Changed, ChangeQueue, Pace, Watch, pages
-from ingest.watched import SLICE, Reducer, WatchedResource
+from ingest.watched_resource import SLICE, Reducer, WatchedResource
 from tidegate.contracts.observations import ObjectGone, SyncCompleted, SyncStarted
 from tidegate.errors import ApiStatusError, ApiUnreachableError, TidegateError, UndecodableError
 from tidegate.kinds.meta import ObjectMeta
@@ -225,7 +225,7 @@ class ResourceSync:
                     if self.watched.wide:  # of what comes meanwhile only the newest counts
                         await task
                 # It is iterated once all of these have begun, and so have observed their objects.
-                tasks.create_task(self._publish_others(self.watched.settle()))
+                tasks.create_task(self._publish_others(self.watched.changed_jobs()))
 
     async def _publish_event(self, event: Changed) -> None:
         if event.type == "DELETED":

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from ingest.watched import WatchedResource
+from ingest.watched_resource import WatchedResource
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
 from tidegate.kinds.decode import Bookmark, Page, decode, decode_list
 from tidegate.kinds.meta import Status
@@ -223,9 +223,9 @@ class ChangeQueue:
             if self._ended and not self._waiting:
                 return
             if batch and not self._ended:
-                await self._let_gather()
+                await self._pause_for_batch()
 
-    async def _let_gather(self) -> None:
+    async def _pause_for_batch(self) -> None:
         """Let changes gather: a job's states follow one another, and the last says all.
 
         A new object ends the rest, and takes along what waits, unless the batch was a load.

@@ -29,9 +29,9 @@ from actuator.ordering.job_objects import (
     without_forged_decision,
 )
 from actuator.ordering.orders import Expire, JobOrder, Order, job_of, with_pod_metadata
-from actuator.ordering.patience import RetryLimits
 from actuator.ordering.pod_events import RecordsEvent, pod_events, removes_gate
 from actuator.ordering.reports import Reporter, Traces
+from actuator.ordering.retry_limits import RetryLimits
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
 from tidegate.jobs import workload
 from tidegate.jobs.kind import (
@@ -88,9 +88,9 @@ class Applier:
     patience: RetryLimits = field(default_factory=RetryLimits)
     traces: Traces = field(default_factory=Traces)
     ahead: IsAhead = never_ahead
-    along: StatusPatcher = lambda _workload, _obj, patch: patch
+    status_patcher: StatusPatcher = lambda _workload, _obj, patch: patch
     """What a Workload made directly is to show beside its order: one write for both."""
-    keeps: KeepsPods = lambda _: False
+    keeps_pods: KeepsPods = lambda _: False
     say: RecordsEvent = lambda _: None
 
     async def carry_out(self, order: JobOrder, superseded: Callable[[], bool]) -> None:
@@ -166,7 +166,7 @@ class Applier:
         genuine_pods = [
             await self._without_forged_decision(order, obj, tried) for obj in pods.values()
         ]
-        todo = remaining_steps(genuine_pods, kind, order, self.keeps)
+        todo = remaining_steps(genuine_pods, kind, order, self.keeps_pods)
         if isinstance(todo, Refused):
             return todo
         if not todo:
@@ -249,7 +249,7 @@ class Applier:
     def _with_status(self, order: JobOrder, step: Patch, tried: _Attempt) -> Patch:
         if job_of(order).kind != workload.NAME or tried.found is None:
             return step
-        body = self.along(order.order.workload, tried.found, step.body)
+        body = self.status_patcher(order.order.workload, tried.found, step.body)
         return msgspec.structs.replace(step, body=body)
 
     async def _patch_job(self, order: JobOrder, step: Patch, tried: _Attempt) -> Refused | None:

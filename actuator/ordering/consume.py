@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 
-from actuator.copies.carrying import Copier
+from actuator.copies.copier import Copier
 from actuator.events import Read, Subscriber, unfiltered
 from actuator.ordering.apply import Applier
 from actuator.ordering.orders import (
@@ -71,7 +71,7 @@ class Consumer:
         """Return what is still to be read before work begins; empty: nothing."""
         return "" if self._live else f"history read to seq {self._read} of {self._history}"
 
-    def give_way(self, *, urgent: bool) -> Awaitable[None] | None:
+    def wait_for_orders(self, *, urgent: bool) -> Awaitable[None] | None:
         """Return a wait while jobs are not yet as ordered; what is urgent takes turns with orders.
 
         None: there is nothing to wait for.
@@ -91,7 +91,7 @@ class Consumer:
         while self._book.executing:  # noqa: ASYNC110 - the caller sets the bound
             await asyncio.sleep(_POLL_S)
 
-    async def read(self) -> None:
+    async def read_events(self) -> None:
         """Follow EVENTS for ever."""
         waits = backoff_delays(self._random, first_s=0.2, most_s=10.0)
         while True:
@@ -101,17 +101,17 @@ class Consumer:
                 _log.warning("cannot read EVENTS", error=str(error))
                 await asyncio.sleep(next(waits))
 
-    async def work(self) -> None:
+    async def run_worker(self) -> None:
         """Carry out one order after another for ever; the number of workers is the concurrency."""
         while True:
-            order = await self._book.take()
+            order = await self._book.next_order()
             try:
                 await self._execute(order)
             except Exception as error:  # noqa: BLE001 - of one object: the others go on
                 await self._applier.report_crash(order, error)
             finally:
                 self._book.finish(order)
-                self.subscriber.carried_out(order.order.workload)
+                self.subscriber.on_orders_done(order.order.workload)
 
     async def _execute(self, order: Order) -> None:
         superseded = partial(self._book.superseded, order)
@@ -172,17 +172,17 @@ class Consumer:
         if isinstance(event, QuotaReleased):
             self._book.withdraw(copy_creation_key(event.uid))
         if order is not None and self._live and self._active:
-            self._book.offer(order)
+            self._book.put(order)
 
     def _notify_subscribers(self, message: Published, event: FactEvent | DecisionEvent) -> None:
         try:
-            self.subscriber.learn(message, event, live=self._live)
+            self.subscriber.on_event(message, event, live=self._live)
         except Exception:  # noqa: BLE001 - of one object: the others go on
             self._skip_undecodable(message)
 
     def _note_order(self, message: Published, event: FactEvent | DecisionEvent) -> Order | None:
         try:
-            return self._outstanding.learn(message, event)
+            return self._outstanding.apply_event(message, event)
         except Exception:  # noqa: BLE001 - of one object: the others go on
             self._skip_undecodable(message)
             return None
@@ -210,17 +210,17 @@ class Consumer:
     def _start_or_stop(self) -> None:
         """Begin to act or stop: the lease, or the end of history, was reached or lost."""
         acts = self._live and self._active
-        self.subscriber.work(acts)
+        self.subscriber.set_active(acts)
         for order in self._outstanding if acts else ():
-            self._book.offer(order)
+            self._book.put(order)
 
     def _reset(self, ledger_id: str) -> None:
         self._ledger_id, self._read, self._history, self._live = ledger_id, 0, 0, False
         self._former.discard(ledger_id)
         self._outstanding.clear()
         self._book.clear()
-        self.subscriber.begin_anew()
-        self.subscriber.work(False)  # noqa: FBT003 - a state
+        self.subscriber.reset()
+        self.subscriber.set_active(False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +236,7 @@ class Session:
         """Work until cancelled; the lease is released at the end."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(maintain_lease(self.lease, self.lease_s, self.consumer.activate))
-            tasks.create_task(self.consumer.read())
+            tasks.create_task(self.consumer.read_events())
             tasks.create_task(self.consumer.subscriber.run())
             for _ in range(self.workers):
-                tasks.create_task(self.consumer.work())
+                tasks.create_task(self.consumer.run_worker())

@@ -119,7 +119,7 @@ async def _list_pods(calls: Calls, kind: JobKind[object], job: ObjectRef) -> dic
 
 
 def remaining_steps(
-    objects: list[Object], kind: JobKind[object], order: Start | Stop, keeps: KeepsPods
+    objects: list[Object], kind: JobKind[object], order: Start | Stop, keeps_pods: KeepsPods
 ) -> Refused | list[tuple[Object, Step]]:
     """Return what is still to be done on each object; empty: all are as ordered."""
     assert kind.members is not None, "the kind has jobs of several objects"
@@ -130,7 +130,7 @@ def remaining_steps(
             case Start():
                 steps = kind.members.start(with_pod_metadata(order, objects[0]), objects)
             case Stop():
-                stop = msgspec.structs.replace(order, keeps=keeps(order))
+                stop = msgspec.structs.replace(order, keeps=keeps_pods(order))
                 steps = kind.members.stop(stop, objects)
     except UndecodableError as error:
         return Refused(reason="invalid", message=str(error))

@@ -154,7 +154,7 @@ class OrderBook:
         """Return how many orders are being carried out now."""
         return len(self._busy)
 
-    def offer(self, order: Order) -> None:
+    def put(self, order: Order) -> None:
         """Put an order in the place of any older one for the same job."""
         uid = key_of(order)
         newest = self._newest.get(uid)
@@ -176,7 +176,7 @@ class OrderBook:
         """Return whether another order, or none, stands in this one's place by now."""
         return self._newest.get(key_of(order)) is not order
 
-    async def take(self) -> Order:
+    async def next_order(self) -> Order:
         """Return an order of a job that is not being processed; wait for one."""
         while True:
             uid = await self._due.get()
@@ -237,7 +237,7 @@ class OutstandingOrders:
         orders = (*self._orders.values(), *self._copies.values())
         return iter(sorted(orders, key=lambda order: order.seq))
 
-    def learn(self, message: Published, event: FactEvent | DecisionEvent) -> Order | None:
+    def apply_event(self, message: Published, event: FactEvent | DecisionEvent) -> Order | None:
         """Take in one entry of the ledger; return the order that it is, if it is one."""
         order = as_order(event, message.ledger_id, message.seq)
         if isinstance(order, MakeCopy | RemoveCopy):
@@ -246,7 +246,7 @@ class OutstandingOrders:
         if order is not None:
             self._add_order(order)
             return order
-        self._learn_copy(event)
+        self._apply_copy_event(event)
         match event:
             case WorkloadRemoved() | WorkloadFinished() | WorkloadStopped():
                 self._remove_order(event.workload)
@@ -258,7 +258,7 @@ class OutstandingOrders:
                 pass
         return None
 
-    def _learn_copy(self, event: FactEvent | DecisionEvent) -> None:
+    def _apply_copy_event(self, event: FactEvent | DecisionEvent) -> None:
         match event:
             case CopyReported():
                 self._copies.pop(copy_creation_key(event.uid), None)

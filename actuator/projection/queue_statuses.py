@@ -112,7 +112,7 @@ class Consumption:
         self._shown = dict[str, Object]()
         self._off = False  # nothing is shared between LocalQueues, so nothing is to be shown
 
-    def learn(self, event: FactEvent | DecisionEvent) -> list[tuple[str, str]]:
+    def apply_event(self, event: FactEvent | DecisionEvent) -> list[tuple[str, str]]:
         """Take in an event; return the places that it changes."""
         match event:
             case LocalQueueUsageSampled():

@@ -14,8 +14,8 @@ from actuator.projection import queue_statuses as queues
 from actuator.projection.conditions import apply_decision, apply_fact, new_view, repeat_reservation
 from actuator.projection.queue_shares import Redefined, Shares, SharesSeen
 from actuator.projection.queue_statuses import Consumption, Numbers, Share, workload_share
-from actuator.projection.territory import OwnQueues
 from actuator.projection.workload_view import WorkloadView, needs_cleanup, object_is_deleted
+from actuator.projection.write_scope import OwnQueues
 from tidegate.contracts.decisions import (
     ClusterQueueReadinessChanged,
     DecisionEvent,
@@ -77,10 +77,10 @@ class ReadModel:
         self._by_queue = dict[str, dict[str, None]]()  # LocalQueue to workloads
         self.cohorts, self._shares = set[str](), dict[str, Share]()  # by workload
 
-    def learn(self, event: FactEvent | DecisionEvent, decision: str) -> None:
+    def apply_event(self, event: FactEvent | DecisionEvent, decision: str) -> None:
         """Take in one event; ``decision`` is its ``<ledger id>/<seq>``."""
         self.now_us = max(self.now_us, event.at_us)
-        self.territory.learn(event)
+        self.territory.apply_event(event)
         self.opened = decision if isinstance(event, LedgerOpened) else self.opened
         match event:
             case WorkloadSubmitted():
@@ -97,9 +97,9 @@ class ReadModel:
             case WorkloadPriorityClassDefined() | PriorityClassDefined():
                 self._set_class_value(event)
             case _:
-                self._learn_queue(event)
-                self.changed.update(dict.fromkeys(self.consumption.learn(event)))
-                self._learn_workload(event, decision)
+                self._apply_queue_event(event)
+                self.changed.update(dict.fromkeys(self.consumption.apply_event(event)))
+                self._apply_workload_event(event, decision)
 
     def add_seed(self, seed: Seed) -> None:
         """Add from Kubernetes what EVENTS did not have; existing views stay."""
@@ -108,11 +108,11 @@ class ReadModel:
                 self.workloads[seed.key] = seed
                 self._count(seed)
             case ClusterQueueDefined() if seed.name not in self.cluster_queues:
-                self._learn_queue(seed)
+                self._apply_queue_event(seed)
             case LocalQueueDefined() if queues.key_of(seed) not in self.local_queues:
-                self._learn_queue(seed)
+                self._apply_queue_event(seed)
             case CohortDefined() if seed.name not in self.cohorts:
-                self._learn_queue(seed)
+                self._apply_queue_event(seed)
             case ClusterQueueReadinessChanged():
                 self.readiness.setdefault(seed.cluster_queue, seed)
             case SharesSeen():
@@ -124,7 +124,7 @@ class ReadModel:
         """Go on after what Kubernetes shows was read back: take in what came too early."""
         self.fills_in = False
         while self._unheard:
-            self.learn(*self._unheard.popleft())
+            self.apply_event(*self._unheard.popleft())
 
     def take_changed(self) -> list[tuple[str, str]]:
         """Return what changed since this was asked last, each once."""
@@ -141,7 +141,7 @@ class ReadModel:
         """Mark the queues and cohorts as changed whose share a redefinition has moved."""
         self.changed.update(dict.fromkeys(self.shares.take_changed()))
 
-    def _learn_workload(self, event: FactEvent | DecisionEvent, decision: str) -> None:
+    def _apply_workload_event(self, event: FactEvent | DecisionEvent, decision: str) -> None:
         key = getattr(event, "workload", "")
         view = self.workloads.get(key)
         if view is None:
@@ -152,7 +152,7 @@ class ReadModel:
         self._update_parent(view, event, decision)
         changed = apply_fact(view, event) or apply_decision(view, event)
         if changed or siblings.open_gate(view, event):
-            siblings.inherit(view, self.workloads)
+            siblings.inherit_fields(view, self.workloads)
             view.decision = decision
             checks.follow_checks(view, event, decision)
             if isinstance(event, WorkloadDeactivated):
@@ -175,7 +175,7 @@ class ReadModel:
             self._count(parent)
             self.changed["Workload", key] = None
 
-    def _learn_queue(self, event: FactEvent | DecisionEvent) -> None:
+    def _apply_queue_event(self, event: FactEvent | DecisionEvent) -> None:
         match event:
             case ClusterQueueDefined():
                 self.cluster_queues[event.name] = event
@@ -217,7 +217,7 @@ class ReadModel:
     def _add_workload(self, event: WorkloadSubmitted, decision: str) -> None:
         view = new_view(event)
         view.decision = decision
-        siblings.follow_first(view, self.workloads)
+        siblings.note_first_workload(view, self.workloads)
         if event.variant_of and not view.direct:
             siblings.join_parent(view, event, self.workloads)
             self._mark_parent(view.parent, decision)

@@ -60,7 +60,7 @@ def end_slice(view: WorkloadView, at_us: int) -> None:
     view.set("Finished", true=True, reason=SLICE_REPLACED, message=message, at_us=at_us)
 
 
-def follow_first(view: WorkloadView, workloads: Mapping[str, WorkloadView]) -> None:
+def note_first_workload(view: WorkloadView, workloads: Mapping[str, WorkloadView]) -> None:
     """Note which Workload was the first of a new one's job."""
     older = workloads.get(view.replaces)
     if older is not None:
@@ -84,7 +84,7 @@ def generation_of(annotations: Mapping[str, str]) -> int:
     return parse_whole(annotations.get(names.GENERATION, "")) or 0
 
 
-def inherit(view: WorkloadView, workloads: Mapping[str, WorkloadView]) -> None:
+def inherit_fields(view: WorkloadView, workloads: Mapping[str, WorkloadView]) -> None:
     """Let a Workload that takes over from another know what that one knew."""
     older = workloads.get(view.replaces)
     if older is not None:

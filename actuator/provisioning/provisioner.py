@@ -32,17 +32,17 @@ class Provisioner:
         self._calls = calls.gated_by(lambda: self._working)
         self._random, self._now_us, self._cleans = random, now_us, cleans
 
-    def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
+    def on_event(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
         """Take no notice."""
 
-    def carried_out(self, workload: str) -> None:
+    def on_orders_done(self, workload: str) -> None:
         """Take no notice."""
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         """Have nothing to forget."""
 
-    def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
-        """See ``Subscriber.work``."""
+    def set_active(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
+        """See ``Subscriber.set_active``."""
         self._working = working
         self._turned.set()
 

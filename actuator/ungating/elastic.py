@@ -37,19 +37,19 @@ class ElasticPods:
         by_owner = "" if owner is None else owner.uid
         return by_owner if label == names.OF_CONTROLLER else label
 
-    def released(self, pod: Pod, patch: Patch) -> None:
+    def on_ungated(self, pod: Pod, patch: Patch) -> None:
         """Take no notice."""
 
-    def is_used(self) -> bool:
-        """See ``UngatingRule.is_used``."""
+    def is_needed(self) -> bool:
+        """See ``UngatingRule.is_needed``."""
         return True
 
-    def minds(self, pod: Pod) -> bool:
-        """See ``UngatingRule.minds``."""
+    def is_relevant(self, pod: Pod) -> bool:
+        """See ``UngatingRule.is_relevant``."""
         return is_gated(pod, self.gate)
 
-    async def release(self, calls: Calls, standing: JobPods) -> Released | None:
-        """See ``UngatingRule.release``."""
+    async def ungating_patches(self, calls: Calls, standing: JobPods) -> Released | None:
+        """See ``UngatingRule.ungating_patches``."""
         pods, waiting = standing.pods, standing.waiting
         owners = Owners(calls, self.job_of(pods[waiting[0]]))
         jobs = {name: await owners.job_above(pods[name].metadata) for name in waiting}

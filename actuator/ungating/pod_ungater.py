@@ -23,7 +23,7 @@ from actuator.calls import Calls, with_preconditions
 from actuator.informer import Informer, Source
 from actuator.kueue_metrics import KueueMetrics
 from actuator.ungating.pods import has_gate, is_of_group
-from actuator.ungating.strangers import UnknownJobs
+from actuator.ungating.unknown_jobs import UnknownJobs
 from tidegate.contracts.decision_kinds.placements import NodeFailed, TopologyAssigned
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.contracts.entry import Published
@@ -73,7 +73,7 @@ class UngatingRule(Protocol):
     selector: str  # of a label that they bear
     gate: str
 
-    def is_used(self) -> bool:
+    def is_needed(self) -> bool:
         """Return whether any pod may wait: until then none is watched."""
         ...
 
@@ -81,18 +81,18 @@ class UngatingRule(Protocol):
         """Return the key of pods that are ungated together; empty: the pod belongs to no job."""
         ...
 
-    def minds(self, pod: Pod) -> bool:
+    def is_relevant(self, pod: Pod) -> bool:
         """Return whether anything may have to be done about a pod."""
         ...
 
-    async def release(self, calls: Calls, standing: JobPods) -> Released | None:
+    async def ungating_patches(self, calls: Calls, standing: JobPods) -> Released | None:
         """Return the pods that may go, each with the patch that lets it; errors of ``Calls``.
 
         None: there is no job that the pods could be of.
         """
         ...
 
-    def released(self, pod: Pod, patch: Patch) -> None:
+    def on_ungated(self, pod: Pod, patch: Patch) -> None:
         """Take notice of a pod that a patch let go."""
         ...
 
@@ -125,27 +125,27 @@ class PodUngater:
         )
         self._mirror = Informer(source, self._calls, random)
 
-    def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
-        """See ``Subscriber.learn``."""
+    def on_event(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
+        """See ``Subscriber.on_event``."""
         del message
         if live and isinstance(event, _TELLING):
             self._strangers.forget(event.workload)
             self._enqueue({event.workload, *self._waiting})
 
-    def carried_out(self, workload: str) -> None:
+    def on_orders_done(self, workload: str) -> None:
         """Take no notice."""
 
-    def begin_anew(self) -> None:
+    def reset(self) -> None:
         """Have nothing to forget."""
 
-    def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
-        """See ``Subscriber.work``."""
+    def set_active(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
+        """See ``Subscriber.set_active``."""
         self._working = working
         self._enqueue_all()
 
     async def run(self) -> None:
         """Watch pods, and ungate those that their Workloads admit, for ever."""
-        while not self._rule.is_used():
+        while not self._rule.is_needed():
             await self._wait_for_change(LOOKS_AGAIN_S)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._mirror.run())
@@ -226,13 +226,13 @@ class PodUngater:
 
     def _relevant_pods(self, job: str) -> list[str]:
         standing = self._pods.get(job, {})
-        return sorted(name for name, pod in standing.items() if self._rule.minds(pod))
+        return sorted(name for name, pod in standing.items() if self._rule.is_relevant(pod))
 
     async def _note_result(self, job: str, waiting: list[str]) -> None:
         standing = JobPods(dict(self._pods[job]), waiting, dict(self._sent.get(job, {})))
         try:
             async with self._places:
-                patches = await self._rule.release(self._calls, standing)
+                patches = await self._rule.ungating_patches(self._calls, standing)
         except (ApiUnreachableError, ApiStatusError, UndecodableError) as error:
             _log.warning("cannot let pods go", job=job, error=str(error))
             return
@@ -265,7 +265,7 @@ class PodUngater:
                 if status not in _PASSED:
                     _log.warning("cannot let a pod go", pod=path, error=str(error))
             else:
-                self._rule.released(pod, patch)
+                self._rule.on_ungated(pod, patch)
                 self._observe_release(pod, patched, workload)
                 if meta.name in self._pods.get(job, {}):
                     self._on_pod(pod, patched)

@@ -61,8 +61,8 @@ class ServingPods:
         """``report`` gets each pod that was let go."""
         self._report = report
 
-    def released(self, pod: Pod, patch: Patch) -> None:
-        """See ``UngatingRule.released``."""
+    def on_ungated(self, pod: Pod, patch: Patch) -> None:
+        """See ``UngatingRule.on_ungated``."""
         self._report(pod, patch)
 
     def job_of(self, pod: Pod) -> str:
@@ -75,16 +75,16 @@ class ServingPods:
                 return f"{kind} {meta.namespace}/{name} {member.uid}"
         return ""
 
-    def is_used(self) -> bool:
-        """See ``UngatingRule.is_used``."""
+    def is_needed(self) -> bool:
+        """See ``UngatingRule.is_needed``."""
         return True
 
-    def minds(self, pod: Pod) -> bool:
-        """See ``UngatingRule.minds``."""
+    def is_relevant(self, pod: Pod) -> bool:
+        """See ``UngatingRule.is_relevant``."""
         return is_gated(pod, self.gate)
 
-    async def release(self, calls: Calls, standing: JobPods) -> Released | None:
-        """See ``UngatingRule.release``."""
+    async def ungating_patches(self, calls: Calls, standing: JobPods) -> Released | None:
+        """See ``UngatingRule.ungating_patches``."""
         pods = standing.pods
         started = await _started_job(calls, pods[standing.waiting[0]])
         if started is None:

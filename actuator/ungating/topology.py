@@ -47,11 +47,11 @@ class TopologyPods:
         self._slices = dict[Chain, WorkloadView]()  # those that were admitted at a time
         self._slices_s = -INDEX_S  # the loop's time of that
 
-    def released(self, pod: Pod, patch: Patch) -> None:
+    def on_ungated(self, pod: Pod, patch: Patch) -> None:
         """Take no notice."""
 
-    def is_used(self) -> bool:
-        """See ``UngatingRule.is_used``."""
+    def is_needed(self) -> bool:
+        """See ``UngatingRule.is_needed``."""
         return self._read_model().places
 
     def job_of(self, pod: Pod) -> str:
@@ -59,8 +59,8 @@ class TopologyPods:
         name = pod.metadata.annotations.get(names.WORKLOAD, "")
         return f"{pod.metadata.namespace}/{name}" if name else ""
 
-    def minds(self, pod: Pod) -> bool:
-        """See ``UngatingRule.minds``: it waits, or for a node that may have failed."""
+    def is_relevant(self, pod: Pod) -> bool:
+        """See ``UngatingRule.is_relevant``: it waits, or for a node that may have failed."""
         return not pod.metadata.is_deleting and (is_gated(pod, self.gate) or _is_stuck(pod))
 
     def _view_of(self, key: str) -> WorkloadView | None:
@@ -90,8 +90,8 @@ class TopologyPods:
                 _slice_chain(view): view for view in views if _has_quota(view, read_model)
             }
 
-    async def release(self, calls: Calls, standing: JobPods) -> Released | None:
-        """See ``UngatingRule.release``."""
+    async def ungating_patches(self, calls: Calls, standing: JobPods) -> Released | None:
+        """See ``UngatingRule.ungating_patches``."""
         key = self.job_of(next(iter(standing.pods.values())))
         if self._read_model().fills_in:
             return ()  # not known yet
@@ -125,7 +125,7 @@ class TopologyPods:
             )
             for name, values in chosen.items()
         ]
-        let_go = [pod for pod in mine if self.minds(pod) and is_ungated(pod, self.gate)]
+        let_go = [pod for pod in mine if self.is_relevant(pod) and is_ungated(pod, self.gate)]
         domains = {domain.values for domain in _domains(assignment)} if let_go else set[Values]()
         for member in let_go:
             own = place.domain_of(member.spec.node_selector)

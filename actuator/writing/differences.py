@@ -14,11 +14,11 @@ from functools import partial
 from random import Random
 
 from actuator.calls import Calls
+from actuator.change_watch import ChangeWatch, Meta, WatchedCollection
 from actuator.projection import rehydrate
 from actuator.projection.queue_shares import SharesSeen
 from actuator.projection.read_model import ReadModel, Seed
 from actuator.projection.workload_view import WorkloadView
-from actuator.watching import ChangeWatch, Meta, WatchedCollection
 from actuator.workqueue import Place
 from actuator.writing.removal import is_finished, is_orphaned
 from actuator.writing.write import KUEUE, Writer, queue_path

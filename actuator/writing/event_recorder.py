@@ -79,7 +79,7 @@ class EventRecorder:
             del self._shows[view.key]
             self.record(event_about(workload_reference(view), f"{seq:x}.r", event.at_us, text))
 
-    def release(self, key: str, uid: str) -> None:
+    def release_events_of(self, key: str, uid: str) -> None:
         """Release the Events that wait for a Workload; ``uid`` is the Workload object's."""
         self._shows.pop(key, None)
         for event in (make_event() for make_event in self._waiting.pop(key, ())):
@@ -93,7 +93,7 @@ class EventRecorder:
         self._ready.append(event)
         self._came.set()
 
-    def learn(self, event: FactEvent | DecisionEvent, seq: int, *, now: bool) -> None:
+    def apply_event(self, event: FactEvent | DecisionEvent, seq: int, *, now: bool) -> None:
         """Create an Event on a refused job, ``now`` or as soon as this process is active."""
         self._now_us = event.at_us
         if now and isinstance(event, WorkloadEvicted):
@@ -144,7 +144,7 @@ class EventRecorder:
                     await self._create(writer(), event)
                 except Exception:  # noqa: BLE001 - of one object: the others go on
                     _log.exception("event not created", reason=event["reason"])
-                await self._pace.rest(asyncio.get_running_loop().time() - since_s)
+                await self._pace.pause_after(asyncio.get_running_loop().time() - since_s)
 
     async def _create(self, writer: Writer, event: Object) -> None:
         waits = backoff_delays(self._random, first_s=0.2, most_s=5.0)

@@ -14,8 +14,8 @@ from actuator.projection import queue_statuses as queues
 from actuator.projection.queue_statuses import Numbers
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import WorkloadView
-from actuator.writing.making import WorkloadMaker
 from actuator.writing.removal import WorkloadRemover, workload_path
+from actuator.writing.workload_maker import WorkloadMaker
 from tidegate.errors import ApiStatusError, UndecodableError
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import job_kind

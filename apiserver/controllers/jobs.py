@@ -27,7 +27,7 @@ from apiserver.kinds.jobs import has_condition
 from apiserver.resources import JOBS
 from apiserver.writes.metadata import at_us
 from apiserver.writes.registry import STATUS, Registry
-from tidegate.cluster.lives import is_finished
+from tidegate.cluster.pod_lifetimes import is_finished
 
 Object = dict[str, Any]
 _OWN_NAME = "kubernetes.io/job-controller"

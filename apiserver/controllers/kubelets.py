@@ -1,4 +1,4 @@
-"""The kubelets: a bound pod runs as long as ``tidegate.cluster.lives`` says, and ends."""
+"""The kubelets: a bound pod runs as long as ``tidegate.cluster.pod_lifetimes`` says, and ends."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from apiserver.resources import PODS
 from apiserver.writes.metadata import timestamp
 from apiserver.writes.registry import Registry
-from tidegate.cluster.lives import (
+from tidegate.cluster.pod_lifetimes import (
     KILLED,
     ended_status,
     exit_code_of,

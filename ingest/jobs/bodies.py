@@ -47,7 +47,7 @@ class Bodies:
         self._over = dict[str, None]()  # digests that no job has any more, until they are dropped
         self._rests_until = self._drops_rest_until = 0.0  # loop time
 
-    def take(self, uid: str, namespace: str, body: bytes, *, listed: bool, runs: bool) -> str:
+    def queue_body(self, uid: str, namespace: str, body: bytes, *, listed: bool, runs: bool) -> str:
         """Queue a job's body to be stored, unless it was stored, and return its digest.
 
         With each list a body is stored once more: the bus may have lost it. A job that ``runs``
@@ -68,10 +68,10 @@ class Bodies:
             )
         if listed or before is None or before.digest != digest:
             self._unkept[digest] = body
-        self._refer_to(_StoredBody(namespace, digest, size), uid)
+        self._add_reference(_StoredBody(namespace, digest, size), uid)
         return digest
 
-    def release(self, uid: str, body: bytes) -> str:
+    def queue_removal(self, uid: str, body: bytes) -> str:
         """Queue the body of a finished job to be dropped, and return its digest."""
         self.drop_body_of(uid)
         return digest_of(body)
@@ -132,7 +132,7 @@ class Bodies:
                 _log.warning("a body cannot be dropped", digest=digest, error=str(error))
                 self._drops_rest_until = loop.time() + REST_S  # it may be refused, and storing not
 
-    def _refer_to(self, own: _StoredBody, uid: str) -> None:
+    def _add_reference(self, own: _StoredBody, uid: str) -> None:
         self._jobs[own.digest] += 1
         self._bytes[own.namespace] += own.size
         self.drop_body_of(uid)

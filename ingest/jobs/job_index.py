@@ -23,7 +23,7 @@ from ingest.jobs.overrides import (
 )
 from ingest.jobs.ownership import DirectWorkloads, PrebuiltWorkloads, ResourceObservation
 from ingest.jobs.scope import Lineage, QueuedJob, Scope, is_listed, is_pending_group, reference_of
-from ingest.pods.referred import Claims, Named, Referred
+from ingest.pods.referred_objects import Claims, Named, Referred
 from tidegate.contracts.observations import JobObserved
 from tidegate.jobs import workload
 from tidegate.jobs.job_metadata import stray_job, unmanaged_job
@@ -31,7 +31,7 @@ from tidegate.jobs.kind import JobKind, Object
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import ObjectMeta
-from tidegate.kinds.seen import Namespace
+from tidegate.kinds.observed import Namespace
 
 
 class JobIndex:
@@ -85,7 +85,7 @@ class JobIndex:
         """Return whether a namespace's jobs are managed."""
         return self._scope.manages(namespace, self._labels.get(namespace))
 
-    def put(self, job: QueuedJob, *, workload: str) -> Iterator[ResourceObservation]:
+    def put_group_job(self, job: QueuedJob, *, workload: str) -> Iterator[ResourceObservation]:
         """Remember a job of several objects, and yield its full observation."""
         self._jobs[job.meta.uid] = job
         self._groups[workload] = job.meta.uid
@@ -94,13 +94,13 @@ class JobIndex:
     def parent(self, kind: JobKind[Any], meta: ObjectMeta) -> Iterator[ResourceObservation]:
         """Remember an object that is several jobs; yield what it owns if that changes for it."""
         asks = self.has_queue(kind, meta)
-        yield from self._dependents(self._lineage.note(kind, meta, asks=asks, waits=False))
+        yield from self._dependents(self._lineage.add(kind, meta, asks=asks, waits=False))
 
     def forget_parent(self, uid: str) -> None:
         """Forget an object that was several jobs."""
         self._lineage.forget(uid)
 
-    def take_out(self, uid: str, *, workload: str) -> Iterator[ResourceObservation]:
+    def remove_group_job(self, uid: str, *, workload: str) -> Iterator[ResourceObservation]:
         """Forget a job of several objects; yield the next job that owns the Workload it named."""
         self._groups.pop(workload, None)
         self._remove_job(workload)
@@ -117,7 +117,7 @@ class JobIndex:
             job = self._job_observation(kind, obj) if asks else self._child_without_queue(kind, obj)
             waits = job is None or job.alone.state.suspended
         finally:
-            below = list(self._lineage.note(kind, meta, asks=asks, waits=waits))
+            below = list(self._lineage.add(kind, meta, asks=asks, waits=waits))
         if job is not None:
             self._jobs[meta.uid] = job
             yield from self._changes([meta.uid])
@@ -147,7 +147,7 @@ class JobIndex:
     def _child_without_queue(self, kind: JobKind[Any], obj: Any) -> QueuedJob | None:  # noqa: ANN401 - as above
         """Return an object that does not ask, but may be the child of one that does."""
         meta: ObjectMeta = obj.metadata
-        if not kind.owns_jobs or not self._lineage.owner(meta):
+        if not kind.owns_jobs or not self._lineage.owner_uid(meta):
             return None
         state = kind.status_of(meta, msgspec.to_builtins(obj))
         alone = msgspec.structs.replace(unmanaged_job(kind, meta), state=state)
@@ -186,18 +186,18 @@ class JobIndex:
     def workload(self, wl: Workload) -> Iterator[ResourceObservation]:
         """Remember a Workload, and yield the changed observation: its job's, or its own."""
         if is_variant(wl.metadata):
-            yield from self._jobs_with_variants([self._variants.take(wl)])
+            yield from self._jobs_with_variants([self._variants.add(wl)])
             return
         key = f"{wl.metadata.namespace}/{wl.metadata.name}"
         had = self._prebuilt.claimants(key)
-        self._prebuilt.take(wl)
+        self._prebuilt.add(wl)
         uid = self.job_uid_of(wl)
-        if uid and not self._prebuilt.names(uid, key) and not is_additional_slice(wl):
+        if uid and not self._prebuilt.is_named_by(uid, key) and not is_additional_slice(wl):
             yield from self._set_overrides(uid, overrides_of(wl))
         yield from self._changes(dict.fromkeys((*had, *self._prebuilt.claimants(key))))
         if self._prebuilt.is_named(key) or not self._direct:
             return
-        yield from self._alone.withdraw(wl.metadata) if uid else self._alone.take(wl)
+        yield from self._alone.withdraw(wl.metadata) if uid else self._alone.observe(wl)
 
     def _jobs_with_variants(self, jobs: Iterable[str]) -> Iterator[ResourceObservation]:
         """Yield the jobs whose variants changed."""
@@ -227,8 +227,8 @@ class JobIndex:
         """Forget the Workloads that a list no longer has; yield the jobs that this changes."""
         for uid in [uid for uid in self._about if uid not in present]:
             yield from self._set_overrides(self._about.pop(uid), NONE)
-        yield from self._jobs_with_variants(self._variants.keep(present))
-        yield from self._changes(self._prebuilt.keep(present))
+        yield from self._jobs_with_variants(self._variants.retain(present))
+        yield from self._changes(self._prebuilt.retain(present))
 
     def present_workloads(self, listed: Collection[str]) -> Iterable[str]:
         """Return the uids of listed Workloads that are jobs themselves, or that a job names."""
@@ -261,10 +261,10 @@ class JobIndex:
         return job.asks and covered and not self._lineage.is_child(job.kind, job.meta)
 
     def _remove(self, uid: str) -> None:
-        self.referred.leave(uid)
-        self._claims.leave(uid)
+        self.referred.forget_job(uid)
+        self._claims.forget_job(uid)
         job = self._jobs.pop(uid, None)
-        self._lineage.forget(uid, "" if job is None else self._lineage.owner(job.meta))
+        self._lineage.forget(uid, "" if job is None else self._lineage.owner_uid(job.meta))
         self._remove_job(uid)
 
     def _remove_job(self, job: str) -> None:
@@ -286,10 +286,10 @@ class JobIndex:
         if not self._is_managed(job):
             return job.kind.resource, self._without_workload(job)
         if job.alone.prebuilt:
-            return job.kind.resource, self._claims.joined(self._prebuilt.with_prebuilt(job.alone))
+            return job.kind.resource, self._claims.resolve(self._prebuilt.with_prebuilt(job.alone))
         over = self._overrides.get(reference_of(job), NONE)
         observation = with_overrides(job.alone, over, self._variants.checks(reference_of(job)))
-        return job.kind.resource, self._claims.joined(observation)
+        return job.kind.resource, self._claims.resolve(observation)
 
     def _without_workload(self, job: QueuedJob) -> JobObserved:
         """Return the observation of a job without a workload: its owner may be pending."""

@@ -124,7 +124,7 @@ class Variants:
         self._annotations = dict[str, VariantAnnotations]()
         self._of = dict[str, dict[str, None]]()  # a job to its variants
 
-    def take(self, workload: Workload) -> str:
+    def add(self, workload: Workload) -> str:
         """Remember a variant; return its job if the job's observation changed, else ""."""
         uid, job = workload.metadata.uid, job_of(workload.metadata)
         before = self.checks(job)
@@ -149,7 +149,7 @@ class Variants:
             del self._of[state.job]
         return state.job
 
-    def keep(self, present: Collection[str]) -> list[str]:
+    def retain(self, present: Collection[str]) -> list[str]:
         """Forget the variants that a list no longer has; return their jobs."""
         return [self.forget(uid) for uid in list(self._annotations) if uid not in present]
 

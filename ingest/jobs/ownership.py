@@ -21,7 +21,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ingest.definitions import identity
-from ingest.pods.referred import Claims, Named, claims_devices
+from ingest.pods.referred_objects import Claims, Named, claims_devices
 from tidegate.contracts.observations import JobObserved, ObjectGone, ObjectRefused, Observed
 from tidegate.jobs import prebuilt, workload
 from tidegate.jobs.job_metadata import workload_name
@@ -47,7 +47,7 @@ class DirectWorkloads:
         self._published = set[str]()  # uids
         self._claiming = dict[str, JobObserved]()  # those whose pods claim devices
 
-    def take(self, wl: Workload) -> Iterator[ResourceObservation]:
+    def observe(self, wl: Workload) -> Iterator[ResourceObservation]:
         """Yield a Workload's observation as a job, or its removal."""
         if is_orphan(wl.metadata):
             if wl.metadata.uid in self._published:  # else it was never a job itself
@@ -73,7 +73,7 @@ class DirectWorkloads:
         self._published.add(observed.uid)
         if claims_devices(observed):
             self._claiming[observed.uid] = observed
-        return RESOURCE, self._claims.joined(observed)
+        return RESOURCE, self._claims.resolve(observed)
 
     def claimed(self, template: Named) -> Iterator[ResourceObservation]:
         """Yield the Workloads that claim devices by a template."""
@@ -142,7 +142,7 @@ class PrebuiltWorkloads:
         self._claims = dict[str, dict[str, None]]()  # a Workload's key to the jobs that name it
         self._named = dict[str, str]()  # a job's uid to that key
 
-    def take(self, wl: Workload) -> None:
+    def add(self, wl: Workload) -> None:
         """Remember a Workload unless it was made of a job."""
         meta = wl.metadata
         key = f"{meta.namespace}/{meta.name}"
@@ -165,7 +165,7 @@ class PrebuiltWorkloads:
         del self._made[key]
         return had
 
-    def keep(self, present: Collection[str]) -> list[str]:
+    def retain(self, present: Collection[str]) -> list[str]:
         """Forget the Workloads that a list no longer has; return the jobs that this changes."""
         before, self.listed = self.listed, True
         gone = [uid for uid in self._keys if uid not in present]
@@ -192,7 +192,7 @@ class PrebuiltWorkloads:
         """Return whether a job names a Workload."""
         return key in self._claims
 
-    def names(self, uid: str, key: str) -> bool:
+    def is_named_by(self, uid: str, key: str) -> bool:
         """Return whether a job names a Workload."""
         return self._named.get(uid) == key
 

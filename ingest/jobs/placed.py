@@ -15,7 +15,7 @@ import msgspec
 
 from ingest.jobs.bodies import Bodies
 from ingest.jobs.ownership import ResourceObservation
-from ingest.watched import WatchedResource
+from ingest.watched_resource import WatchedResource
 from tidegate.bus.ports import BodyWriter
 from tidegate.contracts.observations import JobObserved
 from tidegate.contracts.observed.clusters import STATUS_BYTES_MAX, CopySeen
@@ -51,7 +51,7 @@ class PlacedJobs:
         self._bodies = dict[str, _JobBody]()
         self._statuses = dict[str, str]()  # of copies
 
-    def note(
+    def record_bytes(
         self, kind: JobKind[Any], meta: ObjectMeta, text: bytes, *, listed: bool = False
     ) -> None:
         """Read an object's bytes as received, before it is observed; raises nothing.
@@ -63,11 +63,15 @@ class PlacedJobs:
             return
         self._resources[meta.uid] = kind.resource
         try:
-            self._take(kind, meta, msgspec.json.decode(text, type=dict[str, Any]), listed=listed)
+            self._record_object(
+                kind, meta, msgspec.json.decode(text, type=dict[str, Any]), listed=listed
+            )
         except (*FAILURES, TidegateError) as error:
             self._bodies[meta.uid] = _JobBody("", error_text(error))
 
-    def _take(self, kind: JobKind[Any], meta: ObjectMeta, obj: Object, *, listed: bool) -> None:
+    def _record_object(
+        self, kind: JobKind[Any], meta: ObjectMeta, obj: Object, *, listed: bool
+    ) -> None:
         if is_copy(meta):
             self._statuses[meta.uid] = status_text(obj, STATUS_BYTES_MAX)
         elif kind.managed_by is not None and kind.managed_by.other_controller(obj) == names.PLACED:
@@ -78,14 +82,16 @@ class PlacedJobs:
                 )
             body = body_of(kind, obj)
             if kind.terminal_phase(obj):
-                self._bodies[meta.uid] = _JobBody(self.stored.release(meta.uid, body))
+                self._bodies[meta.uid] = _JobBody(self.stored.queue_removal(meta.uid, body))
                 return
             state = kind.status_of(meta, obj)
             runs = state.started or state.active > 0  # only a batch Job says that it started
-            digest = self.stored.take(meta.uid, meta.namespace, body, listed=listed, runs=runs)
+            digest = self.stored.queue_body(
+                meta.uid, meta.namespace, body, listed=listed, runs=runs
+            )
             self._bodies[meta.uid] = _JobBody(digest)
 
-    def check(self, uid: str) -> None:
+    def require_body(self, uid: str) -> None:
         """Demand that a job that may be placed has a body.
 
         Raises:
@@ -102,7 +108,7 @@ class PlacedJobs:
             return observation
         return msgspec.structs.replace(observation, body=body.digest)
 
-    def copy(self, kind: JobKind[Any], obj: Any) -> JobObserved:  # noqa: ANN401 - of the kind's own type
+    def observe_copy(self, kind: JobKind[Any], obj: Any) -> JobObserved:  # noqa: ANN401 - of the kind's own type
         """Return the observation of a copy: its state, its requests, and its origin.
 
         An object with a queue name of its own, which no copy has, must not run as a job of this
@@ -173,14 +179,14 @@ def with_placed(
         return row
 
     def note(obj: Any, text: bytes, *, listed: bool = False) -> None:  # noqa: ANN401 - of its kind
-        placed.note(kind, obj.metadata, text, listed=listed)
+        placed.record_bytes(kind, obj.metadata, text, listed=listed)
 
     def observe(obj: Any) -> Iterator[ResourceObservation]:  # noqa: ANN401 - of its kind
         if is_copy(obj.metadata):
-            yield kind.resource, placed.copy(kind, obj)
+            yield kind.resource, placed.observe_copy(kind, obj)
             yield from owns(kind, obj.metadata)
             return
-        placed.check(obj.metadata.uid)
+        placed.require_body(obj.metadata.uid)
         yield from row.observe(obj)
 
     def gone(uid: str, version: int) -> Iterator[ResourceObservation]:

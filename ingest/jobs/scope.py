@@ -120,11 +120,11 @@ class Lineage:
         group, _, _ = owner.api_version.rpartition("/")
         return (group, owner.kind) in self._kinds
 
-    def note(
+    def add(
         self, kind: JobKind[Any], meta: ObjectMeta, *, asks: bool, waits: bool
     ) -> Iterator[str]:
         """Remember an object; yield the uids of those below it if that may change for them."""
-        owner = self.owner(meta)
+        owner = self.owner_uid(meta)
         if owner and (kind.owns_jobs or asks):
             self._children.setdefault(owner, {})[meta.uid] = None
         if not kind.owns_jobs:
@@ -132,7 +132,7 @@ class Lineage:
         ancestor = Ancestor(resource=kind.resource, owner=owner, asks=asks, waits=asks and waits)
         if self._seen.get(meta.uid) != ancestor:
             self._seen[meta.uid] = ancestor
-            yield from self._below(meta.uid)
+            yield from self._descendants(meta.uid)
 
     def is_child(self, kind: JobKind[Any], meta: ObjectMeta) -> bool:
         """Return whether it has a managed ancestor, or one that was not observed yet.
@@ -155,7 +155,7 @@ class Lineage:
 
     def _managed_ancestor(self, meta: ObjectMeta) -> Ancestor | None:
         """Return the nearest managed ancestor; UNKNOWN where it was not observed."""
-        owner = self.owner(meta)
+        owner = self.owner_uid(meta)
         for _ in range(DEPTH_MAX):
             if not owner:
                 return None
@@ -182,12 +182,12 @@ class Lineage:
             if uid not in present:
                 self.forget(uid)
 
-    def owner(self, meta: ObjectMeta) -> str:
+    def owner_uid(self, meta: ObjectMeta) -> str:
         """Return the uid of its controller, if that is of a watched kind."""
         owner = meta.controller()
         return owner.uid if owner is not None and self.is_watched(owner) else ""
 
-    def _below(self, uid: str, depth: int = DEPTH_MAX) -> Iterator[str]:
+    def _descendants(self, uid: str, depth: int = DEPTH_MAX) -> Iterator[str]:
         for child in list(self._children.get(uid, ())) if depth else ():
             yield child
-            yield from self._below(child, depth - 1)
+            yield from self._descendants(child, depth - 1)

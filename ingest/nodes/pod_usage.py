@@ -28,8 +28,8 @@ from tidegate.contracts.observed.nodes import NODE_PODS, NodePodsObserved
 from tidegate.core.quota.requests import placement_requests
 from tidegate.core.state.state import Objects
 from tidegate.core.topology.fitting.matching import repels
+from tidegate.kinds.observed import BoundPod
 from tidegate.kinds.podsets import running_pod, toleration
-from tidegate.kinds.seen import BoundPod
 from tidegate.model.podset import Toleration
 from tidegate.model.topology import NodeSpec, Taint
 
@@ -109,7 +109,7 @@ class PodUsage:
             self._change(self._members.pop(uid), -1)
         self._listed = True
         for name in sorted(self._published | self._nodes.keys()):
-            yield from self._telling(name)
+            yield from self._sum_observations(name)
 
     def present(self, _listed: Collection[str]) -> tuple[str, ...]:
         """Return the names of the published nodes: their uids here."""
@@ -120,23 +120,23 @@ class PodUsage:
         ailing = _Ailing(uid, bool(spec.ready), spec.taints)
         if (spec.taints or not spec.ready) and self._ailing.get(name) != ailing:
             self._ailing[name] = ailing
-            yield from self._telling(name)
+            yield from self._sum_observations(name)
         elif spec.ready and not spec.taints and name in self._ailing:
             self._recover(name)
-            yield from self._telling(name)
+            yield from self._sum_observations(name)
 
-    def without(self, gone: Callable[[str], bool]) -> Iterator[ResourceObservation]:
+    def remove_nodes(self, gone: Callable[[str], bool]) -> Iterator[ResourceObservation]:
         """Remove deleted nodes by their uids; yield the nodes that this changes."""
         for name in [name for name, node in self._ailing.items() if gone(node.uid)]:
             self._recover(name)
-            yield from self._telling(name)
+            yield from self._sum_observations(name)
 
     def _recover(self, name: str) -> None:
         del self._ailing[name]
         node = self._nodes.get(name)
         if node is not None:
             node.placed = {key: members for key, members in node.placed.items() if members}
-            self._tidy(name)
+            self._drop_if_empty(name)
 
     def _put(self, uid: str, member: _Member | None) -> Iterator[ResourceObservation]:
         before = self._members.get(uid)
@@ -152,7 +152,7 @@ class PodUsage:
         both = (entry for entry in (before, member) if entry is not None)
         news = [entry.node for entry in both if self._is_news(entry, ends=entry is before)]
         for name in dict.fromkeys(news):
-            yield from self._telling(name)
+            yield from self._sum_observations(name)
 
     def _is_news(self, member: _Member, *, ends: bool) -> bool:
         """Return whether a pod's arrival or change makes news of its node."""
@@ -173,27 +173,27 @@ class PodUsage:
                 placed.remove(member)
             if not placed and member.node not in self._ailing:
                 del node.placed[member.workload]
-        self._tidy(member.node)
+        self._drop_if_empty(member.node)
 
-    def _tidy(self, name: str) -> None:
+    def _drop_if_empty(self, name: str) -> None:
         node = self._nodes.get(name)
         if node is not None and not (node.usage or node.placed or node.reported):
             del self._nodes[name]
 
-    def _telling(self, name: str) -> Iterator[ResourceObservation]:
+    def _sum_observations(self, name: str) -> Iterator[ResourceObservation]:
         """Yield a node's sum, or its removal."""
         if not self._listed:
             return
         node, ailing = self._nodes.get(name, _OnNode()), self._ailing.get(name)
-        used = node.usage or any(map(_lasts, node.placed.values()))
+        used = node.usage or any(map(_has_requests, node.placed.values()))
         if used or ailing is not None:
             self._published.add(name)
             yield NODE_PODS, self._observed(name, node, ailing)
         elif name in self._published:
             self._published.remove(name)
             node.reported = ()
-            self._tidy(name)
-            yield NODE_PODS, _gone(name, self._seen)
+            self._drop_if_empty(name)
+            yield NODE_PODS, _removal_observation(name, self._seen)
 
     def _observed(self, name: str, node: _OnNode, ailing: _Ailing | None) -> NodePodsObserved:
         """Return a node's observation; with its pods' workloads only while it is unhealthy."""
@@ -209,7 +209,7 @@ class PodUsage:
             uid=name,
             version=self._seen,
             session="",
-            usage={key: usage[key] for key in sorted(_first(usage))},
+            usage={key: usage[key] for key in sorted(_published_resources(usage))},
             ended=tuple(sorted(islice(ended, WORKLOADS_MAX))),
             living=None if ailing is None or len(living) > WORKLOADS_MAX else tuple(sorted(living)),
             claimed=claimed,
@@ -253,7 +253,7 @@ def _add(total: dict[str, int], amounts: Amounts, sign: int) -> None:
             del total[resource]
 
 
-def _lasts(members: Iterable[_Member]) -> bool:
+def _has_requests(members: Iterable[_Member]) -> bool:
     """Return whether any pod has requests."""
     return any(member.amounts for member in members)
 
@@ -261,7 +261,7 @@ def _lasts(members: Iterable[_Member]) -> bool:
 def _claims(node: _OnNode) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
     """Return a node's usage, and the claims by workload; claims above the limit count as usage."""
     usage, claimed, capacity = dict(node.usage), dict[str, dict[str, int]](), CLAIMS_MAX
-    for key in sorted(key for key, members in node.placed.items() if _lasts(members)):
+    for key in sorted(key for key, members in node.placed.items() if _has_requests(members)):
         amounts = dict[str, int]()
         for member in node.placed[key]:
             _add(amounts, member.amounts, 1)
@@ -273,12 +273,12 @@ def _claims(node: _OnNode) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
     return usage, claimed
 
 
-def _first(usage: Collection[str]) -> list[str]:
+def _published_resources(usage: Collection[str]) -> list[str]:
     """Return the published resources: those of Kubernetes itself first, by name."""
     return nsmallest(RESOURCES_MAX, usage, key=lambda name: ("/" in name, name))
 
 
-def _gone(name: str, version: int) -> ObjectGone:
+def _removal_observation(name: str, version: int) -> ObjectGone:
     return ObjectGone(
         namespace="", name=name, uid=name, version=version, session="", resource=NODE_PODS
     )

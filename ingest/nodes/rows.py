@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from ingest import definitions
 from ingest.jobs.ownership import ResourceObservation
 from ingest.nodes.pod_usage import PodUsage
-from ingest.watched import WatchedResource
+from ingest.watched_resource import WatchedResource
 from tidegate.contracts.observed.nodes import NODE_PODS, NODES, TOPOLOGIES
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor, Topology
 from tidegate.kinds.names import API_VERSION, GROUP
-from tidegate.kinds.seen import BoundPod, Node
+from tidegate.kinds.observed import BoundPod, Node
 
 _BOUND = {"fieldSelector": "spec.nodeName!="}
 
@@ -70,8 +70,10 @@ class Placement:
             path="/api/v1/nodes",
             kind=Node,
             observe=self._node,
-            gone=lambda uid, _version: self._usage.without(uid.__eq__),
-            listed=lambda present, _version: self._usage.without(lambda uid: uid not in present),
+            gone=lambda uid, _version: self._usage.remove_nodes(uid.__eq__),
+            listed=lambda present, _version: self._usage.remove_nodes(
+                lambda uid: uid not in present
+            ),
             timeless=True,
             needed=self._pods_reported,
         )

@@ -9,14 +9,14 @@ import msgspec
 
 from ingest.jobs.job_index import JobIndex
 from ingest.jobs.ownership import ResourceObservation
-from ingest.pods.referred import Described, waiting
-from ingest.watched import WatchedResource
+from ingest.pods.referred_objects import Described, gated_job
+from ingest.watched_resource import WatchedResource
 from tidegate.errors import TidegateError
 from tidegate.jobs.job_status import UntypedObject
 from tidegate.jobs.kind import JobKind
 
 
-def described(kind: JobKind[Any], plural: str, index: JobIndex) -> WatchedResource:
+def watch_described(kind: JobKind[Any], plural: str, index: JobIndex) -> WatchedResource:
     """Watch the objects that describe the pods of a kind's jobs.
 
     It is called otherwise than jobs are: those of a kind that is not enabled are not watched by it.
@@ -26,7 +26,7 @@ def described(kind: JobKind[Any], plural: str, index: JobIndex) -> WatchedResour
         resource=f"described-{plural}.{kind.group}",
         path=path,
         kind=Described,
-        observe=lambda obj: _republished(index, referred.take(path, obj)),
+        observe=lambda obj: _republished(index, referred.add(path, obj)),
         gone=lambda uid, _version: _republished(index, referred.forget(uid)),
         listed=lambda present, _version: _republished(index, referred.listed(path, present)),
         optional=True,
@@ -34,7 +34,7 @@ def described(kind: JobKind[Any], plural: str, index: JobIndex) -> WatchedResour
     )
 
 
-def both(described: WatchedResource | None, job: WatchedResource) -> WatchedResource:
+def watch_both(described: WatchedResource | None, job: WatchedResource) -> WatchedResource:
     """Watch jobs that also say what the pods of other jobs are like; None: they do not."""
     if described is None:
         return job
@@ -62,4 +62,4 @@ def _republished(
         try:
             yield from index.job(kind, obj)
         except TidegateError:
-            yield from index.put_incomplete(kind, obj.metadata, waiting(kind, obj))
+            yield from index.put_incomplete(kind, obj.metadata, gated_job(kind, obj))

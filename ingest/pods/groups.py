@@ -18,7 +18,7 @@ from ingest.definitions import identity, refusal_of
 from ingest.jobs.job_index import JobIndex
 from ingest.jobs.ownership import ResourceObservation
 from ingest.jobs.scope import QueuedJob
-from ingest.pods.leaving import LEFT, must_not_run
+from ingest.pods.departed_pods import LEFT, must_not_run
 from tidegate.contracts.observations import JobObserved, ObjectGone, Observed
 from tidegate.errors import TidegateError, UndecodableError
 from tidegate.jobs.pods import pod_group, pod_state
@@ -57,7 +57,7 @@ class PodGroups:
         meta = member.metadata
         return bool(group_name(meta)) and self._index.has_queue(pod_group.KIND, meta)
 
-    def holds(self, member: Pod) -> bool:
+    def has_active_pod(self, member: Pod) -> bool:
         """Return whether a pod was taken that may run: it counts here until it does not."""
         return member.metadata.uid in self._of and pod_state.is_active(member)
 
@@ -65,12 +65,12 @@ class PodGroups:
         """Yield the uids of the groups that there are."""
         yield from (observation.uid for observation in self._published.values())
 
-    def take(self, member: Pod) -> Iterator[ResourceObservation]:
-        """Remember a pod; its group is observed by ``settle``. Yields a removal if it moved."""
+    def add(self, member: Pod) -> Iterator[ResourceObservation]:
+        """Remember a pod for ``changed_groups``; yield a removal if it moved to another group."""
         meta = member.metadata
         key = (meta.namespace, group_name(meta))
         former_key = self._of.get(meta.uid, key)
-        if self.holds(member) and self._names_another(member, former_key):
+        if self.has_active_pod(member) and self._names_another(member, former_key):
             self._left.add(meta.uid)
         if meta.uid in self._left:
             key = former_key
@@ -105,9 +105,9 @@ class PodGroups:
         for uid in [uid for uid in self._of if uid not in present]:
             yield from self.forget(uid, version)
         self._changed = dict.fromkeys(self._pods, version)
-        yield from self.settle()
+        yield from self.changed_groups()
 
-    def settle(self) -> Iterator[ResourceObservation]:
+    def changed_groups(self) -> Iterator[ResourceObservation]:
         """Yield the groups that changed, once for all events: each costs O(pods)."""
         changed, self._changed = self._changed, {}
         for key, version in changed.items() if self._listed else ():
@@ -124,7 +124,7 @@ class PodGroups:
         pods = list(self._pods[key].values())
         newest = max(version, *(member.metadata.version for member in pods))
         try:
-            yield from self._read(key, pods, newest)
+            yield from self._observe_group(key, pods, newest)
         except Exception as error:  # noqa: BLE001 - of one group: the others go on
             if not isinstance(error, TidegateError):
                 _log.exception("not observed", resource=pod_group.KIND.resource, group=key)
@@ -142,11 +142,13 @@ class PodGroups:
     ) -> Iterator[ResourceObservation]:
         """Yield a group by those of its pods that run; if they disagree, as one that must not."""
         try:
-            yield from self._read(key, started, version)
+            yield from self._observe_group(key, started, version)
         except Exception:  # noqa: BLE001 - it was logged for all of the pods
             yield from self._unreadable(key, started, version, why)
 
-    def _read(self, key: Key, pods: Sequence[Pod], version: int) -> Iterator[ResourceObservation]:
+    def _observe_group(
+        self, key: Key, pods: Sequence[Pod], version: int
+    ) -> Iterator[ResourceObservation]:
         if not self._left.isdisjoint(self._pods[key]):
             raise UndecodableError(LEFT)
         observation = pod_group.observe_group(pods, version, was_whole=key in self._whole)
@@ -197,10 +199,10 @@ class PodGroups:
         """Note what is published of a group; yield the removal of another of its name."""
         before = self._published.get(key)
         if before is not None and before.uid != observation.uid:
-            yield from self._gone(key, observation.version)
+            yield from self._removal(key, observation.version)
         self._published[key] = observation
 
-    def _gone(self, key: Key, version: int) -> Iterator[ResourceObservation]:
+    def _removal(self, key: Key, version: int) -> Iterator[ResourceObservation]:
         observation = self._published.pop(key, None)
         if observation is None:
             return
@@ -216,7 +218,7 @@ class PodGroups:
                 resource=resource,
             ),
         )
-        yield from self._index.take_out(observation.uid, workload="/".join(key))
+        yield from self._index.remove_group_job(observation.uid, workload="/".join(key))
 
 
 def _meta(first: ObjectMeta, observation: JobObserved) -> ObjectMeta:

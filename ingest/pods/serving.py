@@ -15,8 +15,8 @@ import msgspec
 from ingest.jobs.job_index import JobIndex
 from ingest.jobs.ownership import ResourceObservation
 from ingest.jobs.scope import QueuedJob
-from ingest.pods.leaving import must_not_run
-from ingest.pods.parts import Key, Part, key_of, part_of
+from ingest.pods.departed_pods import must_not_run
+from ingest.pods.pod_jobs import Key, Part, key_of, part_of
 from tidegate.contracts.observations import ObjectGone
 from tidegate.errors import TidegateError
 from tidegate.jobs.job_metadata import unmanaged_job
@@ -61,15 +61,15 @@ class ServingSets:
         """Return whether a pod belongs to a watched object."""
         return part_of(self._sets, pod.metadata) is not None
 
-    def holds(self, pod: Pod) -> bool:
+    def has_active_pod(self, pod: Pod) -> bool:
         """Return whether a pod was taken that may run: it counts here until it does not."""
         return pod.metadata.uid in self._of and pod_state.is_active(pod)
 
-    def take(self, pod: Pod) -> Iterator[ResourceObservation]:
-        """Remember a pod; its job is observed by ``settle``."""
+    def add(self, pod: Pod) -> Iterator[ResourceObservation]:
+        """Remember a pod; its job is observed by ``changed_jobs``."""
         uid, part = pod.metadata.uid, part_of(self._sets, pod.metadata)
         former_part = self._of.get(uid, part)
-        if self.holds(pod) and self._is_of_other_set(pod):
+        if self.has_active_pod(pod) and self._is_of_other_set(pod):
             self._left.add(uid)
         if uid in self._left:
             part = former_part
@@ -100,7 +100,7 @@ class ServingSets:
         yield from self._republish([*changed, *self._uncertain], version)
 
     def forget(self, uid: str, version: int) -> None:
-        """Forget a pod that is gone; its job is observed by ``settle``."""
+        """Forget a pod that is gone; its job is observed by ``changed_jobs``."""
         part = self._of.pop(uid, None)
         if part is not None:
             key, index = part
@@ -213,7 +213,7 @@ class ServingSets:
         )
         for index, job in jobs.items():
             self._published.setdefault(key, {})[index] = job.alone.workload
-            yield from self._index.put(job, workload=job.alone.workload)
+            yield from self._index.put_group_job(job, workload=job.alone.workload)
         if not expected and key in self._gone:
             self._forget_object(key)
 
@@ -276,7 +276,7 @@ class ServingSets:
         for index in indexes:
             uid = job_uid(obj.metadata.uid, index)
             newest = self._version((key, index), version)
-            yield from self._index.take_out(uid, workload=self._published[key].pop(index))
+            yield from self._index.remove_group_job(uid, workload=self._published[key].pop(index))
             for table in (self._newest, self._marked):
                 table.pop((key, index), None)
             self._uncertain.discard((key, index))

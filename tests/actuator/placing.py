@@ -76,7 +76,7 @@ class Placing(Stage):
             self._task.cancel()
         calls = Calls(self.api, Metrics(CollectorRegistry()))
         self.lets_go = PodUngater(calls, Random(3), TopologyPods(lambda: self.read_model))
-        self.lets_go.work(working=True)
+        self.lets_go.set_active(working=True)
         self._task = asyncio.create_task(self.lets_go.run())
 
     async def end(self) -> None:
@@ -88,8 +88,8 @@ class Placing(Stage):
 
     def deliver(self, event: NodeFailed | TopologyAssigned) -> None:
         """Have the actuator read a decision."""
-        self.read_model.learn(event, "L1/1")
-        self.lets_go.learn(Published("L1", 1, "", b""), event, live=True)
+        self.read_model.apply_event(event, "L1/1")
+        self.lets_go.on_event(Published("L1", 1, "", b""), event, live=True)
 
     def pod(self, name: str, rank: int | None = None, podset: str = "main", **marks: str) -> None:
         labels = {"kueue.x-k8s.io/podset": podset}

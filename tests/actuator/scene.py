@@ -9,8 +9,8 @@ from random import Random
 from prometheus_client import CollectorRegistry
 
 from actuator.calls import Calls
-from actuator.copies.carrying import Copier
-from actuator.copies.showing import CopyStatuses
+from actuator.copies.copier import Copier
+from actuator.copies.copy_statuses import CopyStatuses
 from actuator.events import FanOut, Read, Subscriber, unfiltered
 from actuator.kueue_metrics import KueueMetrics
 from actuator.metrics import Metrics
@@ -68,7 +68,10 @@ class Scene(Stage):
         if projects:
             shows = projector = Projector(calls, random, metrics, Rate(), partition=partition)
             applier = replace(
-                applier, along=projector.along, keeps=projector.keeps, say=projector.say
+                applier,
+                status_patcher=projector.with_order_status,
+                keeps_pods=projector.keeps_pods,
+                say=projector.say,
             )
             metrics.kueue.read_model = lambda: projector.read_model
         shows = FanOut(metrics.kueue, shows, CopyStatuses(calls, random, metrics))

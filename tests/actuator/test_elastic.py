@@ -81,7 +81,7 @@ def test_as_many_pods_are_let_go_as_were_granted_the_lowest_names_first() -> Non
         async with alongside(stage.lets_go.run()):
             await asyncio.sleep(5)
             assert stage.let_go() == []  # another actuator is the active one
-            stage.lets_go.work(True)  # noqa: FBT003 - a state
+            stage.lets_go.set_active(True)
             await eventually(lambda: stage.let_go() == ["a", "b"])
             stage.remove(f"{PODS}/a")
             await eventually(lambda: stage.let_go() == ["b", "c"])
@@ -97,7 +97,7 @@ def test_no_pod_is_ungated_by_a_workload_that_does_not_stand_for_the_job(
         stage = Elastic()
         stage.pod("a")
         stage.workload("one", 2, *conditions)
-        stage.lets_go.work(True)  # noqa: FBT003 - a state
+        stage.lets_go.set_active(True)
         async with alongside(stage.lets_go.run()):
             await asyncio.sleep(10)
             assert stage.let_go() == []
@@ -112,7 +112,7 @@ def test_pods_of_missing_jobs_cost_ever_less_and_delay_no_other_pod() -> None:
         stage = Elastic()
         for number in range(20):
             stage.pod(f"odd-{number}", owner=f"absent-{number}")
-        stage.lets_go.work(True)  # noqa: FBT003 - a state
+        stage.lets_go.set_active(True)
         async with alongside(stage.lets_go.run()):
             await asyncio.sleep(120)
             stage.api.requests.clear()
@@ -136,7 +136,7 @@ def test_a_pod_whose_patch_was_never_answered_has_the_room_before_any_other() ->
             stage.pod(name)
         mapping = {obj["metadata"]["name"]: read(obj, Pod) for obj in stage.read(PODS)["items"]}
         standing = JobPods(mapping, ("a", "b"), {"b": {"spec": {"schedulingGates": None}}})
-        released = await ElasticPods().release(stage.calls, standing)
+        released = await ElasticPods().ungating_patches(stage.calls, standing)
         assert released is not None
         assert [release.pod.metadata.name for release in released] == ["b"]
 
@@ -148,7 +148,7 @@ def test_a_slice_that_takes_over_lets_the_others_go() -> None:
         stage = Elastic()
         stage.workload("one", 1, "Admitted")
         stage.workload("two", 2)
-        stage.lets_go.work(True)  # noqa: FBT003 - a state
+        stage.lets_go.set_active(True)
         async with alongside(stage.lets_go.run()):
             for name in ("a", "b", "c"):
                 stage.pod(name, {"name": "own"}, GATE)
@@ -167,7 +167,7 @@ def test_a_job_that_shrank_has_no_room_for_what_it_was_granted_before() -> None:
         stage.pod("a")
         stage.pod("b")
         stage.workload("one", 2, "Admitted", asked=1)
-        stage.lets_go.work(True)  # noqa: FBT003 - a state
+        stage.lets_go.set_active(True)
         async with alongside(stage.lets_go.run()):
             await eventually(lambda: stage.let_go() == ["a"])
             await asyncio.sleep(10)
@@ -182,7 +182,7 @@ def test_no_pod_is_ungated_until_the_workload_is_written_for_the_job_as_it_is() 
         stage.pod("a")
         stage.workload("one", 2, "Admitted")
         stage.change(f"{JOBS}/train", {"spec": {"parallelism": 3}})
-        stage.lets_go.work(True)  # noqa: FBT003 - a state
+        stage.lets_go.set_active(True)
         async with alongside(stage.lets_go.run()):
             await asyncio.sleep(10)
             assert stage.let_go() == []  # it may have shrunk before, and the quota be another's
@@ -215,7 +215,7 @@ def test_a_pod_whose_end_no_watch_reported_keeps_no_room_for_ever() -> None:
         for name in ("a", "b"):
             stage.pod(name)
         stage.workload("w1", 1, "Admitted")
-        stage.lets_go.work(True)  # noqa: FBT003 - a state
+        stage.lets_go.set_active(True)
         async with alongside(stage.lets_go.run()):
             await eventually(lambda: stage.let_go() == ["a"])
             stage.remove(f"{PODS}/a")

@@ -47,7 +47,7 @@ class Ray(Stage):
         self.cluster = self.create("RayCluster", "train-x", cluster, owner("RayJob", job))
         calls = Calls(self.api, Metrics(CollectorRegistry()))
         self.lets_go = PodUngater(calls, Random(3), ElasticPods())
-        self.lets_go.work(True)  # noqa: FBT003 - a state
+        self.lets_go.set_active(True)
 
     def create(self, kind: str, name: str, spec: Object, *owners: Object) -> Object:
         meta = {"name": name, "annotations": ELASTIC, "ownerReferences": list(owners)}

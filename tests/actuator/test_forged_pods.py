@@ -20,7 +20,7 @@ STRANGERS = 40
 def test_pods_of_workloads_that_are_not_there_cost_nothing_for_each_decision() -> None:
     """A user with the right to create pods may write thousands of names into them."""
     looks = Counter[str]()
-    minds = TopologyPods.minds
+    minds = TopologyPods.is_relevant
 
     def counted(rule: TopologyPods, pod: Pod) -> bool:
         looks[rule.job_of(pod)] += 1
@@ -33,7 +33,7 @@ def test_pods_of_workloads_that_are_not_there_cost_nothing_for_each_decision() -
             stage.pod(f"s{number}", None, "main", **{"kueue.x-k8s.io/workload": f"absent-{number}"})
         await asyncio.sleep(20)  # each was looked for in vain, some times
         assert workloads.walks <= 20
-        with patch.object(TopologyPods, "minds", counted):
+        with patch.object(TopologyPods, "is_relevant", counted):
             for _ in range(100):
                 stage.deliver(node_failed("elsewhere"))
                 await asyncio.sleep(0.01)

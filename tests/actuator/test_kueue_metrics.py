@@ -62,14 +62,14 @@ def counting(registry: CollectorRegistry) -> KueueMetrics:
     """Return the metrics of an active actuator that knows one admitted workload."""
     kueue, read_model = KueueMetrics(registry, now_us), ReadModel()
     for event in QUEUES:
-        read_model.learn(event, "L1/1")
+        read_model.apply_event(event, "L1/1")
     job = ObjectRef(kind="batch/job", namespace="default", name="train", uid="u")
     view = WorkloadView(key=KEY, uid="u", job=job, phase="admitted", cluster_queue="cq")
     view.set("Admitted", true=True, reason="r", message="m", at_us=AT_US + SECOND_US)
     view.admitted_us = AT_US + SECOND_US
     read_model.workloads[KEY] = view
     kueue.read_model = lambda: read_model
-    kueue.work(True)  # noqa: FBT003 - a state
+    kueue.set_active(True)
     return kueue
 
 
@@ -125,7 +125,7 @@ def test_a_creation_takes_from_the_jobs_to_the_workloads_time_in_kueues_buckets(
 def test_without_its_gate_there_is_no_creation_latency() -> None:
     registry = CollectorRegistry()
     kueue = KueueMetrics(registry, creations=False)
-    kueue.work(True)  # noqa: FBT003 - a state
+    kueue.set_active(True)
     meta = {"metadata": {"creationTimestamp": "2026-03-01T08:00:00Z"}}
     kueue.observe_creation(BATCH_JOB, meta, meta)
     assert CREATION not in generate_latest(registry).decode()
@@ -173,7 +173,7 @@ def test_a_pod_that_gets_its_domain_is_measured_once() -> None:
         kueue = counting(registry)
         rule = TopologyPods(lambda: stage.read_model)
         lets_go = PodUngater(Calls(stage.api, Metrics(CollectorRegistry())), Random(3), rule, kueue)
-        lets_go.work(working=True)
+        lets_go.set_active(working=True)
         stage.pod("p0", 0)
         async with alongside(lets_go.run()):
             await eventually(lambda: stage.hosts() == {"p0": "a"})
@@ -187,7 +187,7 @@ def test_a_pod_of_an_elastic_job_is_measured_by_the_workload_that_was_granted_it
         stage, registry = Elastic(), CollectorRegistry()
         kueue = counting(registry)
         lets_go = PodUngater(stage.calls, Random(3), ElasticPods(), kueue)
-        lets_go.work(working=True)
+        lets_go.set_active(working=True)
         for name in ("a", "b"):
             stage.pod(name)
         stage.workload("train", 1, "Admitted")
@@ -204,9 +204,9 @@ def test_series_end_with_their_cluster_queue_and_none_begins_after_it() -> None:
     kueue.observe_gate_removal(TOPOLOGY_GATE, KEY, of_group=False)
     assert removals(registry, TOPOLOGY_GATE, "false") == (1, 0.25)
     gone = ClusterQueueRemoved(at_us=AT_US, name="cq")
-    kueue.learn(Published("L1", 9, "", b""), gone, live=True)
+    kueue.on_event(Published("L1", 9, "", b""), gone, live=True)
     assert series(registry) == []
-    kueue.read_model().learn(gone, "L1/9")
+    kueue.read_model().apply_event(gone, "L1/9")
     kueue.observe_gate_removal(TOPOLOGY_GATE, KEY, of_group=False)
     assert series(registry) == []
 
@@ -216,7 +216,7 @@ def test_nothing_is_measured_without_an_admission_that_is_ours(case: str) -> Non
     registry = CollectorRegistry()
     kueue = counting(registry)
     if case == "inactive":
-        kueue.work(False)  # noqa: FBT003 - a state
+        kueue.set_active(False)
     if case == "evicted":
         kueue.read_model().workloads[KEY].end("Admitted", reason="r", at_us=AT_US)
     kueue.observe_gate_removal(

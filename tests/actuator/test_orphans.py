@@ -81,7 +81,7 @@ def test_a_finished_workload_that_its_job_leaves_stays() -> None:
         story.remove(f"{JOBS}/train")
         read_model = ReadModel()
         for event in (story.submitted(), done, gone):
-            read_model.learn(event, "ledger/1")
+            read_model.apply_event(event, "ledger/1")
         await WorkloadRemover(
             Calls(story.api, Metrics(CollectorRegistry())), read_model
         ).remove_workload(story.key)

@@ -17,7 +17,7 @@ def learnt(*events: FactEvent | DecisionEvent) -> list[int]:
     """Return the numbers of the orders that are outstanding after these entries."""
     outstanding = OutstandingOrders()
     for seq, event in enumerate(events, 1):
-        outstanding.learn(message(seq), event)
+        outstanding.apply_event(message(seq), event)
     return [order.seq for order in outstanding]
 
 

@@ -38,7 +38,7 @@ def test_a_placement_is_read_back_as_it_was_written(places: dict[tuple[str, str]
 
 def test_a_status_shows_where_pods_go_and_which_of_their_nodes_failed() -> None:
     model = shown(assigned(a=2, b=2))
-    model.learn(node_failed("b"), "L1/2")
+    model.apply_event(node_failed("b"), "L1/2")
     fields = workload_status(model.workloads[WORKLOAD], {})
     assert fields["unhealthyNodes"] == [{"name": "b"}]
     assert given_to(fields)["topologyAssignment"] == {
@@ -51,7 +51,7 @@ def test_a_status_shows_where_pods_go_and_which_of_their_nodes_failed() -> None:
             }
         ],
     }
-    model.learn(replaced("b", assigned(a=3, c=1)), "L1/3")
+    model.apply_event(replaced("b", assigned(a=3, c=1)), "L1/3")
     fields = workload_status(model.workloads[WORKLOAD], fields)
     assert "unhealthyNodes" not in fields
     slices = given_to(fields)["topologyAssignment"]["slices"]
@@ -60,7 +60,7 @@ def test_a_status_shows_where_pods_go_and_which_of_their_nodes_failed() -> None:
 
 def test_what_is_shown_of_a_placement_is_known_again_after_a_restart() -> None:
     model = shown(assigned(a=2, b=1))
-    model.learn(node_failed("b"), "L1/2")
+    model.apply_event(node_failed("b"), "L1/2")
     before = model.workloads[WORKLOAD]
     obj = kueue("Workload", "train", queueName="main", podSets=[])
     obj["metadata"] |= {"namespace": "default", "annotations": {"tidegate.dev/decision": "L1/2"}}

@@ -54,6 +54,6 @@ def test_the_pods_of_a_set_are_let_go_by_the_copy_that_it_owns(*, own: bool) -> 
         waiting = read(stage.make(PODS, pod("db-0", made)), Pod)
         calls = Calls(stage.embedded, Metrics(CollectorRegistry()))
         standing = JobPods(pods={"db-0": waiting}, waiting=["db-0"])
-        assert len(await ServingPods().release(calls, standing) or ()) == int(own)
+        assert len(await ServingPods().ungating_patches(calls, standing) or ()) == int(own)
 
     run_virtually(run())

@@ -93,8 +93,8 @@ def test_an_elastic_job_stays_so_if_its_reservation_comes_again_before_it_was_re
     )
     grown = JobStateReported(at_us=AT_US, workload=key, uid=uid, state=state)
     read_model.fills_in = True
-    read_model.learn(grown, f"{LEDGER}/1")
-    read_model.learn(again, f"{LEDGER}/2")
+    read_model.apply_event(grown, f"{LEDGER}/1")
+    read_model.apply_event(again, f"{LEDGER}/2")
     read_model.add_seed(WorkloadView(key=key, uid=uid, job=job, elastic=True, generation=2))
     read_model.end_seeding()
     shown = read_model.workloads[key]

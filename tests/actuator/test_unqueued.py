@@ -62,7 +62,7 @@ def test_each_is_reported_once_and_says_which_queue_and_kind() -> None:
         made = stage.make(JOBS, job("before"))
         for other in (unlabelled("free"), owned("child")):
             stage.make(JOBS, other)
-        teller.work(working=True)
+        teller.set_active(working=True)
         await eventually(lambda: event_rows(stage) == [("before", REASON)])
         stage.make(JOBS, job("later"))
         await eventually(lambda: len(event_rows(stage)) == 2)
@@ -82,7 +82,7 @@ def test_of_an_enabled_kind_no_event_is_written() -> None:
         stage = Stage(with_crds=False)
         stage.make(JOBS, job())
         teller = telling(stage.api, ("batch/job",))
-        teller.work(working=True)
+        teller.set_active(working=True)
         async with alongside(teller.run()):
             await asyncio.sleep(300)
         assert event_rows(stage) == []
@@ -96,10 +96,10 @@ def test_only_the_active_one_tells_and_its_successor_tells_nothing_twice() -> No
         stage.make(JOBS, job("train"))
         await asyncio.sleep(60)
         assert event_rows(stage) == []
-        teller.work(working=True)
+        teller.set_active(working=True)
         await eventually(lambda: len(event_rows(stage)) == 1)
         heir = telling(stage.api)
-        heir.work(working=True)
+        heir.set_active(working=True)
         async with alongside(heir.run()):
             stage.make(JOBS, job("other"))
             await eventually(lambda: len(event_rows(stage)) == 2)
@@ -115,7 +115,7 @@ def test_a_kind_that_may_not_be_looked_at_is_asked_for_seldom_and_keeps_nothing_
             return Response(403, b"{}") if path == "/api/v1/pods" else None
 
         stage.api.before = forbid
-        teller.work(working=True)
+        teller.set_active(working=True)
         stage.make(JOBS, job())
         await eventually(lambda: len(event_rows(stage)) == 1)
         since = len(stage.api.requests)
@@ -133,7 +133,7 @@ def test_of_more_than_can_wait_the_oldest_are_dropped(monkeypatch: pytest.Monkey
         for number in range(9):
             stage.make(JOBS, job(f"train-{number}"))
         await asyncio.sleep(30)  # no replica is the active one
-        teller.work(working=True)
+        teller.set_active(working=True)
         await eventually(lambda: len(event_rows(stage)) == 3)
         await asyncio.sleep(60)
         assert len(event_rows(stage)) == 3

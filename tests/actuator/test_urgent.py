@@ -75,17 +75,17 @@ def test_urgent_writes_pass_with_each_order_that_ends_and_calm_ones_after_all() 
         book, urgent, calm = OrderBook(), list[int](), list[int]()
         assert book.wait_for_turn() is None
         for number in (1, 2):
-            book.offer(_order(number))
+            book.put(_order(number))
         async with asyncio.TaskGroup() as tasks:
             for number in range(2 * TURNS + 1):
                 tasks.create_task(_passes(book.wait_for_turn(), urgent, number))
                 tasks.create_task(_passes(book.wait_until_idle(), calm, number))
             await asyncio.sleep(1)
             assert (urgent, calm) == ([], [])
-            book.finish(await book.take())
+            book.finish(await book.next_order())
             await asyncio.sleep(1)
             assert (urgent, calm) == ([*range(TURNS)], [])
-            book.finish(await book.take())
+            book.finish(await book.next_order())
         everybody = [*range(2 * TURNS + 1)]
         assert (urgent, calm) == (everybody, everybody)
 

@@ -12,7 +12,7 @@ from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.jetstream.keys import CLUSTER, LEDGER
 from tidegate.bus.streams import StreamOptions
 from tidegate.errors import ApiUnreachableError, BusUnreachableError, OtherClusterError
-from tidegate.service.belonging import refuse_other_cluster
+from tidegate.service.bus_ownership import refuse_other_cluster
 
 pytestmark = pytest.mark.real
 

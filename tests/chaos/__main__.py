@@ -19,7 +19,7 @@ import msgspec
 from tests.chaos.ground import ground
 from tests.chaos.siege import besiege
 from tests.chaos.table import Found, table
-from tidegate.cluster.telling import ProgressLines
+from tidegate.cluster.progress import ProgressLines
 
 
 def main() -> int:

@@ -16,8 +16,8 @@ from tests.parts.kubernetes import bring_up, controllers_run
 from tidegate.cluster.go.building import build
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.install import install, manifests_folder
+from tidegate.cluster.progress import ProgressLines
 from tidegate.cluster.running import RunningServices, RunOptions, run_services
-from tidegate.cluster.telling import ProgressLines
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.cli.stage import staged
-from tidegate.cli.doctor.left_workloads import examine_unqueued, leftover_workloads
+from tidegate.cli.doctor.leftover_workloads import examine_unqueued, leftover_workloads
 from tidegate.cli.objects.api_client import ApiClient, open_api
 from tidegate.kinds.names import QUEUE_NAME
 from tidegate.service.config.configuration import read_configuration

@@ -15,7 +15,7 @@ from apiserver.controllers.controller_manager import ControllerManager
 from apiserver.http import serve
 from tests.cluster.talking import Object, Talk, job, pod
 from tests.parts.kubernetes import make_namespace
-from tidegate.cluster.lives import exit_code_of, run_us_of
+from tidegate.cluster.pod_lifetimes import exit_code_of, run_us_of
 
 START_US = 1_800_000_000_000_000
 SECOND_US = 1_000_000

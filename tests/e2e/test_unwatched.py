@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.cast import events_of, job_of, make_queues, submit, until
 from tests.e2e.living import Living, clear, configured
 from tests.e2e.test_left_behind import is_reported, workload_of
-from tidegate.cli.doctor.left_workloads import leftover_workloads
+from tidegate.cli.doctor.leftover_workloads import leftover_workloads
 from tidegate.cluster.running import run_services
 from tidegate.contracts.facts import WorkloadRemoved
 from tidegate.kube.ports import KubernetesApi

@@ -237,7 +237,9 @@ def test_the_actuator_passes_over_one_entry_and_learns_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        OutstandingOrders, "learn", raising_for("odd", OutstandingOrders.learn, _name_of_job)
+        OutstandingOrders,
+        "apply_event",
+        raising_for("odd", OutstandingOrders.apply_event, _name_of_job),
     )
 
     async def run() -> None:

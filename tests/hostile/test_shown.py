@@ -55,7 +55,7 @@ def test_any_job_that_is_observed_is_decided_and_shown(kind: str, data: st.DataO
         )
         facts, _ = accept(state, Position(1, 0), [message])
         for seq, event in enumerate([*facts, *decide(state)], start=1):
-            read_model.learn(event, f"{LEDGER}/{seq}")
+            read_model.apply_event(event, f"{LEDGER}/{seq}")
             shown = read_model.workloads.get(getattr(event, "workload", ""))
             if shown is not None:
                 made = [event_object(text, shown, seq, event.at_us) for text in event_texts(event)]

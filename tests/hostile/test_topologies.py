@@ -21,7 +21,7 @@ from tidegate.errors import TidegateError
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.flavors import Topology
 from tidegate.kinds.kueue_api.workloads.topologies import topology_request
-from tidegate.kinds.seen import Node
+from tidegate.kinds.observed import Node
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, PodSet, SliceLayer, TopologyRequest
 from tidegate.model.quantity import UNLIMITED

@@ -50,7 +50,7 @@ class Keeper:
 
 
 def take(bodies: Bodies, uid: str, body: bytes, *, runs: bool = False, space: str = "team") -> str:
-    return bodies.take(uid, space, body, listed=False, runs=runs)
+    return bodies.queue_body(uid, space, body, listed=False, runs=runs)
 
 
 async def until_stored(keeper: Keeper, count: int) -> None:
@@ -237,11 +237,11 @@ def test_a_job_that_runs_keeps_its_place_whatever_its_kind(name: str) -> None:
         made["spec"] |= {"managedBy": names.PLACED, "suspend": False}
         meta = ObjectMeta(uid="u", namespace="team", name="train")
         with patch("ingest.jobs.bodies.NAMESPACE_BODIES_BYTES_MAX", 1):
-            jobs_placed.note(kind, meta, msgspec.json.encode(made))
+            jobs_placed.record_bytes(kind, meta, msgspec.json.encode(made))
             with pytest.raises(UndecodableError, match="waits for the end of others"):
-                jobs_placed.check("u")
+                jobs_placed.require_body("u")
             made["status"] = RUNNING[name]
-            jobs_placed.note(kind, meta, msgspec.json.encode(made))
-            jobs_placed.check("u")
+            jobs_placed.record_bytes(kind, meta, msgspec.json.encode(made))
+            jobs_placed.require_body("u")
 
     run_virtually(run())

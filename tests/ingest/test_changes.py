@@ -12,7 +12,7 @@ from ingest.watch import BUSY, REST_S, WAITING_MAX, Changed, ChangeQueue
 from tests.parts.drawn import drawn
 from tests.parts.virtual import run_virtually
 from tidegate.kinds.meta import ObjectMeta
-from tidegate.kinds.seen import Namespace
+from tidegate.kinds.observed import Namespace
 
 Kind = Literal["ADDED", "MODIFIED", "DELETED"]
 

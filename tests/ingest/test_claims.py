@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from ingest.pods.referred import RESOURCE, Claims
+from ingest.pods.referred_objects import RESOURCE, Claims
 from ingest.resources import watched
 from tests.core.telling import job as job_observed
 from tests.ingest.scene import session
@@ -19,7 +19,7 @@ from tests.parts.virtual import run_virtually
 from tidegate.contracts.observations import Heartbeat, JobObserved
 from tidegate.jobs.batch import batch_job
 from tidegate.kinds.decode import read
-from tidegate.kinds.seen import ResourceClaimTemplate
+from tidegate.kinds.observed import ResourceClaimTemplate
 from tidegate.model.podset import PodSet
 
 TEMPLATES = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
@@ -98,7 +98,7 @@ def test_a_claim_that_cannot_be_counted_holds_its_job(obj: Object, gate: str) ->
 def test_a_template_made_anew_while_no_ingest_watched_counts_as_it_is() -> None:
     claims = Claims(CLASSES)
     for uid, count in (("old", 1), ("new", 8)):
-        claims.take(made(uid, request(count)))
+        claims.add(made(uid, request(count)))
     claims.listed({"new"})
     observation = observed(claims)
     assert (observation.gates, observation.podsets[0].devices) == ((), {"example.com/devices": 8})
@@ -109,7 +109,7 @@ def test_a_job_is_reported_with_what_its_templates_ask_for_whatever_they_are_cha
     for requests in ([request(1)], [request(8)], [request(1, allocationMode="All")]):
         for classes in (CLASSES, {}):
             claims = Claims(classes)
-            claims.take(made("one", *requests))
+            claims.add(made("one", *requests))
             claimed.add(observed(claims).podsets[0].claimed)
     assert len(claimed) == len({"one", "eight", "all"})
     assert "" not in claimed
@@ -124,7 +124,7 @@ def made(uid: str, *requests: Object) -> ResourceClaimTemplate:
 def observed(claims: Claims) -> JobObserved:
     """Return a job that claims by the template, as it is reported."""
     observation = job_observed("train", version=1, podsets=(PodSet(claims=("gpus",)),))
-    return claims.joined(structs.replace(observation, namespace="default"))
+    return claims.resolve(structs.replace(observation, namespace="default"))
 
 
 def test_without_any_mapping_a_claim_holds_its_job_and_names_the_class() -> None:

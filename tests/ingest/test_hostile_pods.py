@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from ingest.nodes.pod_usage import PodUsage
 from tidegate.contracts.codec import PAYLOAD_BYTES_MAX, encode
 from tidegate.contracts.observed.nodes import NodePodsObserved
+from tidegate.kinds.observed import BoundPod, PlacedAnnotations, PodMeta, PodPhase, PodRequests
 from tidegate.kinds.pods import Container, Resources
-from tidegate.kinds.seen import BoundPod, PlacedAnnotations, PodMeta, PodPhase, PodRequests
 from tidegate.model.topology import NodeSpec
 
 FEW, MANY = 100, 5_000

@@ -20,7 +20,7 @@ from tidegate.contracts.observed.nodes import (
     TopologyObserved,
 )
 from tidegate.kinds.decode import read
-from tidegate.kinds.seen import BoundPod
+from tidegate.kinds.observed import BoundPod
 from tidegate.kube.ports import Response
 
 LEVELS = [{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}]

@@ -59,7 +59,7 @@ def test_of_a_chain_only_the_topmost_that_asks_is_queued(chain: tuple[str, ...])
     for top in range(len(objects)):
         lineage = Lineage(list(JOB_KINDS.values()))
         for at, (kind, meta) in enumerate(objects):
-            list(lineage.note(kind, meta, asks=at >= top, waits=True))
+            list(lineage.add(kind, meta, asks=at >= top, waits=True))
         for at, (kind, meta) in enumerate(objects):
             assert lineage.is_child(kind, meta) == (at > top)
 
@@ -68,11 +68,11 @@ def test_of_a_chain_only_the_topmost_that_asks_is_queued(chain: tuple[str, ...])
 def test_while_the_top_waits_what_it_owns_must_not_run(chain: tuple[str, ...]) -> None:
     lineage, objects = Lineage(list(JOB_KINDS.values())), named(chain)
     for at, (kind, meta) in enumerate(objects):
-        list(lineage.note(kind, meta, asks=at == 0, waits=True))
+        list(lineage.add(kind, meta, asks=at == 0, waits=True))
     for kind, meta in objects[1:]:
         assert lineage.stray_reason(kind, meta, asks=False) is not None
     kind, meta = objects[0]
-    list(lineage.note(kind, meta, asks=True, waits=False))
+    list(lineage.add(kind, meta, asks=True, waits=False))
     for kind, meta in objects[1:]:
         assert lineage.stray_reason(kind, meta, asks=False) is None
 

@@ -157,9 +157,9 @@ def test_a_kind_that_runs_in_no_other_cluster_is_refused() -> None:
             JOB_KINDS["kubeflow.org/pytorchjob"],
         )
         obj = {"spec": {"runPolicy": {"managedBy": names.PLACED}}}
-        placed_jobs.note(kind, ObjectMeta(uid="u"), msgspec.json.encode(obj))
+        placed_jobs.record_bytes(kind, ObjectMeta(uid="u"), msgspec.json.encode(obj))
         with pytest.raises(UndecodableError, match="pytorchjob cannot run in another cluster"):
-            placed_jobs.check("u")
+            placed_jobs.require_body("u")
 
     run_virtually(run())
 

@@ -291,7 +291,7 @@ def test_a_group_is_observed_once_for_all_events_of_a_batch() -> None:
         obj["metadata"] |= {"namespace": "default", "uid": f"u{number}"}
         obj["metadata"] |= {"resourceVersion": str(number + 2), "creationTimestamp": CREATED}
         assert list(row.observe(read(obj, Pod))) == []
-    [(_, result)] = row.settle()
+    [(_, result)] = row.changed_jobs()
     assert isinstance(result, JobObserved)
     assert (result.version, result.podsets[0].count) == (10, 9)
-    assert list(row.settle()) == []
+    assert list(row.changed_jobs()) == []

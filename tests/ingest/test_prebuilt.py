@@ -15,7 +15,7 @@ from tests.parts.virtual import run_virtually
 from tidegate.contracts.observations import Heartbeat, JobObserved, SyncCompleted
 from tidegate.jobs.batch import batch_job
 from tidegate.kinds.kueue_api.workloads.workload import Workload
-from tidegate.kinds.seen import Namespace
+from tidegate.kinds.observed import Namespace
 
 WORKLOADS = f"{KUEUE}/namespaces/default/workloads"
 PREBUILT = "kueue.x-k8s.io/prebuilt-workload-name"

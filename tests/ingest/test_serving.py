@@ -6,7 +6,7 @@ import pytest
 
 from ingest.jobs.job_index import JobIndex
 from ingest.jobs.scope import Scope
-from ingest.pods.referred import Claims
+from ingest.pods.referred_objects import Claims
 from ingest.pods.serving import ServingSets
 from ingest.resources import watched
 from tests.ingest.scene import gone, jobs, rounds, session
@@ -255,7 +255,7 @@ def test_a_pod_tells_of_its_own_group_and_of_no_other() -> None:
     obj["metadata"] |= {"uid": "p", "namespace": "default", "resourceVersion": "9"}
     assert not list(sets.observe(JOB_KINDS[LWS], read(made, JOB_KINDS[LWS].object_type)))
     assert len(list(sets.listed((), 6))) == 300
-    assert not list(sets.take(read(obj, Pod)))
+    assert not list(sets.add(read(obj, Pod)))
     observations = [obs for _, obs in sets.changed_jobs()]
     assert [obs.uid for obs in observations if isinstance(obs, JobObserved)] == ["u.7"]
     sets.forget("p", 10)
@@ -275,9 +275,9 @@ def test_a_set_is_observed_once_for_all_events_of_a_batch() -> None:
         about = {"namespace": "default", "uid": f"u{number}", "resourceVersion": f"{number + 6}"}
         obj["metadata"] |= about
         assert list(pods.observe(read(obj, Pod))) == []
-    [(_, observation)] = pods.settle()
+    [(_, observation)] = pods.changed_jobs()
     assert isinstance(observation, JobObserved)
     assert (observation.uid, observation.version) == ("s", 14)
     list(pods.gone("u8", 15))
-    assert [obs.version for _, obs in pods.settle()] == [15]
-    assert list(pods.settle()) == []
+    assert [obs.version for _, obs in pods.changed_jobs()] == [15]
+    assert list(pods.changed_jobs()) == []

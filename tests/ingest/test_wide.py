@@ -12,9 +12,9 @@ from prometheus_client import CollectorRegistry
 
 from ingest.jobs.ownership import ResourceObservation
 from ingest.metrics import Metrics
-from ingest.pods.referred import Described
+from ingest.pods.referred_objects import Described
 from ingest.resources import watched
-from ingest.watched import SLICE, Reducer, WatchedResource
+from ingest.watched_resource import SLICE, Reducer, WatchedResource
 from tests.parts.foreign import pods_template
 from tests.parts.stage import Object
 from tidegate.contracts.observations import JobObserved

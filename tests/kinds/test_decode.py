@@ -11,7 +11,7 @@ from tidegate.errors import UndecodableError
 from tidegate.kinds.decode import Bookmark, Page, Unreadable, decode, decode_list, decode_object
 from tidegate.kinds.kueue_api.queues.objects import ClusterQueue, ClusterQueueSpec
 from tidegate.kinds.meta import ObjectMeta, Status
-from tidegate.kinds.seen import Node
+from tidegate.kinds.observed import Node
 
 NAMED = {"metadata": {"name": "lab", "uid": "u-1", "resourceVersion": "7"}}
 META = ObjectMeta(name="lab", uid="u-1", resource_version="7")

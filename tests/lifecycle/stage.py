@@ -71,7 +71,7 @@ class Stage:
         """Open the ledger over completed first rounds."""
         opened = LedgerOpened(at_us=BEGIN, ledger_id=LEDGER)
         apply(self.bus.state, opened)
-        self.read_model.learn(opened, f"{LEDGER}/1")
+        self.read_model.apply_event(opened, f"{LEDGER}/1")
         configured = PolicyObserved(name="p", uid="p", version=1, session="s", policy=policy)
         namespace = NamespaceObserved(name=TEAM, uid=TEAM, version=1, session="a")
         self.turn(configured, namespace, beat(1, JOBS), begun(), completed(50))
@@ -123,7 +123,7 @@ class Stage:
             key: dict(workload_view.conditions)
             for key, workload_view in self.read_model.workloads.items()
         }
-        self.read_model.learn(event, f"{LEDGER}/{seq}")
+        self.read_model.apply_event(event, f"{LEDGER}/{seq}")
         self.phases.learn(event)
         for key, workload_view in self.read_model.workloads.items():
             self.shown += changed(key, before.get(key, {}), workload_view.conditions)

@@ -143,7 +143,14 @@ class Site:
         )
         calls = Calls(self.stage.embedded, metrics)
         shows = Projector(calls, Random(1), metrics, Rate(writes_per_s=50.0))
-        applier = Applier(calls, reporter, Random(1), metrics, along=shows.along, keeps=shows.keeps)
+        applier = Applier(
+            calls,
+            reporter,
+            Random(1),
+            metrics,
+            status_patcher=shows.with_order_status,
+            keeps_pods=shows.keeps_pods,
+        )
         consumer = Consumer(bus.event_feed(), applier, shows, Random(1))
         lease = bus.lease("actuator-0", holder=session, ttl_s=10)
         await ActuatorSession(consumer, lease, 10.0, 4).run()

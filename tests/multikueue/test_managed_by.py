@@ -11,7 +11,7 @@ from tests.parts.stage import JOBS, KUEUE, alongside, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.kinds.names import SENDS_AWAY
 from tidegate.kinds.policies.frameworks import framework
-from tidegate.kinds.policies.managing import default_managed_by_policy
+from tidegate.kinds.policies.managed_by import default_managed_by_policy
 from tidegate.model.multikueue import CONTROLLER
 
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"

@@ -56,7 +56,7 @@ async def running(actual_world: World, report: Report = report_nothing) -> Async
         for site in sites(actual_world):
             calls = Calls(site.stage.embedded, Metrics(CollectorRegistry()))
             lets_go = PodUngater(calls, Random(3), ServingPods(report))
-            lets_go.work(True)  # noqa: FBT003 - a state
+            lets_go.set_active(True)
             for work in (lets_go.run(), make_pods(site)):
                 await stack.enter_async_context(alongside(work))
         await stack.enter_async_context(alongside(actual_world.manager.dispatch()))

@@ -33,7 +33,7 @@ from tidegate.cluster.go.building import (
 )
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.processes import spawn
-from tidegate.cluster.telling import ProgressLines
+from tidegate.cluster.progress import ProgressLines
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi

@@ -115,7 +115,7 @@ def condition(kind: str, status: str = "True") -> Object:
 async def attended(ground: Ground) -> AsyncGenerator[Provisioner, None]:
     """Run the controller, and the collector of what lost its owner, beside the block."""
     provisioner = ground.provisioner()
-    provisioner.work(True)  # noqa: FBT003 - a state
+    provisioner.set_active(True)
     async with alongside(provisioner.run()), alongside(ground.controller_manager.run()):
         yield provisioner
 

@@ -171,11 +171,11 @@ def test_a_replica_that_lost_the_lease_does_nothing_and_goes_on_when_it_comes_ba
         ground = Ground()
         async with attended(ground) as provisioner:
             await eventually(lambda: ground.active() == ("True", "Active"))
-            provisioner.work(False)  # noqa: FBT003 - a state
+            provisioner.set_active(False)
             ground.reserve()
             await asyncio.sleep(600)
             assert ground.requests() == []
-            provisioner.work(True)  # noqa: FBT003 - a state
+            provisioner.set_active(True)
             await eventually(lambda: ground.requests() == ["w-c-1"])
 
     run_virtually(run())

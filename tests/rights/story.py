@@ -134,7 +134,14 @@ class Story:
         )
         calls = Calls(self._api, metrics)
         shows = Projector(calls, random, metrics, Rate(writes_per_s=1_000))
-        applier = Applier(calls, reporter, random, metrics, along=shows.along, keeps=shows.keeps)
+        applier = Applier(
+            calls,
+            reporter,
+            random,
+            metrics,
+            status_patcher=shows.with_order_status,
+            keeps_pods=shows.keeps_pods,
+        )
         consumer = Consumer(self._bus.event_feed(), applier, shows, random)
         return ActuatorSession(consumer, self._bus.lease("a", holder="a1"), 10, 4)
 

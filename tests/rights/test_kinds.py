@@ -116,7 +116,7 @@ async def test_the_actuator_asks_for_just_the_rights_of_the_enabled_kinds(
         lets_go = PodUngater(
             Calls(recorded, Metrics(CollectorRegistry())), Random(1), ElasticPods()
         )
-        lets_go.work(True)  # noqa: FBT003 - a state
+        lets_go.set_active(True)
         async with asyncio.timeout(60), alongside(lets_go.run()):
             await eventually(lambda: Right("", "pods", "watch") in recorded.asked)
     assert recorded.refused == set()

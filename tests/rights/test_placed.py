@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from actuator.calls import Calls
-from actuator.copies.carrying import Copier
+from actuator.copies.copier import Copier
 from actuator.metrics import Metrics
 from actuator.ordering.orders import MakeCopy, RemoveCopy
 from actuator.ordering.reports import Reporter

@@ -119,7 +119,7 @@ def _is_a_requests(obj: Object | None) -> bool:
 def provisioner(api: Recorded) -> Provisioner:
     calls = Calls(api, Metrics(CollectorRegistry()))
     made = Provisioner(calls, Random(1), lambda: time.time_ns() // 1_000)
-    made.work(True)  # noqa: FBT003 - a state
+    made.set_active(True)
     return made
 
 

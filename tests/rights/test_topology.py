@@ -64,7 +64,7 @@ async def test_the_actuator_tells_pods_their_domains_by_the_rights_of_a_role_of_
     async with account(real_api, "tidegate-actuator") as recorded:
         calls = Calls(recorded, Metrics(CollectorRegistry()))
         lets_go = PodUngater(calls, Random(1), TopologyPods(lambda: knowing(namespace)))
-        lets_go.work(working=True)
+        lets_go.set_active(working=True)
 
         async def all_are_used() -> bool:
             return besides <= recorded.asked

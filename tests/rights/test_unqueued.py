@@ -31,7 +31,7 @@ async def test_the_role_gives_a_look_at_each_known_kind_and_no_more(
     async with account(real_api, "tidegate-actuator") as recorded:
         calls = Calls(recorded, Metrics(CollectorRegistry()))
         teller = UnqueuedKinds(calls, Random(1), lambda: time.time_ns() // 1_000, kinds)
-        teller.work(working=True)
+        teller.set_active(working=True)
 
         async def all_are_asked_for() -> bool:
             listed = {

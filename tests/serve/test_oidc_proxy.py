@@ -12,7 +12,7 @@ from tidegate.cli.program import build_app
 from tidegate.serve.app import create_application, open_services
 from tidegate.serve.auth.callers import PEER, Authenticator
 from tidegate.serve.auth.oidc_proxy import OidcProxy
-from tidegate.serve.auth.pace import RateLimiter
+from tidegate.serve.auth.rate_limit import RateLimiter
 from tidegate.serve.auth.reviews import AccessReviewer, User
 from tidegate.serve.auth.rights import Rights
 

@@ -14,8 +14,8 @@ from tests.serve.test_answers import job
 from tidegate.serve.api.endpoints import ENDPOINTS
 from tidegate.serve.auth.callers import Authenticator
 from tidegate.serve.auth.front_proxy import FrontProxy
-from tidegate.serve.auth.hiding import HIDDEN
-from tidegate.serve.auth.pace import RateLimiter
+from tidegate.serve.auth.rate_limit import RateLimiter
+from tidegate.serve.auth.redaction import HIDDEN
 from tidegate.serve.auth.reviews import AccessReviewer
 from tidegate.serve.auth.rights import Rights
 from tidegate.serve.ledger.replies import ENTRY_BYTES, Reply, ReplyCache

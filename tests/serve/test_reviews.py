@@ -6,7 +6,7 @@ import pytest
 
 from tests.serve.people import ReviewingApi
 from tidegate.serve.auth.front_proxy import FrontProxy
-from tidegate.serve.auth.pace import BURST_S, RateLimiter
+from tidegate.serve.auth.rate_limit import BURST_S, RateLimiter
 from tidegate.serve.auth.reviews import REMEMBERED_S, AccessReviewer, Right, User
 from tidegate.serve.refusals import RefusalError
 

@@ -9,7 +9,7 @@ import pytest
 
 from store.schema import migrate
 from tidegate.cli.ledger.reading import open_reader
-from tidegate.serve.ledger.sparing import CACHE_KIB, with_small_cache
+from tidegate.serve.ledger.memory import CACHE_KIB, with_small_cache
 
 IN_FILES, IN_MEMORY = 1, 2
 """See https://sqlite.org/pragma.html#pragma_temp_store."""

@@ -8,7 +8,7 @@ import pytest
 
 from tests.parts.virtual import run_virtually
 from tidegate.errors import BusUnreachableError
-from tidegate.service.belonging import PATIENCE_S, retry_until_answered
+from tidegate.service.bus_ownership import PATIENCE_S, retry_until_answered
 
 
 class Bus:

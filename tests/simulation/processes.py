@@ -10,8 +10,8 @@ from random import Random
 from prometheus_client import CollectorRegistry
 
 from actuator.calls import Calls
-from actuator.copies.carrying import Copier
-from actuator.copies.showing import CopyStatuses
+from actuator.copies.copier import Copier
+from actuator.copies.copy_statuses import CopyStatuses
 from actuator.events import FanOut, Subscriber, member_filter, unfiltered
 from actuator.metrics import Metrics as ActuatorMetrics
 from actuator.ordering.apply import Applier
@@ -55,7 +55,7 @@ from tidegate.bus.streams import stream_names
 from tidegate.jobs.registry import job_kind
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.policy import Policy
-from tidegate.service.belonging import refuse_other_cluster
+from tidegate.service.bus_ownership import refuse_other_cluster
 from tidegate.service.holder import LeaseHolder
 
 Body = Callable[[Life, str], Awaitable[None]]
@@ -185,7 +185,12 @@ def actuator(  # noqa: PLR0913 - what differs by world
         rate = Rate(writes_per_s=20.0)
         shows = Projector(calls, _random(life), metrics, rate, partition=partition)
         applier = Applier(
-            calls, reporter, _random(life), metrics, along=shows.along, keeps=shows.keeps
+            calls,
+            reporter,
+            _random(life),
+            metrics,
+            status_patcher=shows.with_order_status,
+            keeps_pods=shows.keeps_pods,
         )
         feed = LivingFeed(nats.event_feed(hub=hub), life)
         learners: list[Subscriber] = [shows]

@@ -16,7 +16,7 @@ import aiohttp
 import msgspec
 
 from tidegate.bus.embedded import embedded_server
-from tidegate.cluster.belongings import switch_to_cluster
+from tidegate.cluster.cluster_switch import switch_to_cluster
 from tidegate.cluster.supervisor import Program, Supervisor
 from tidegate.errors import TidegateError
 from tidegate.kube.client import connect

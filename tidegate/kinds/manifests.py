@@ -30,7 +30,7 @@ from tidegate.kinds.policies.jobs import (
     gate_pods_policy,
     suspend_policy,
 )
-from tidegate.kinds.policies.managing import default_managed_by_policy
+from tidegate.kinds.policies.managed_by import default_managed_by_policy
 from tidegate.kinds.policies.marks import protect_gates, protect_marks
 from tidegate.kinds.policies.spelling import job_authors, quota_objects
 from tidegate.kinds.policies.templates.numbering import number_pods_policy

@@ -17,7 +17,7 @@ from tidegate.kinds.kueue_api.workloads.topologies import (
 )
 from tidegate.kinds.kueue_api.workloads.workload import PodSetTopologyRequest, Workload
 from tidegate.kinds.meta import SelectorRequirement
-from tidegate.kinds.seen import PodRequests
+from tidegate.kinds.observed import PodRequests
 from tidegate.model import podset as model
 
 REQUIREMENTS_MAX, VALUES_MAX = 100, 2_000

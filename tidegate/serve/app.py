@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tidegate.errors import TidegateError
 from tidegate.serve.api import endpoints
-from tidegate.serve.api.asking import Endpoint
+from tidegate.serve.api.endpoint import Endpoint
 from tidegate.serve.api.endpoints import ENDPOINTS
 from tidegate.serve.api.handling import (
     DECIDED_OF_ONE_MAX,
@@ -37,12 +37,12 @@ from tidegate.serve.api.handling import (
 from tidegate.serve.api.openapi import document
 from tidegate.serve.api.streaming import STREAMS_MAX, STREAMS_OF_ONE_MAX, events_handler
 from tidegate.serve.auth.callers import Authenticator
-from tidegate.serve.auth.crowd import ConcurrencyLimiter
+from tidegate.serve.auth.concurrency import ConcurrencyLimiter
 from tidegate.serve.auth.rights import Rights
 from tidegate.serve.ledger.partitions.following import LedgerFollower
 from tidegate.serve.ledger.readers import ReaderPool
 from tidegate.serve.ledger.replies import ReplyCache
-from tidegate.serve.ledger.sums import RowCache
+from tidegate.serve.ledger.row_cache import RowCache
 from tidegate.serve.pages import SECURE, page_routes
 from tidegate.serve.refusals import RefusalError, refusal_of
 from tidegate.service.logs import get_log

@@ -22,10 +22,10 @@ from tidegate.serve.app import create_application, open_services
 from tidegate.serve.auth.callers import Authenticator
 from tidegate.serve.auth.front_proxy import FrontProxy, read_front_proxy
 from tidegate.serve.auth.oidc_proxy import GROUPS, USER, OidcProxy
-from tidegate.serve.auth.pace import RateLimiter
+from tidegate.serve.auth.rate_limit import RateLimiter
 from tidegate.serve.auth.reviews import AccessReviewer
 from tidegate.serve.auth.rights import Rights
-from tidegate.serve.ledger.sparing import return_freed_memory
+from tidegate.serve.ledger.memory import return_freed_memory
 from tidegate.serve.server import ListenAddress, create_server, refuse_address_in_use
 from tidegate.serve.visibility.routes import visibility_routes
 from tidegate.service.logs import configure_logs

@@ -26,11 +26,11 @@ from prometheus_client import (
 )
 
 from tidegate.errors import TidegateError
-from tidegate.service.ending import SOFT, ShutdownTimer, on_signals
 from tidegate.service.health import Health, serve_health
 from tidegate.service.logs import configure_logs, get_log
 from tidegate.service.loop import loop_factory, tune_garbage_collection
 from tidegate.service.settings import ServiceSettings
+from tidegate.service.shutdown import SOFT, ShutdownTimer, on_signals
 from tidegate.service.tracing import OFF, Tracing, open_tracing
 
 

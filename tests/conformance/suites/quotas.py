@@ -90,7 +90,7 @@ def _projected(case: Case, mode: str) -> ReadModel:
     model = ReadModel()
     begin = [*opening(policy(case, mode)), *definitions(case.input)]
     for seq, event in enumerate([*begin, *history(case.input.get("workloads", ()))]):
-        model.learn(event, f"conformance/{seq}")
+        model.apply_event(event, f"conformance/{seq}")
     return model
 
 

@@ -17,7 +17,7 @@ from tidegate.cli.doctor.comparing import (
     job_names,
     object_names,
 )
-from tidegate.cli.doctor.together import merge_states
+from tidegate.cli.doctor.merged_states import merge_states
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.objects.api_client import ApiClient, ContextOption, KubeconfigOption, open_api
 from tidegate.cli.objects.printing import with_kind

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tidegate.cli.commands.manifests import manifests_of_configuration
 from tidegate.cli.doctor.findings import Finding, ok_finding, skipped_finding, wrong_finding
-from tidegate.cli.doctor.left_workloads import examine_leftover_workloads, examine_unqueued
+from tidegate.cli.doctor.leftover_workloads import examine_leftover_workloads, examine_unqueued
 from tidegate.cli.doctor.rights import examine_rights
 from tidegate.cli.objects.api_client import ApiClient, Object
 from tidegate.cluster.install import is_subset, manifests_folder, read_manifests

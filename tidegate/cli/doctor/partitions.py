@@ -10,7 +10,7 @@ from tidegate.cli.doctor.findings import Finding, ok_finding, wrong_finding
 from tidegate.cli.ledger.reader import Reader
 from tidegate.cli.moves.advice import move_remedy
 from tidegate.cli.moves.since import since_us
-from tidegate.cli.moves.standing import moves_of
+from tidegate.cli.moves.state import moves_of
 from tidegate.core.state.state import State
 
 _NAMED_MAX = 5

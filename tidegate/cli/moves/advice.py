@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal
 
-from tidegate.cli.moves.standing import Stage
+from tidegate.cli.moves.state import Stage
 
 
 def move_remedy(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from store.reading.entries import EntryFilter
-from tidegate.cli.moves.standing import Move
+from tidegate.cli.moves.state import Move
 from tidegate.contracts.codec import decode
 
 if TYPE_CHECKING:

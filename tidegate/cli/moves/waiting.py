@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NamedTuple
 
-from tidegate.cli.moves.standing import Move, Stage, moves_of
+from tidegate.cli.moves.state import Move, Stage, moves_of
 from tidegate.cli.output import print_message
 from tidegate.core.quota.partition_moves import object_keys
 from tidegate.core.state.state import State

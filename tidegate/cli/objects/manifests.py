@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ingest import definitions as observe
 from tidegate.contracts import facts
 from tidegate.errors import SettingsError, UndecodableError, reason_of
-from tidegate.kinds import seen
+from tidegate.kinds import observed
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.checks import AdmissionCheck
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor, WorkloadPriorityClass
@@ -43,14 +43,14 @@ KINDS = {
     ),
     "AdmissionCheck": ManifestKind(AdmissionCheck, observe.admission_check, facts.CheckDefined),
     "PriorityClass": ManifestKind(
-        seen.PriorityClass, observe.priority_class, facts.PriorityClassDefined
+        observed.PriorityClass, observe.priority_class, facts.PriorityClassDefined
     ),
-    "Namespace": ManifestKind(seen.Namespace, observe.namespace, facts.NamespaceDefined),
+    "Namespace": ManifestKind(observed.Namespace, observe.namespace, facts.NamespaceDefined),
     "LimitRange": ManifestKind(
-        seen.LimitRange, observe.limit_range, facts.LimitRangeDefined, namespaced=True
+        observed.LimitRange, observe.limit_range, facts.LimitRangeDefined, namespaced=True
     ),
     "RuntimeClass": ManifestKind(
-        seen.RuntimeClass, observe.runtime_class, facts.RuntimeClassDefined
+        observed.RuntimeClass, observe.runtime_class, facts.RuntimeClassDefined
     ),
 }
 CONFIGURATION = "Configuration"

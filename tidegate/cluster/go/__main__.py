@@ -13,7 +13,7 @@ from tidegate.cluster.go.building import (
     is_built,
     why_not_buildable,
 )
-from tidegate.cluster.telling import ProgressLines
+from tidegate.cluster.progress import ProgressLines
 
 
 def main() -> int:

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from tidegate.cluster.lives import (
+from tidegate.cluster.pod_lifetimes import (
     KILLED,
     ended_status,
     exit_code_of,

@@ -32,7 +32,7 @@ from tidegate.core.state.state import State
 from tidegate.model.texts import parse_whole
 from tidegate.replay.names import resolve_workloads
 from tidegate.replay.story.why import Story, story_of
-from tidegate.serve.api.asking import Question
+from tidegate.serve.api.endpoint import Question
 from tidegate.serve.ledger.noted.index import RARE
 from tidegate.serve.ledger.partitions.positions import Ends, advance, parse_position
 from tidegate.serve.ledger.queueing import (

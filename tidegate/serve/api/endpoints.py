@@ -6,7 +6,7 @@ from typing import Any
 
 from tidegate.serve.api import answering as answers
 from tidegate.serve.api import ledger_shapes, shapes, trials, view_shapes, views
-from tidegate.serve.api.asking import AS_OF, NAMESPACE, Endpoint, Parameter
+from tidegate.serve.api.endpoint import AS_OF, NAMESPACE, Endpoint, Parameter
 from tidegate.serve.api.identity import answer_ledger
 
 _KIND = Parameter(

@@ -16,11 +16,11 @@ from tidegate.cli.commands.show.positions import SECOND_US
 from tidegate.cli.ledger.lag import lag_us
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import JOB_KINDS
-from tidegate.serve.api.asking import Endpoint, Question, offset_and_limit
+from tidegate.serve.api.endpoint import Endpoint, Question, offset_and_limit
 from tidegate.serve.api.shapes import Me
 from tidegate.serve.auth.callers import Authenticator
-from tidegate.serve.auth.crowd import ConcurrencyLimiter
-from tidegate.serve.auth.hiding import redact
+from tidegate.serve.auth.concurrency import ConcurrencyLimiter
+from tidegate.serve.auth.redaction import redact
 from tidegate.serve.auth.reviews import User
 from tidegate.serve.auth.rights import LIST_QUEUES, LIST_WORKLOADS, Rights, Visibility
 from tidegate.serve.ledger.partitions.following import LedgerFollower
@@ -32,7 +32,7 @@ from tidegate.serve.ledger.partitions.positions import (
 )
 from tidegate.serve.ledger.readers import ReaderPool
 from tidegate.serve.ledger.replies import Reply, ReplyCache
-from tidegate.serve.ledger.sums import RowCache
+from tidegate.serve.ledger.row_cache import RowCache
 from tidegate.serve.refusals import RefusalError
 
 BODY_MAX = 256 * 1_024

@@ -6,7 +6,7 @@ from typing import Any
 
 from store.archive.archive_ranges import archived_ranges
 from tidegate.cli.times import utc
-from tidegate.serve.api.asking import Question
+from tidegate.serve.api.endpoint import Question
 from tidegate.serve.ledger.partitions.positions import position_text
 
 _SNAPSHOT = "SELECT max(seq) FROM ledger_snapshot WHERE partition = :partition"

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from tidegate.serve.api.asking import Endpoint, Parameter
+from tidegate.serve.api.endpoint import Endpoint, Parameter
 
 _PLACE = re.compile(r"\{(\w+)\}")
 _REFUSALS = {

@@ -18,7 +18,7 @@ from starlette.responses import Response, StreamingResponse
 from store.reading.entries import PAGE_ROWS
 from tidegate.errors import TidegateError
 from tidegate.serve.api.answering import event_at, event_filter, events_since
-from tidegate.serve.api.asking import Endpoint
+from tidegate.serve.api.endpoint import Endpoint
 from tidegate.serve.api.handling import (
     AuthorizedQuery,
     Handler,
@@ -27,8 +27,8 @@ from tidegate.serve.api.handling import (
     authorize,
     sight_of,
 )
-from tidegate.serve.auth.crowd import ConcurrencyLimiter
-from tidegate.serve.auth.hiding import redact
+from tidegate.serve.auth.concurrency import ConcurrencyLimiter
+from tidegate.serve.auth.redaction import redact
 from tidegate.serve.auth.reviews import REMEMBERED_S
 from tidegate.serve.ledger.partitions.positions import Ends, parse_position, position_text
 from tidegate.serve.refusals import RefusalError, refusal_of

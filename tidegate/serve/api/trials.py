@@ -27,7 +27,7 @@ from tidegate.replay.simulator.trees import cluster_queue_of
 from tidegate.replay.whynot_search.dryrun import dry_run
 from tidegate.replay.whynot_search.whynot import why_not
 from tidegate.serve.api.answering import key_of
-from tidegate.serve.api.asking import Question
+from tidegate.serve.api.endpoint import Question
 from tidegate.serve.ledger.queueing import is_local_queue_served, queues_of
 from tidegate.serve.ledger.readers import PAST_MAX
 from tidegate.serve.refusals import RefusalError, refuse_invalid

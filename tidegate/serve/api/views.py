@@ -16,7 +16,7 @@ from tidegate.contracts.phases import HOLDING
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.state import State, Workload
 from tidegate.model.quantity import format_quantity
-from tidegate.serve.api.asking import Question
+from tidegate.serve.api.endpoint import Question
 from tidegate.serve.ledger.costs import Span, cost_rows, quota_rows, span_of
 from tidegate.serve.ledger.queueing import queues_of
 from tidegate.serve.refusals import RefusalError

@@ -8,7 +8,7 @@ from starlette.requests import Request
 
 from tidegate.serve.auth.front_proxy import FrontProxy
 from tidegate.serve.auth.oidc_proxy import OidcProxy
-from tidegate.serve.auth.pace import RateLimiter
+from tidegate.serve.auth.rate_limit import RateLimiter
 from tidegate.serve.auth.reviews import AccessReviewer, User
 from tidegate.serve.refusals import RefusalError
 

@@ -16,7 +16,7 @@ import msgspec
 
 from tidegate.kube.answers import checked_body
 from tidegate.kube.ports import KubernetesApi
-from tidegate.serve.auth.remembered import TtlCache
+from tidegate.serve.auth.ttl_cache import TtlCache
 
 REMEMBERED_S, REMEMBERED_MAX = 10.0, 10_000
 TOKEN_BYTES_MAX = 16_384

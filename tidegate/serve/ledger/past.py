@@ -11,8 +11,8 @@ from tidegate.contracts.codec import decode
 from tidegate.core.folding import snapshot
 from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.state.state import State
-from tidegate.serve.ledger.moments import StateCheckpoints
-from tidegate.serve.ledger.sparing import drop_decided, free_state
+from tidegate.serve.ledger.checkpoints import StateCheckpoints
+from tidegate.serve.ledger.memory import drop_decided, free_state
 
 _KEPT = (
     "SELECT COALESCE(MAX(seq), 0) FROM ledger_snapshot"

@@ -10,10 +10,10 @@ from typing import NamedTuple
 from store.reading.about import partitions
 from tidegate.cli.ledger.reading import Reader, open_reader, reports_as_of
 from tidegate.errors import NotSupportedError
+from tidegate.serve.ledger.memory import with_small_cache
 from tidegate.serve.ledger.noted.index import IndexedLedger, IndexedReader
 from tidegate.serve.ledger.partitions.following import FollowedPartition, LedgerFollower
 from tidegate.serve.ledger.partitions.positions import Ends, event_count, reader_at
-from tidegate.serve.ledger.sparing import with_small_cache
 
 ROWS_MAX = 10_000
 """A report of more rows is refused: their memory would be all requests'."""

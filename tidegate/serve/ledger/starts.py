@@ -11,7 +11,7 @@ from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.reading import Reader
 from tidegate.core.state.state import State
 from tidegate.replay.simulator.forecast import ForecastInput, RuntimeHistory, Start, forecast
-from tidegate.serve.auth.remembered import TtlCache
+from tidegate.serve.auth.ttl_cache import TtlCache
 
 REMEMBERED_S, REMEMBERED_MAX = 5.0, 16
 By: TypeAlias = Mapping[str, Start]

@@ -14,7 +14,7 @@ from tidegate.cli.times import utc
 from tidegate.core.state.state import State, Workload
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.model.texts import parse_whole
-from tidegate.serve.api.asking import Question
+from tidegate.serve.api.endpoint import Question
 from tidegate.serve.ledger.queueing import is_local_queue_served
 from tidegate.serve.refusals import RefusalError
 from tidegate.serve.visibility.discovery import SUMMARY, VISIBILITY

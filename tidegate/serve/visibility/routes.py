@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tidegate.serve.api.answering import answer_why
-from tidegate.serve.api.asking import LIMITED, OFFSET, Endpoint, Question
+from tidegate.serve.api.endpoint import LIMITED, OFFSET, Endpoint, Question
 from tidegate.serve.api.endpoints import WHY
 from tidegate.serve.api.handling import JSON, Handler, Services, answer_handler
 from tidegate.serve.visibility import discovery, pending

@@ -18,7 +18,7 @@ from tidegate.cluster.install import install, manifests_folder
 from tidegate.cluster.local import Cluster, choose_form, current_cluster, is_up
 from tidegate.cluster.local import start_cluster as bring_up
 from tidegate.cluster.local import stop_cluster as bring_down
-from tidegate.cluster.telling import ProgressLines
+from tidegate.cluster.progress import ProgressLines
 from tidegate.errors import ApiUnreachableError
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access

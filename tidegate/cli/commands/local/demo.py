@@ -17,7 +17,7 @@ from tidegate.cli.commands.local.up import end_instance
 from tidegate.cli.demo.manifests import JOBS
 from tidegate.cli.demo.play import run_command, run_jobs, start_instance
 from tidegate.cli.instance import Instance, state_folder
-from tidegate.cluster.telling import ProgressLines
+from tidegate.cluster.progress import ProgressLines
 from tidegate.errors import TidegateError
 
 _NO, _PIPE_WIDTH = 1, 200

@@ -30,6 +30,7 @@ from tidegate.cluster.install import apply, install, manifests_folder
 from tidegate.cluster.local import Cluster, choose_form
 from tidegate.cluster.local import start_cluster as bring_up
 from tidegate.cluster.local import stop_cluster as bring_down
+from tidegate.cluster.progress import ProgressLines
 from tidegate.cluster.running import (
     SERVICES,
     RunningServices,
@@ -37,7 +38,6 @@ from tidegate.cluster.running import (
     run_services,
     services_of,
 )
-from tidegate.cluster.telling import ProgressLines
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
 from tidegate.kube.ownership import hold_ownership

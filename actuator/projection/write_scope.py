@@ -29,7 +29,7 @@ class OwnQueues:
         self.number = number
         self._own, self._others = set[str](), set[str]()
 
-    def learn(self, event: FactEvent | DecisionEvent) -> None:
+    def apply_event(self, event: FactEvent | DecisionEvent) -> None:
         """Take in one entry of the partition's ledger."""
         match event:
             case ClusterQueueDefined():
@@ -74,7 +74,7 @@ class FirstRounds:
         self._expected: frozenset[str] | None = None
         self._completed = set[str]()
 
-    def learn(self, event: FactEvent | DecisionEvent, *, whole: bool) -> bool:
+    def apply_event(self, event: FactEvent | DecisionEvent, *, whole: bool) -> bool:
         """Return whether an event completes them; ``whole``: EVENTS has its beginning.
 
         A decision proves it, for none is made before, and so does a beginning that was lost.

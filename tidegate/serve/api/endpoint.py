@@ -20,7 +20,7 @@ from tidegate.serve.api.shapes import Listed
 from tidegate.serve.auth.rights import Visibility
 from tidegate.serve.ledger.partitions.following import FollowedPartition
 from tidegate.serve.ledger.queueing import pending_rows
-from tidegate.serve.ledger.sums import RowCache
+from tidegate.serve.ledger.row_cache import RowCache
 from tidegate.serve.refusals import RefusalError
 
 Scope: TypeAlias = Literal[

@@ -48,7 +48,7 @@ class WatchedResource(msgspec.Struct, frozen=True, kw_only=True):
     """Learn which uids a list of a version had; return what else that changes."""
     present: Callable[[Collection[str]], Iterable[str]] = lambda listed: listed
     """Return the uids that are published under the resource, for a list's uids."""
-    settle: Callable[[], Iterator[ResourceObservation]] = lambda: iter(())
+    changed_jobs: Callable[[], Iterator[ResourceObservation]] = lambda: iter(())
     """Yield what the events of a batch, all observed by then, change together."""
     expired: Callable[[], Iterable[Any]] = lambda: ()
     """Yield objects that count as changed by now though the cluster shows them as they were."""

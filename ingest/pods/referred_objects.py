@@ -23,7 +23,7 @@ from tidegate.jobs.job_metadata import is_elastic, managed_job
 from tidegate.jobs.job_status import UntypedObject
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.kinds.meta import ObjectMeta
-from tidegate.kinds.seen import DeviceRequest, ResourceClaimTemplate
+from tidegate.kinds.observed import DeviceRequest, ResourceClaimTemplate
 from tidegate.model.podset import PodSet
 
 RESOURCE = "resourceclaimtemplates.resource.k8s.io"
@@ -51,7 +51,7 @@ class Referred:
         self._refers = dict[str, tuple[str, ...]]()  # by a job's uid: paths
         self._by_path = defaultdict[str, dict[str, None]](dict)  # uids of jobs
 
-    def take(
+    def add(
         self, collection: str, obj: Described | UntypedObject
     ) -> Iterator[tuple[JobKind[Any], UntypedObject]]:
         """Remember an object; yield the jobs that refer to it."""
@@ -85,18 +85,18 @@ class Referred:
             observed: JobObserved = kind.observe(obj)
             return observed
         uid = obj.metadata.uid
-        self.leave(uid)
+        self.forget_job(uid)
         paths = kind.referred_paths(obj.as_json())
         self._jobs[uid], self._refers[uid] = (kind, obj), paths
         for path in paths:
             self._by_path[path][uid] = None
         present = [path for path in paths if path in self._objects]
         if kind.waits_for_referred and len(present) < len(paths):
-            return waiting(kind, obj)
+            return gated_job(kind, obj)
         beside = tuple(self._objects[path] for path in present)
         return kind.observe(msgspec.structs.replace(obj, beside=beside))
 
-    def leave(self, uid: str) -> None:
+    def forget_job(self, uid: str) -> None:
         """Forget a job."""
         if self._jobs.pop(uid, None) is None:
             return
@@ -111,7 +111,7 @@ class Referred:
                 yield self._jobs[uid]
 
 
-def waiting(kind: JobKind[Any], obj: UntypedObject) -> JobObserved:
+def gated_job(kind: JobKind[Any], obj: UntypedObject) -> JobObserved:
     """Return a job behind a gate for each object that it refers to, so that it is known of."""
     alone = managed_job(kind, obj.metadata)
     gates = tuple("/".join(path.split("/")[-2:]) for path in kind.referred_paths(obj.as_json()))
@@ -157,7 +157,7 @@ class Claims:
         self._named = dict[str, frozenset[Named]]()  # by a job's uid
         self._claimants = defaultdict[Named, dict[str, None]](dict)  # uids of jobs
 
-    def take(self, template: ResourceClaimTemplate) -> Named | None:
+    def add(self, template: ResourceClaimTemplate) -> Named | None:
         """Remember a template; return its namespace and name if jobs that claim by it change."""
         meta = template.metadata
         self._keys[meta.uid] = key = (meta.namespace, meta.name)
@@ -178,9 +178,9 @@ class Claims:
         keys = {self.forget(uid) for uid in list(self._keys) if uid not in present}
         return {key for key in keys if key is not None}
 
-    def joined(self, job: JobObserved) -> JobObserved:
+    def resolve(self, job: JobObserved) -> JobObserved:
         """Return a job with what its podsets claim, or behind the gates of what is missing."""
-        self._note(job)
+        self._note_claims(job)
         if not claims_devices(job):
             return job
         gates = dict.fromkeys(gate for podset in job.podsets for gate in self._gates(job, podset))
@@ -191,19 +191,19 @@ class Claims:
         """Return the uids of the jobs that claim by a template; costs what they are."""
         return list(self._claimants.get(template, ()))
 
-    def leave(self, uid: str) -> None:
+    def forget_job(self, uid: str) -> None:
         """Forget a job."""
         for template in self._named.pop(uid, ()):
             del self._claimants[template][uid]
             if not self._claimants[template]:
                 del self._claimants[template]
 
-    def _note(self, job: JobObserved) -> None:
+    def _note_claims(self, job: JobObserved) -> None:
         names = (name for podset in job.podsets for name in podset.claims)
         named = frozenset((job.namespace, name) for name in names)
         if named == self._named.get(job.uid, frozenset()):
             return
-        self.leave(job.uid)
+        self.forget_job(job.uid)
         if named:
             self._named[job.uid] = named
         for template in named:

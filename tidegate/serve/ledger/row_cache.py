@@ -7,7 +7,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any, TypeAlias
 
-from tidegate.serve.auth.remembered import TtlCache
+from tidegate.serve.auth.ttl_cache import TtlCache
 
 REMEMBERED_S, REMEMBERED_MAX = 300.0, 8
 """Prices may be set for the past, so they count for minutes."""

@@ -62,8 +62,8 @@ class CopyStatuses:
         self._due = dict[ObjectRef, None]()  # the oldest first
         self._pace, self._changed = Pace(1 / WRITES_PER_S), asyncio.Event()
 
-    def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
-        """See ``Subscriber.learn``."""
+    def on_event(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
+        """See ``Subscriber.on_event``."""
         del message, live
         if not isinstance(event, _HEARD) or AT in event.workload or AT in event.uid:
             return  # or another cluster is its home
@@ -81,16 +81,16 @@ class CopyStatuses:
             case _:
                 pass
 
-    def carried_out(self, workload: str) -> None:
+    def on_orders_done(self, workload: str) -> None:
         """Take no notice: nothing is ordered for such a job."""
 
-    def begin_anew(self) -> None:
-        """See ``Subscriber.begin_anew``."""
+    def reset(self) -> None:
+        """See ``Subscriber.reset``."""
         for table in (self._clusters, self._shown, self._due):
             table.clear()
 
-    def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
-        """See ``Subscriber.work``: what the cluster shows is not known, so all is looked at."""
+    def set_active(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
+        """See ``Subscriber.set_active``: all is looked at again, as the cluster may differ."""
         self._working = working
         self._due = {job: None for jobs in self._shown.values() for job in jobs if working}
         self._changed.set()
