@@ -114,7 +114,7 @@ class ChangeWatch:
         try:
             if not self._version:
                 self._version = await self._calls.newest_version(self._watched.path)
-                self._begin_anew()
+                self._relist()
             await self._watch()
         except ApiUnreachableError:
             pass  # it goes on where it was
@@ -124,7 +124,7 @@ class ChangeWatch:
             self._version = ""
             _log.warning("cannot watch", path=self._watched.path, error=str(error))
 
-    def _begin_anew(self) -> None:
+    def _relist(self) -> None:
         self._has_begun = True
         self._begun()
 
@@ -135,7 +135,7 @@ class ChangeWatch:
             case HTTPStatus.NOT_FOUND:
                 self._version = ""
                 if self._watched.may_lack and not self._has_begun:
-                    self._begin_anew()
+                    self._relist()
             case _:
                 _log.warning("cannot watch", path=self._watched.path, error=str(error))
 

@@ -33,7 +33,7 @@ def main(arguments: Sequence[str], benchmarks: Mapping[str, Run] = BENCHMARKS) -
     now = dict[str, Sample]()
     for name in options.only or benchmarks:
         try:
-            now |= _measured(name, benchmarks[name], options.runs)
+            now |= _measure(name, benchmarks[name], options.runs)
         except UnmeasuredError as error:
             print(f"{name}: not measured: {error}", file=sys.stderr)
             return 2
@@ -45,14 +45,14 @@ def main(arguments: Sequence[str], benchmarks: Mapping[str, Run] = BENCHMARKS) -
     return int(any(verdict.failed for verdict in verdicts))
 
 
-def _measured(name: str, run: Run, runs: int) -> Mapping[str, Sample]:
+def _measure(name: str, run: Run, runs: int) -> Mapping[str, Sample]:
     sampleses = list[Mapping[str, Sample]]()
     for number in range(1, runs + 1):
         print(f"{name}: run {number} of {runs}", file=sys.stderr, flush=True)
         sampleses.append(run())
         ratios = ", ".join(f"{key} {sample.ratio:.4g}" for key, sample in sampleses[-1].items())
         print(f"{name}: run {number} gave {ratios}", file=sys.stderr, flush=True)
-    return kept.middle(sampleses)
+    return kept.median_run(sampleses)
 
 
 def _table(now: Mapping[str, Sample]) -> Table:

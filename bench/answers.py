@@ -17,7 +17,7 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.histories.databases import opened
+from bench.histories.databases import open_ledger
 from bench.histories.synthetic import QUEUES, history
 from store.ledger import SqlLedger
 from store.schema import migrate
@@ -118,7 +118,7 @@ def main(arguments: Sequence[str]) -> int:
 def fill(file: Path, workloads: int, queues: int = QUEUES, standing: int = 0) -> None:
     """Make a ledger of so many workloads, with the snapshots that a scheduler would have kept."""
     migrate.upgrade(str(file))
-    with opened(str(file)) as engine:
+    with open_ledger(str(file)) as engine:
         ledger, snapshots = SqlLedger(engine), SqlSnapshots(engine)
         assert ledger.begin_term("bench", 0) is not None, "another bench holds this ledger"
         state, last = State(), 0

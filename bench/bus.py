@@ -59,19 +59,19 @@ async def measure_observations(bus: NatsBus, messages: int) -> None:
     for first in range(0, messages, TOGETHER):
         names = [f"a:{number}" for number in range(first, first + TOGETHER)]
         await asyncio.gather(*(port.publish(SUBJECT, PAYLOAD, name) for name in names))
-    rate("observations published, 500 at a time", messages, began)
+    print_rate("observations published, 500 at a time", messages, began)
     began = perf_counter()
     for number in range(ALONE):
         await port.publish(SUBJECT, PAYLOAD, f"b:{number}")
-    rate("observations published, one at a time", ALONE, began)
+    print_rate("observations published, one at a time", ALONE, began)
     began, at, read = perf_counter(), Position(), 0
     while read < messages:
         batch = await reader.pull(at, count_max=1_000, wait_s=1)
         at, read = batch[-1].at, read + len(batch)
-    rate("observations read in order", read, began)
+    print_rate("observations read in order", read, began)
     began = perf_counter()
     await reader.purge_through(at)
-    took("forget all of them", began)
+    print_duration("forget all of them", began)
     await measure_latency(bus, port, at)
 
 
@@ -88,7 +88,7 @@ async def measure_latency(bus: NatsBus, port: NatsObservationPublisher, at: Posi
         at = (await reading)[-1].at
         lasted.append(perf_counter() - began)
     lasted.sort()
-    say(f"{'published and read, alone':40}{1e3 * lasted[len(lasted) // 2]:10.1f} ms median")
+    print_line(f"{'published and read, alone':40}{1e3 * lasted[len(lasted) // 2]:10.1f} ms median")
     await reader.purge_through(at)
 
 
@@ -104,12 +104,12 @@ async def measure_events(bus: NatsBus, messages: int) -> None:
     began = perf_counter()
     for first in range(0, messages, 1_000):
         await publisher.publish("bench", counts, entries[first : first + 1_000])
-    rate("events published, 1,000 a batch", messages, began)
+    print_rate("events published, 1,000 a batch", messages, began)
     began = perf_counter()
     async for published in bus.event_feed().follow(0):
         if published.seq == messages:
             break
-    rate("events followed", messages, began)
+    print_rate("events followed", messages, began)
 
 
 async def measure_turns(bus: NatsBus, messages: int, folder: Path) -> None:
@@ -136,7 +136,7 @@ async def measure_turns(bus: NatsBus, messages: int, folder: Path) -> None:
 
 async def time_turns(bus: NatsBus, deps: Dependencies, messages: int) -> None:
     """Tell heartbeats and time the turns that take them in, 1,000 at a time."""
-    leader = await lead(bus, deps, messages)
+    leader = await begin_term(bus, deps, messages)
     port = bus.observation_publisher()
     for first in range(0, messages, TOGETHER):
         beats = [Heartbeat(session="s", beat=first + n) for n in range(TOGETHER)]
@@ -147,15 +147,17 @@ async def time_turns(bus: NatsBus, deps: Dependencies, messages: int) -> None:
     while leader.accepted.seq < start + messages:
         await run_turn(leader)
         turns += 1
-    rate("observations taken in by turns", messages, began)
-    say(f"{'a turn with its commit and its purge':40}{1e3 * per(began, turns):10.1f} ms")
+    print_rate("observations taken in by turns", messages, began)
+    print_line(
+        f"{'a turn with its commit and its purge':40}{1e3 * seconds_each(began, turns):10.1f} ms"
+    )
     began = perf_counter()
     for _ in range(ALONE):
         await run_turn(leader)
-    say(f"{'a turn with nothing to read':40}{1e3 * per(began, ALONE):10.1f} ms")
+    print_line(f"{'a turn with nothing to read':40}{1e3 * seconds_each(began, ALONE):10.1f} ms")
 
 
-async def lead(bus: NatsBus, deps: Dependencies, published: int) -> LeaderState:
+async def begin_term(bus: NatsBus, deps: Dependencies, published: int) -> LeaderState:
     """Begin a term where EVENTS already holds what was measured before."""
     term = deps.ledger.begin_term("bench", 60_000_000)
     assert term is not None
@@ -170,22 +172,22 @@ async def lead(bus: NatsBus, deps: Dependencies, published: int) -> LeaderState:
     return leader
 
 
-def per(began: float, count: int) -> float:
+def seconds_each(began: float, count: int) -> float:
     """Return seconds for each since ``began``."""
     return (perf_counter() - began) / count
 
 
-def rate(label: str, count: int, began: float) -> None:
+def print_rate(label: str, count: int, began: float) -> None:
     """Print how many there were in a second."""
-    say(f"{label:40}{count / (perf_counter() - began):10,.0f} /s")
+    print_line(f"{label:40}{count / (perf_counter() - began):10,.0f} /s")
 
 
-def took(label: str, began: float) -> None:
+def print_duration(label: str, began: float) -> None:
     """Print how long it took."""
-    say(f"{label:40}{1e3 * (perf_counter() - began):10.1f} ms")
+    print_line(f"{label:40}{1e3 * (perf_counter() - began):10.1f} ms")
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Print one line at once."""
     print(text, flush=True)
 

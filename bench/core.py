@@ -19,11 +19,11 @@ from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from typing import TypeVar
 
-from bench.real.steps import RealFigures, measure, middle
+from bench.real.steps import RealFigures, measure, median_figures
 from bench.virtual import memory
 from bench.virtual.driving import Tally, drive
 from bench.virtual.loads import BASELINE, LARGE, QUOTA_CPU, Load
-from bench.virtual.steps import StepCost, deep, flat
+from bench.virtual.steps import StepCost, measure_deep, measure_flat
 from tidegate.service.loop import tune_garbage_collection
 
 DEEP_QUEUES, DEEP_PENDING = 2_000, (10_000, 30_000, 100_000)
@@ -52,11 +52,11 @@ def main(arguments: Sequence[str]) -> int:
     """Measure what is asked for and print it; return 0."""
     options = _parser().parse_args(arguments)
     if options.config == "real":
-        print(_real(options).line(), flush=True)
+        print(_real_figures(options).line(), flush=True)
         return 0
     figureses: list[Figures] = []
     for each in _measurements(options):
-        figureses.append(_alone(each))
+        figureses.append(_measure_in_process(each))
         print(_line(figureses[-1]), flush=True)
     if options.json:
         options.json.write_text(
@@ -77,29 +77,29 @@ def load_figures(  # noqa: PLR0913 - each is one dimension of the measurement
 
 def deep_figures(mode: str, pending: int) -> Figures:
     """Measure a step in deep trees."""
-    cost = deep(mode, DEEP_QUEUES, pending, STEPS)
+    cost = measure_deep(mode, DEEP_QUEUES, pending, STEPS)
     return Figures("deep", "fair", _peak_mib(), step=cost)
 
 
 def cycle_figures(mode: str, queues: int, pending: int) -> Figures:
     """Measure a step in flat cohorts."""
-    cost = flat(mode, queues, pending, STEPS)
+    cost = measure_flat(mode, queues, pending, STEPS)
     return Figures("cycle", "classic", _peak_mib(), step=cost)
 
 
 def pending_figures(workloads: int) -> Figures:
     """Measure what waiting workloads take."""
-    footprint = memory.pending(MEMORY_QUEUES, workloads)
+    footprint = memory.measure_pending(MEMORY_QUEUES, workloads)
     return Figures("memory", "pending", _peak_mib(), footprint=footprint)
 
 
 def admitted_figures(workloads: int) -> Figures:
     """Measure what workloads that hold quota take."""
-    footprint = memory.admitted(MEMORY_QUEUES, workloads)
+    footprint = memory.measure_admitted(MEMORY_QUEUES, workloads)
     return Figures("memory", "admitted", _peak_mib(), footprint=footprint)
 
 
-def _real(options: Namespace) -> RealFigures:
+def _real_figures(options: Namespace) -> RealFigures:
     """Return the medians of three runs, each with a seed of its own."""
     runs = list[RealFigures]()
     for seed in range(REAL_RUNS):
@@ -112,9 +112,9 @@ def _real(options: Namespace) -> RealFigures:
             seed=seed,
             cpu_s_max=60 * options.minutes,
         )
-        runs.append(_alone(run))
+        runs.append(_measure_in_process(run))
         print(f"run {seed + 1} of {REAL_RUNS}: {runs[-1].line()}", file=sys.stderr, flush=True)
-    return middle(runs)
+    return median_figures(runs)
 
 
 def _parser() -> ArgumentParser:
@@ -141,7 +141,7 @@ def _parser() -> ArgumentParser:
 def _measurements(options: Namespace) -> Iterator[Callable[[], Figures]]:
     for load in (BASELINE, LARGE):
         if options.config in {None, load.name}:
-            yield from _of_load(load, options)
+            yield from _load_measurements(load, options)
     if options.config in {None, "deep"}:
         yield from (partial(deep_figures, options.mode, pending) for pending in DEEP_PENDING)
     if options.config in {None, "cycle"}:
@@ -152,7 +152,7 @@ def _measurements(options: Namespace) -> Iterator[Callable[[], Figures]]:
         yield from (partial(admitted_figures, workloads) for workloads in MEMORY_ADMITTED)
 
 
-def _of_load(load: Load, options: Namespace) -> Iterator[Callable[[], Figures]]:
+def _load_measurements(load: Load, options: Namespace) -> Iterator[Callable[[], Figures]]:
     for sharing in ("classic", "fair"):
         for arrivals in ("step", "staggered"):
             if options.sharing in {None, sharing} and options.arrivals in {None, arrivals}:
@@ -167,7 +167,7 @@ def _of_load(load: Load, options: Namespace) -> Iterator[Callable[[], Figures]]:
                 )
 
 
-def _alone(measured: Callable[[], _Result]) -> _Result:
+def _measure_in_process(measured: Callable[[], _Result]) -> _Result:
     """Measure in a process of its own, which collects garbage as often as a service does."""
     with ProcessPoolExecutor(1, get_context("spawn"), initializer=tune_garbage_collection) as pool:
         return pool.submit(measured).result()

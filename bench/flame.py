@@ -32,16 +32,16 @@ def main(arguments: Sequence[str]) -> int:
     """Read, draw, write; return 0."""
     stacks, out, *title = arguments
     lines = Path(stacks).read_text().splitlines()
-    Path(out).write_text(drawn(collected(lines), " ".join(title) or Path(stacks).stem))
+    Path(out).write_text(draw_svg(collect_stacks(lines), " ".join(title) or Path(stacks).stem))
     return 0
 
 
-def collected(lines: Iterable[str]) -> Box:
+def collect_stacks(lines: Iterable[str]) -> Box:
     """Return the tree of all stacks but those that wait."""
     root = Box()
     for line in lines:
         stack, _, count = line.rpartition(" ")
-        frames = [_named(frame) for frame in stack.split(";")]
+        frames = [_frame_name(frame) for frame in stack.split(";")]
         if any(idle in frames[-1] for idle in IDLE):
             continue
         box = root
@@ -53,11 +53,11 @@ def collected(lines: Iterable[str]) -> Box:
     return root
 
 
-def drawn(root: Box, title: str) -> str:
+def draw_svg(root: Box, title: str) -> str:
     """Return the graph as SVG, the outermost functions at the top."""
-    boxes = list(_placed(root, 0.0, 0, WIDTH / max(root.count, 1)))
+    boxes = list(_place_boxes(root, 0.0, 0, WIDTH / max(root.count, 1)))
     height = TOP + ROW * (1 + max((depth for _, _, _, depth in boxes), default=0))
-    shapes = "\n".join(_shape(*box, root.count) for box in boxes)
+    shapes = "\n".join(_box_svg(*box, root.count) for box in boxes)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH:.0f} {height}" '
         f'font-family="monospace" font-size="10">\n'
@@ -65,15 +65,17 @@ def drawn(root: Box, title: str) -> str:
     )
 
 
-def _placed(box: Box, x: float, depth: int, scale: float) -> Iterator[tuple[str, Box, float, int]]:
+def _place_boxes(
+    box: Box, x: float, depth: int, scale: float
+) -> Iterator[tuple[str, Box, float, int]]:
     for name, inner in sorted(box.inner.items()):
         if inner.count * scale >= NARROW:
             yield name, inner, x, depth
-            yield from _placed(inner, x, depth + 1, scale)
+            yield from _place_boxes(inner, x, depth + 1, scale)
         x += inner.count * scale
 
 
-def _shape(name: str, box: Box, x: float, depth: int, total: int) -> str:
+def _box_svg(name: str, box: Box, x: float, depth: int, total: int) -> str:
     width, y = WIDTH * box.count / total, TOP + depth * ROW
     share = f"{100 * box.count / total:.1f} %"
     letters = int((width - 4) / LETTER)
@@ -87,7 +89,7 @@ def _shape(name: str, box: Box, x: float, depth: int, total: int) -> str:
     )
 
 
-def _named(frame: str) -> str:
+def _frame_name(frame: str) -> str:
     """Return a frame without its line, and with only the last folder of its path."""
     name, _, place = frame.partition(" (")
     path = place.rstrip(")").rpartition(":")[0] or place.rstrip(")")

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from bench.figures import Figure, Watch, print_table
 from bench.histories import month
-from bench.histories.databases import empty, opened, postgresql, server_cpu_s
-from bench.histories.decided import baseline, regrouped, sealed
+from bench.histories.databases import empty_ledger, open_ledger, postgresql, server_cpu_s
+from bench.histories.decided import baseline_turns, regroup_turns, seal_turns
 from store.ledger import SqlLedger
 from store.schema import migrate
 from store.snapshots import SqlSnapshots
@@ -41,7 +41,7 @@ QUICK_WORKLOADS = 2_000
 def main(arguments: Sequence[str]) -> int:
     """Measure and print the tables; return the exit code."""
     options = _parse(arguments)
-    events = baseline()
+    events = baseline_turns()
     for name in options.on or (SQLITE, POSTGRESQL):
         with postgresql() if name == POSTGRESQL and not options.url else nullcontext("") as own:
             if own is None:
@@ -55,19 +55,19 @@ def main(arguments: Sequence[str]) -> int:
 def _measure(options: Namespace, name: str, url: str, events: Sequence[Sequence[Event]]) -> None:
     until = time.monotonic() + 60 * options.minutes
     for size, limit in QUICK if options.quick else TURNS:
-        with empty(url, options.folder) as ledger:
-            turns = regrouped(events, size, limit)
-            print_table(f"{name}, turns of {size}", [_append(ledger, turns, "append")])
-    with empty(url, options.folder) as ledger:
-        print_table(f"{name}, the core's own turns", _replay(ledger, events))
+        with empty_ledger(url, options.folder) as ledger:
+            turns = regroup_turns(events, size, limit)
+            print_table(f"{name}, turns of {size}", [_measure_append(ledger, turns, "append")])
+    with empty_ledger(url, options.folder) as ledger:
+        print_table(f"{name}, the core's own turns", _measure_replay(ledger, events))
     workloads = QUICK_WORKLOADS if options.quick else options.workloads
-    with empty(url, options.folder) as ledger:
+    with empty_ledger(url, options.folder) as ledger:
         title = f"{name}, a month of 100 queues and {workloads:,} workloads, a tenth preempted"
         print_table(title, month.measure(ledger, workloads, until))
 
 
-def _append(ledger: str, turns: Sequence[list[Entry]], label: str) -> Figure:
-    with opened(ledger) as engine:
+def _measure_append(ledger: str, turns: Sequence[list[Entry]], label: str) -> Figure:
+    with open_ledger(ledger) as engine:
         sql_ledger, watch = SqlLedger(engine), Watch()
         assert sql_ledger.begin_term("bench", month.LEASE_US) is not None, (
             "another bench holds this ledger"
@@ -81,41 +81,43 @@ def _append(ledger: str, turns: Sequence[list[Entry]], label: str) -> Figure:
             return watch.figure(label, turns[-1][-1].seq, server_cpu_s(conn) - server_s)
 
 
-def _replay(ledger: str, events: Sequence[Sequence[Event]]) -> Iterator[Figure]:
-    turns = sealed(events)
+def _measure_replay(ledger: str, events: Sequence[Sequence[Event]]) -> Iterator[Figure]:
+    turns = seal_turns(events)
     count = turns[-1][-1].seq
-    yield _append(ledger, turns, "append")
-    with opened(ledger) as engine:
+    yield _measure_append(ledger, turns, "append")
+    with open_ledger(ledger) as engine:
         sql_ledger = SqlLedger(engine)
-        yield _timed("read", count, lambda: sum(1 for _ in sql_ledger.read()))
-        yield _timed(
+        yield _time("read", count, lambda: sum(1 for _ in sql_ledger.read()))
+        yield _time(
             "check the chain", count, lambda: sum(1 for _ in chain.verify(sql_ledger.read()))
         )
-        yield _timed("fold: a start without snapshot", count, lambda: rebuild(sql_ledger.read()))
-        yield _timed("verify: every decision again", count, lambda: audit_ledger(sql_ledger.read()))
-        yield from _snapshots(sql_ledger, SqlSnapshots(engine), count)
-        yield _timed("rebuild the reports", count, lambda: migrate.rebuild_reports(engine))
+        yield _time("fold: a start without snapshot", count, lambda: rebuild(sql_ledger.read()))
+        yield _time("verify: every decision again", count, lambda: audit_ledger(sql_ledger.read()))
+        yield from _measure_snapshots(sql_ledger, SqlSnapshots(engine), count)
+        yield _time("rebuild the reports", count, lambda: migrate.rebuild_reports(engine))
 
 
-def _snapshots(sql_ledger: SqlLedger, snapshots: SqlSnapshots, count: int) -> Iterator[Figure]:
+def _measure_snapshots(
+    sql_ledger: SqlLedger, snapshots: SqlSnapshots, count: int
+) -> Iterator[Figure]:
     state, head = rebuild(sql_ledger.read(until=count - 1_000))
     encoded = snapshot.encode(state)
     written_snapshot = Snapshot(
         seq=head.seq, version=snapshot.VERSION, state=encoded, head=head.hash
     )
     size = f"{len(encoded) / 1_000_000:.1f} MB"
-    yield _timed(f"write a snapshot of {size}", 1, lambda: snapshots.write(written_snapshot))
-    yield _timed("start from it", count, lambda: _start(sql_ledger, snapshots))
+    yield _time(f"write a snapshot of {size}", 1, lambda: snapshots.write(written_snapshot))
+    yield _time("start from it", count, lambda: _measure_start(sql_ledger, snapshots))
 
 
-def _start(sql_ledger: SqlLedger, snapshots: SqlSnapshots) -> State:
+def _measure_start(sql_ledger: SqlLedger, snapshots: SqlSnapshots) -> State:
     newest = snapshots.newest(snapshot.VERSION)
     assert newest is not None, "it was written"
     [head] = sql_ledger.read(newest.seq - 1, newest.seq)
     return rebuild(sql_ledger.read(newest.seq), snapshot.decode(newest.state), head)[0]
 
 
-def _timed(label: str, count: int, work: Callable[[], object]) -> Figure:
+def _time(label: str, count: int, work: Callable[[], object]) -> Figure:
     watch = Watch()
     work()
     return watch.figure(label, count)

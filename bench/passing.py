@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def cost_us(partition: int, jobs: int) -> float:
     """Return the CPU microseconds that a job of partition 0 costs a partition's scheduler."""
-    state, position = opened(partition)
+    state, position = open_state(partition)
     head = replace(GENESIS, seq=state.seq, partition=partition)
     messages = [_message(position.seq + number, _job(number)) for number in range(1, jobs + 1)]
     began_s = time.process_time()
@@ -73,7 +73,7 @@ def cost_us(partition: int, jobs: int) -> float:
     return spent_s / jobs * 1_000_000
 
 
-def opened(partition: int) -> tuple[State, Position]:
+def open_state(partition: int) -> tuple[State, Position]:
     """Return the state of a partition that knows a queue of partition 0, and its position."""
     state = State()
     apply(state, LedgerOpened(at_us=0, ledger_id="bench", partition=partition))

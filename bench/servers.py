@@ -22,7 +22,7 @@ import psutil
 import yaml
 
 from bench.cluster.objects import KUEUE, namespace, workload
-from bench.cluster.sending import RAW, all_of, condition, send
+from bench.cluster.sending import RAW, condition, run_all, send
 from bench.virtual.loads import Arrival
 from tidegate.cluster.go.building import build
 from tidegate.cluster.go.plane import ControlPlane
@@ -48,7 +48,7 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str] = {}
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class RequestCost(msgspec.Struct, frozen=True, kw_only=True):
     """One API server, and the CPU milliseconds that its writes have taken."""
 
     api: KubernetesApi
@@ -127,10 +127,10 @@ async def _measure(options: Namespace) -> list[str]:
     names = ("installed", *(setup for setup in options.setups if setup != "installed"))
     async with AsyncExitStack() as stack:
         servers = {name: await stack.enter_async_context(_server(name)) for name in names}
-        _tell(f"waiting {_SETTLING_S:.0f} s until all is compiled")
+        _print_progress(f"waiting {_SETTLING_S:.0f} s until all is compiled")
         await asyncio.sleep(_SETTLING_S)
         for turn in range(-1, options.turns):  # the first warms up and does not count
-            _tell(f"turn {turn + 1} of {options.turns}")
+            _print_progress(f"turn {turn + 1} of {options.turns}")
             for verb in _WRITES:
                 first = turn % len(names)
                 for name in names[first:] + names[:first]:
@@ -138,14 +138,14 @@ async def _measure(options: Namespace) -> list[str]:
         return list(_lines(servers))
 
 
-async def _burst(server: Asked, verb: str, turn: int, count: int) -> None:
+async def _burst(server: RequestCost, verb: str, turn: int, count: int) -> None:
     arrivals = [
         Arrival(at_us=0, name=f"raw-{turn}-{number}", queue=0, cpu=1, priority=0, run_us=0)
         for number in range(count)
     ]
     began_ms = server.cpu_ms()
     api = server.actuator if verb == "start" else server.api
-    await all_of(_write(api, verb, arrival) for arrival in arrivals)
+    await run_all(_write(api, verb, arrival) for arrival in arrivals)
     await asyncio.sleep(_AFTER_S)  # watch events follow the answers
     if turn >= 0:
         server.took_ms[verb].append((server.cpu_ms() - began_ms) / count)
@@ -166,9 +166,9 @@ async def _write(api: KubernetesApi, verb: str, arrival: Arrival) -> None:
 
 
 @asynccontextmanager
-async def _server(name: str) -> AsyncGenerator[Asked]:
+async def _server(name: str) -> AsyncGenerator[RequestCost]:
     setup = SETUPS[name]
-    _tell(f"starting {name}")
+    _print_progress(f"starting {name}")
     with tempfile.TemporaryDirectory(prefix="tidegate-bench-") as folder:
         plane = await asyncio.to_thread(_started, Path(folder), setup)
         try:
@@ -181,13 +181,15 @@ async def _server(name: str) -> AsyncGenerator[Asked]:
                 pid = next(
                     process.pid for process in plane.processes() if process.name == "kube-apiserver"
                 )
-                yield Asked(api=api, actuator=actuator, process=psutil.Process(pid), took_ms=took)
+                yield RequestCost(
+                    api=api, actuator=actuator, process=psutil.Process(pid), took_ms=took
+                )
         finally:
             await asyncio.to_thread(plane.remove)
 
 
 def _started(folder: Path, setup: Setup) -> ControlPlane:
-    binaries = build(lambda step, done, total: _tell(f"{step} {done} of {total}"))
+    binaries = build(lambda step, done, total: _print_progress(f"{step} {done} of {total}"))
     plane = ControlPlane(
         folder / "control-plane",
         binaries,
@@ -212,7 +214,7 @@ def _manifests(folder: Path, setup: Setup) -> Path:
     return manifests
 
 
-def _lines(servers: Mapping[str, Asked]) -> Iterator[str]:
+def _lines(servers: Mapping[str, RequestCost]) -> Iterator[str]:
     base = servers["installed"]
     yield "| API server, ms CPU | " + " | ".join(_WRITES) + " | all | MiB |"
     yield "| --- |" + " --: |" * (len(_WRITES) + 2)
@@ -224,7 +226,7 @@ def _lines(servers: Mapping[str, Asked]) -> Iterator[str]:
         yield f"| {name} | {' | '.join(each)} | {share:.2f} | {memory_mib:,} |"
 
 
-def _tell(line: str) -> None:
+def _print_progress(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 

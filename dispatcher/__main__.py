@@ -97,7 +97,7 @@ def _session(  # noqa: PLR0913, PLR0917 - the parts of a process
         carrier=CopyReconciler(
             home=api,
             origin=transport.origin,
-            dispatched=metrics.copied,
+            dispatched=metrics.count_copy,
             now=lambda: rfc3339(utc_now_us()),
         ),
         metrics=metrics,

@@ -62,7 +62,9 @@ async def ingest(service: Service, settings: Settings) -> None:
         ) as bus,
     ):
         placed = PlacedJobs(bus.bodies(), service.random)
-        grace = GraceRule(fast_release=gate_enabled(configured.policy, "FastQuotaReleaseInPodIntegration"))
+        grace = GraceRule(
+            fast_release=gate_enabled(configured.policy, "FastQuotaReleaseInPodIntegration")
+        )
         resources = watched(kinds, scope, configured.device_classes, placed, grace)
         identity = Identity()
         metrics = Metrics(service.registry)

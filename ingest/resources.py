@@ -14,7 +14,7 @@ from ingest.jobs.ownership import ResourceObservation
 from ingest.jobs.placed import PlacedJobs, with_placed
 from ingest.jobs.scope import Scope
 from ingest.nodes.rows import Placement
-from ingest.pods.descriptions import both, described
+from ingest.pods.descriptions import watch_both, watch_described
 from ingest.pods.grace_periods import GraceRule, with_grace_periods
 from ingest.pods.groups import PodGroups
 from ingest.pods.referred_objects import PATH, RESOURCE, Claims, Named

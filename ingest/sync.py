@@ -133,7 +133,7 @@ class ResourceSync:
         """Publish the objects that count as changed by now."""
         for obj in self.watched.expired():
             await self._publish_object(obj, 0)
-            await self._publish_others(self.watched.settle())
+            await self._publish_others(self.watched.changed_jobs())
 
     async def _publish_list(self) -> int:
         """List once, between brackets; return the version listed.

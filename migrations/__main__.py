@@ -14,7 +14,7 @@ from store.access.grants import grant
 from store.access.tenants import apply_tenant_policies
 from store.schema.migrate import upgrade
 from tidegate.errors import NotSupportedError, TidegateError
-from tidegate.urls import shown
+from tidegate.urls import redacted
 
 
 def main() -> int:
@@ -33,7 +33,7 @@ def main() -> int:
         if tenants is not None:
             apply_tenant_policies(ledger, _tenants(tenants))
     except TidegateError as error:
-        sys.stderr.write(f"{shown(str(error))}\n")
+        sys.stderr.write(f"{redacted(str(error))}\n")
         return 1
     return 0
 

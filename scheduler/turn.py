@@ -123,7 +123,7 @@ async def _accept_batches(leader: LeaderState, batches: Sequence[Batch]) -> int:
     if leader.state.dedup.needs_resync:
         await _request_resync(leader, OWN, "LocalQueues lead to this partition that led to another")
         leader.state.dedup.needs_resync = False
-    return await _write(leader, facts)
+    return await _write_turn(leader, facts)
 
 
 async def _request_resync(leader: LeaderState, cluster: str, reason: str) -> None:

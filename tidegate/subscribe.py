@@ -35,7 +35,7 @@ from tidegate.errors import BusRefusedError, NotSupportedError
 if TYPE_CHECKING:
     from tidegate.bus.jetstream.connection import NatsBus
 
-__all__ = ["DEFINING", "LedgerEvent", "Wish", "newest", "positions", "subscribe"]
+__all__ = ["DEFINING", "LedgerEvent", "SubscriptionFilter", "newest", "positions", "subscribe"]
 
 CONNECT_S = 10.0
 DEFINING = frozenset(
@@ -57,14 +57,14 @@ class LedgerEvent(NamedTuple):
         return self.entry.partition
 
 
-class Wish(NamedTuple):
-    """Which events are wanted; an empty wish means any."""
+class SubscriptionFilter(NamedTuple):
+    """Which events are wanted; an empty filter means any."""
 
     types: Collection[str] = ()
     cluster_queue: str = ""
     namespace: str = ""
 
-    def takes(self, entry: Entry) -> bool:
+    def matches(self, entry: Entry) -> bool:
         """Return whether an event is wanted."""
         if self.types and entry.type not in self.types:
             return False
@@ -114,7 +114,7 @@ async def subscribe(  # noqa: PLR0913 - each narrows the events
         LedgerUnreachableError: the ledger cannot be read.
         UndecodableError: an event is newer than this version knows.
     """
-    wish = Wish(types, cluster_queue, namespace)
+    selection = SubscriptionFilter(types, cluster_queue, namespace)
     with _opened(ledger) as past_of:
         async with _bus(url, cluster=cluster, credentials=credentials, ca=ca) as bus:
             numbers = (partition,) if partition is not None else await _partitions(bus)
@@ -126,7 +126,7 @@ async def subscribe(  # noqa: PLR0913 - each narrows the events
             ]
             async with aclosing(merge_partitions(histories)) as entries:
                 async for entry in entries:
-                    if wish.takes(entry):
+                    if selection.matches(entry):
                         yield LedgerEvent(entry.seq, decode(entry.payload), entry)
 
 

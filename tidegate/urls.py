@@ -29,10 +29,10 @@ class Secret(str):
 
     def __repr__(self) -> str:
         """Return the text with what is secret in it hidden; a URL's rest stays."""
-        return repr(shown_url(self) if "://" in self else HIDDEN[: len(self)])
+        return repr(redacted_url(self) if "://" in self else HIDDEN[: len(self)])
 
 
-def shown(text: str) -> str:
+def redacted(text: str) -> str:
     """Return a URL, several of them, or a sentence with URLs in it, with every secret hidden.
 
     A password is what follows the user's colon up to the last @, or a parameter of that name. With
@@ -46,9 +46,9 @@ def shown(text: str) -> str:
     return _SEED.sub(HIDDEN, _JWT.sub(HIDDEN, joined))
 
 
-def shown_url(url: str) -> str:
-    """Return a text that is a URL and nothing else, as ``shown``: a blank does not end it."""
-    return shown(re.sub(r"\s", "%20", url))
+def redacted_url(url: str) -> str:
+    """Return a text that is a URL and nothing else, as ``redacted``: a blank does not end it."""
+    return redacted(re.sub(r"\s", "%20", url))
 
 
 def is_readable(url: str) -> bool:

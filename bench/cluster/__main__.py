@@ -78,7 +78,7 @@ def main(arguments: Sequence[str]) -> int:
 
 async def measure(options: Namespace) -> Figures:
     """Run a load once, on a control plane of its own unless one is given."""
-    load = _part(LOADS[options.config], options.part)
+    load = _part_of_load(LOADS[options.config], options.part)
     if options.gogc:
         os.environ["GOGC"] = options.gogc  # read by what is started from here
     with tempfile.TemporaryDirectory(prefix="tidegate-bench-") as folder:
@@ -87,20 +87,20 @@ async def measure(options: Namespace) -> Figures:
             access = Access(kubeconfig=str(kubeconfig), connections_max=3 * sending.CLIENTS)
             async with connect(access) as api:
                 if options.config == "tas":
-                    _tell("making nodes")
+                    _print_progress("making nodes")
                     await placed.make_nodes(api, plane)
-                return await _on(api, load, options, kubeconfig, Path(folder))
+                return await _measure_on(api, load, options, kubeconfig, Path(folder))
 
 
-async def _on(
+async def _measure_on(
     api: KubernetesApi, load: Load, options: Namespace, kubeconfig: Path, folder: Path
 ) -> Figures:
     if not options.external:
-        await install(api, manifests_folder(), _tell)
-    _tell("measuring the raw rates")
+        await install(api, manifests_folder(), _print_progress)
+    _print_progress("measuring the raw rates")
     raw = await sending.raw_rates(api, options.raw)
     await apply(api, objects.namespace(NAMESPACE))
-    flavor = placed.flavored() if options.config == "tas" else {}
+    flavor = placed.flavor_spec() if options.config == "tas" else {}
     about = [placed.topology()] if flavor else []
     for obj in (*about, *objects.queues(load, flavor), *objects.priority_classes(load)):
         await apply(api, obj)
@@ -111,12 +111,12 @@ async def _on(
         config=str(options.configuration or ""),
         services=() if options.external else SERVICES,
     )
-    async with run_services(settings, _tell) as running:
+    async with run_services(settings, _print_progress) as running:
         ledger = "" if options.external else running.ledger
-        return await _play(api, load, options, raw, ledger)
+        return await _play_load(api, load, options, raw, ledger)
 
 
-async def _play(
+async def _play_load(
     api: KubernetesApi, load: Load, options: Namespace, raw: sending.Rates, ledger: str
 ) -> Figures:
     make = MADE.get(options.config, objects.workload)
@@ -124,17 +124,17 @@ async def _play(
     play = how(api, load, make, jobs=options.config == "jobs", external=options.external)
     processes = Processes()
     processes.sample()
-    before, began_us = await sending.writes(api), time.time_ns() // 1_000
+    before, began_us = await sending.write_counts(api), time.time_ns() // 1_000
     wall_s = 0.0
     with suppress(TimeoutError):  # then the figures say how far it came
         async with asyncio.timeout(options.timeout_s), asyncio.TaskGroup() as tasks:
             sampling = tasks.create_task(processes.run())
-            wall_s = await play.run(_tell)
+            wall_s = await play.run(_print_progress)
             sampling.cancel()
     processes.sample()
-    written = await sending.writes(api)
+    written = await sending.write_counts(api)
     others = {name: count - before.get(name, 0) for name, count in written.items()}
-    _discount(others, play)
+    _subtract_own_writes(others, play)
     return Figures(
         config=load.name,
         ledger=(ledger or "external").partition(":")[0].partition("+")[0],
@@ -154,7 +154,7 @@ async def _play(
     )
 
 
-def _discount(writes: dict[str, int], play: Play) -> None:
+def _subtract_own_writes(writes: dict[str, int], play: Play) -> None:
     """Take off what this process wrote itself."""
     created = sum(course.created_s >= 0 for course in play.courses.values())
     if play.jobs:
@@ -165,7 +165,7 @@ def _discount(writes: dict[str, int], play: Play) -> None:
     writes["workloads/status"] = writes.get("workloads/status", 0) - own
 
 
-def _part(load: Load, part: int) -> Load:
+def _part_of_load(load: Load, part: int) -> Load:
     """Return a load of a part of the arrivals of each size, to try things on."""
     kinds = tuple(replace(kind, count=max(kind.count // part, 1)) for kind in load.kinds)
     return replace(load, kinds=kinds)
@@ -177,17 +177,17 @@ async def _control_plane(options: Namespace, folder: Path) -> AsyncGenerator[Con
     if options.kubeconfig:
         yield None
         return
-    binaries = build(lambda step, done, total: _tell(f"{step} {done} of {total}"))
+    binaries = build(lambda step, done, total: _print_progress(f"{step} {done} of {total}"))
     nodes = NODES if options.config == "jobs" else NODES_COUNT  # nothing else has pods
     plane = ControlPlane(folder / "control-plane", binaries, nodes_count=nodes)
-    await asyncio.to_thread(plane.up, _tell)
+    await asyncio.to_thread(plane.up, _print_progress)
     try:
         yield plane
     finally:
         await asyncio.to_thread(plane.remove)
 
 
-def _tell(line: str) -> None:
+def _print_progress(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from bench.cluster.objects import KUEUE, pod
-from bench.cluster.sending import all_of, send
+from bench.cluster.sending import run_all, send
 from bench.virtual.loads import Arrival
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.kube.ports import KubernetesApi
@@ -38,7 +38,7 @@ def topology() -> Object:
     return head | {"spec": {"levels": levels}}
 
 
-def flavored() -> Object:
+def flavor_spec() -> Object:
     """Return the spec of the flavor whose nodes form it."""
     return {"nodeLabels": {BLOCK: "block-0"}, "topologyName": "default"}
 
@@ -62,10 +62,10 @@ async def make_nodes(api: KubernetesApi, plane: ControlPlane | None) -> None:
         for name in _STOPPED:
             await asyncio.to_thread(plane.kill, name)
     numbers = ((rack, node) for rack in range(RACKS) for node in range(NODES_EACH))
-    await all_of(_make(api, rack, node) for rack, node in numbers)
+    await run_all(_make_node(api, rack, node) for rack, node in numbers)
 
 
-async def _make(api: KubernetesApi, rack: int, node: int) -> None:
+async def _make_node(api: KubernetesApi, rack: int, node: int) -> None:
     name = f"rack-{rack}-node-{node}"
     labels = {BLOCK: "block-0", RACK: f"rack-{rack}", HOSTNAME: name}
     about = {"metadata": {"name": name, "labels": labels}}

@@ -115,13 +115,13 @@ class Play:
     async def run(self, tell: Callable[[str], None]) -> float:
         """Play everything; return the seconds until the last workload was finished."""
         path = JOBS if self.jobs else WORKLOADS
-        since = await self._newest(path)
+        since = await self._newest_version(path)
         self._began_s = time.perf_counter()
         async with asyncio.TaskGroup() as tasks:
             helpers = [
                 tasks.create_task(self._watch(path, since)),
                 tasks.create_task(self._sample(tell)),
-                *(tasks.create_task(coroutine) for coroutine in self._helping()),
+                *(tasks.create_task(coroutine) for coroutine in self._helper_coroutines()),
             ]
             await self.submit(path)
             while self.finished < self.load.count:
@@ -131,11 +131,11 @@ class Play:
                 helper.cancel()
         return ended_s
 
-    def _helping(self) -> Iterable[Coroutine[Any, Any, None]]:
+    def _helper_coroutines(self) -> Iterable[Coroutine[Any, Any, None]]:
         """Return what runs beside the submissions until all is over."""
-        return self._end_runs(), *(self._finish() for _ in range(CLIENTS))
+        return self._enqueue_ended_runs(), *(self._finish_workloads() for _ in range(CLIENTS))
 
-    async def _newest(self, path: str) -> str:
+    async def _newest_version(self, path: str) -> str:
         listed = await send(self.api, "GET", path)
         return msgspec.json.decode(listed, type=Listing).metadata.resource_version
 
@@ -172,22 +172,22 @@ class Play:
                     change = decoder.decode(line)
                     since = change.object.metadata.resource_version or since
                     if change.type in {"ADDED", "MODIFIED"}:
-                        self.see(change.object)
+                        self.on_change(change.object)
 
-    def see(self, obj: Item) -> None:
+    def on_change(self, obj: Item) -> None:
         """Take in an object as the API server shows it."""
         course = self.courses[obj.metadata.name]
         course.conditions, course.version = obj.status.conditions, obj.metadata.resource_version
-        course.held = conditions = frozenset(_held(obj.status.conditions))
+        course.held = conditions = frozenset(_true_conditions(obj.status.conditions))
         running = not obj.spec.suspend if self.jobs else {"Admitted", "QuotaReserved"} <= conditions
         if conditions & {"Finished", "Complete"}:
-            self._see_finished(course)
+            self._on_finished(course)
         elif running and course.running_s < 0:
-            self._see_started(course)
+            self._on_started(course)
         elif course.running_s >= 0 and (not running or "Evicted" in conditions):
-            self._see_stopped(course)
+            self._on_stopped(course)
 
-    def _see_started(self, course: Course) -> None:
+    def _on_started(self, course: Course) -> None:
         course.running_s = self.now_s
         if course.admitted_s < 0:
             course.admitted_s = course.running_s
@@ -197,13 +197,13 @@ class Play:
             due_s = course.running_s + course.arrival.run_us / 1e6
             heappush(self._ends, (due_s, course.arrival.name, course.running_s))
 
-    def _see_stopped(self, course: Course) -> None:
+    def _on_stopped(self, course: Course) -> None:
         course.running_s = -1.0
         self._admitted_cpu -= course.arrival.cpu
         self._pending += 1
         self.evictions += 1
 
-    def _see_finished(self, course: Course) -> None:
+    def _on_finished(self, course: Course) -> None:
         if course.finished_s >= 0:
             return
         course.finished_s = self.now_s
@@ -213,7 +213,7 @@ class Play:
         else:
             self._pending -= 1
 
-    async def _end_runs(self) -> None:
+    async def _enqueue_ended_runs(self) -> None:
         while True:
             while self._ends and self._ends[0][0] <= self.now_s:
                 _, name, running_s = heappop(self._ends)
@@ -222,18 +222,21 @@ class Play:
                     self._finishing.put_nowait(course)
             await asyncio.sleep(TICK_S)
 
-    async def _finish(self) -> None:
+    async def _finish_workloads(self) -> None:
         while True:
             course = await self._finishing.get()
             running_s, version = course.running_s, course.version
-            while course.running_s == running_s and not await self._finished(course):
+            while course.running_s == running_s and not await self._try_finish(course):
                 while course.version == version:  # else each try is one more conflict
                     await asyncio.sleep(TICK_S)
                 version = course.version
 
-    async def _finished(self, course: Course) -> bool:
+    async def _try_finish(self, course: Course) -> bool:
         """Say that a Workload is done, unless it has changed since it was seen."""
-        messages = [*_other_than("Finished", course.conditions), condition("Finished", "Succeeded")]
+        messages = [
+            *_conditions_except("Finished", course.conditions),
+            condition("Finished", "Succeeded"),
+        ]
         body = {
             "metadata": {"resourceVersion": course.version},
             "status": {"conditions": messages},
@@ -256,10 +259,10 @@ class Play:
                 tell(f"{self.finished} of {self.load.count} after {printed_s:.0f} s")
 
 
-def _held(conditions: Iterable[msgspec.Raw]) -> Iterable[str]:
+def _true_conditions(conditions: Iterable[msgspec.Raw]) -> Iterable[str]:
     read = (msgspec.json.decode(raw, type=Condition) for raw in conditions)
     return (typed.type for typed in read if typed.status == "True")
 
 
-def _other_than(kind: str, conditions: Iterable[msgspec.Raw]) -> list[msgspec.Raw]:
+def _conditions_except(kind: str, conditions: Iterable[msgspec.Raw]) -> list[msgspec.Raw]:
     return [raw for raw in conditions if msgspec.json.decode(raw, type=Condition).type != kind]

@@ -45,11 +45,11 @@ class Processes:
         me = psutil.Process()
         for process in (me, *me.children(recursive=True)):
             try:
-                self._note(process)
+                self._add_sample(process)
             except psutil.NoSuchProcess:
                 continue
 
-    def _note(self, process: psutil.Process) -> None:
+    def _add_sample(self, process: psutil.Process) -> None:
         with process.oneshot():
             times, memory = process.cpu_times(), process.memory_info().rss / MIB
             cpu_s = times.user + times.system

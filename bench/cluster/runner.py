@@ -46,8 +46,8 @@ class RunnerPlay(Play):
             for row in rows.values():
                 tasks.create_task(self._create_all(path, row))
 
-    def _helping(self) -> Iterable[Coroutine[Any, Any, None]]:
-        return *super()._helping(), *(self._release() for _ in range(CLIENTS))
+    def _helper_coroutines(self) -> Iterable[Coroutine[Any, Any, None]]:
+        return *super()._helper_coroutines(), *(self._release_forever() for _ in range(CLIENTS))
 
     async def _create_all(self, path: str, row: list[Arrival]) -> None:
         """Create one queue's Workloads of one size, one after another."""
@@ -61,9 +61,9 @@ class RunnerPlay(Play):
             self.courses[arrival.name] = course = Course(arrival)
             await self._create(path, course)
 
-    def see(self, obj: Item) -> None:
+    def on_change(self, obj: Item) -> None:
         """Take in a Workload as the API server shows it."""
-        super().see(obj)
+        super().on_change(obj)
         course = self.courses[obj.metadata.name]
         if course.held >= EVICTED and "Finished" not in course.held:
             self._releasing.put_nowait(course)
@@ -73,20 +73,20 @@ class RunnerPlay(Play):
         course = await self._releasing.get()
         while course.held >= EVICTED and course.finished_s < 0:
             version = course.version
-            if await self._released(course):
+            if await self._try_release(course):
                 break
             while course.version == version:  # else each try is one more conflict
                 await asyncio.sleep(TICK_S)
 
-    async def _release(self) -> None:
+    async def _release_forever(self) -> None:
         while True:
             await self.release_next()
 
-    async def _released(self, course: Course) -> bool:
+    async def _try_release(self, course: Course) -> bool:
         """Take the reservation off, unless the Workload has changed since it was seen."""
         body = {
             "metadata": {"resourceVersion": course.version},
-            "status": {"admission": None, "conditions": unreserved(course.conditions)},
+            "status": {"admission": None, "conditions": without_reservation(course.conditions)},
         }
         path = f"{WORKLOADS}/{course.arrival.name}/status"
         answer = await self.api.request(
@@ -97,7 +97,7 @@ class RunnerPlay(Play):
         return answer.status == 200  # noqa: PLR2004 - OK
 
 
-def unreserved(conditions: tuple[msgspec.Raw, ...]) -> list[Any]:
+def without_reservation(conditions: tuple[msgspec.Raw, ...]) -> list[Any]:
     """Return a Workload's conditions without a reservation; those that are others stay."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     named = {

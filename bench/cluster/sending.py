@@ -45,7 +45,7 @@ async def send(
     return msgspec.Raw(answer.body)
 
 
-async def all_of(work: Iterable[Coroutine[Any, Any, Any]]) -> None:
+async def run_all(work: Iterable[Coroutine[Any, Any, Any]]) -> None:
     """Run them, ``CLIENTS`` at once."""
     coming = iter(work)
 
@@ -67,10 +67,10 @@ async def raw_rates(api: KubernetesApi, count: int) -> Rates:
         for number in range(count)
     ]
     began_s, began_cpu_s = time.perf_counter(), _cpu_s()
-    await all_of(send(api, "POST", path, workload(arrival)) for arrival in arrivals)
+    await run_all(send(api, "POST", path, workload(arrival)) for arrival in arrivals)
     created_s, created_cpu_s = time.perf_counter(), _cpu_s()
     body = msgspec.json.encode({"status": {"conditions": [condition("Finished", "Succeeded")]}})
-    await all_of(send(api, "PATCH", f"{path}/{arrival.name}/status", body) for arrival in arrivals)
+    await run_all(send(api, "PATCH", f"{path}/{arrival.name}/status", body) for arrival in arrivals)
     patched_s, patched_cpu_s = time.perf_counter(), _cpu_s()
     await send(api, "DELETE", path)
     return Rates(
@@ -102,7 +102,7 @@ def condition(kind: str, reason: str) -> dict[str, str]:
     }
 
 
-async def writes(api: KubernetesApi) -> dict[str, int]:
+async def write_counts(api: KubernetesApi) -> dict[str, int]:
     """Return how often each resource was written, as the API server counts it; and conflicts."""
     answer = await api.request("GET", "/metrics")
     fields = dict[str, int]()

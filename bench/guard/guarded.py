@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from bench.guard.kept import Sample
-from bench.histories.decided import baseline, regrouped
+from bench.histories.decided import baseline_turns, regroup_turns
 from bench.virtual.driving import drive
 from bench.virtual.loads import BASELINE
 from store.access.engine import open_engine
@@ -144,7 +144,7 @@ def loops_per_s() -> float:
 
 @cache
 def _turns() -> Sequence[list[Entry]]:
-    return regrouped(baseline(), TURN, EVENTS_MAX)
+    return regroup_turns(baseline_turns(), TURN, EVENTS_MAX)
 
 
 def _inserting_cpu_s(path: Path, turns: Sequence[list[Entry]]) -> float:

@@ -56,7 +56,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return self.loss > LOSS_MAX
 
 
-def middle(runs: Sequence[Mapping[str, Sample]]) -> dict[str, Sample]:
+def median_run(runs: Sequence[Mapping[str, Sample]]) -> dict[str, Sample]:
     """Return the sample of the median ratio of each outcome that all runs have."""
     names = [name for name in runs[0] if all(name in run for run in runs)]
     return {name: _median([run[name] for run in runs]) for name in names}

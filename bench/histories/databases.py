@@ -41,7 +41,7 @@ def postgresql() -> Generator[str | None]:
 
 
 @contextmanager
-def empty(url: str, folder: Path | None) -> Generator[str]:
+def empty_ledger(url: str, folder: Path | None) -> Generator[str]:
     """Lend the URL of an empty ledger: a file of its own, or the database, emptied at the end."""
     with tempfile.TemporaryDirectory(dir=folder) as subfolder:
         ledger = url or str(Path(subfolder) / "ledger.db")
@@ -54,7 +54,7 @@ def empty(url: str, folder: Path | None) -> Generator[str]:
 
 
 @contextmanager
-def opened(ledger: str, *, read_only: bool = False) -> Generator[Engine]:
+def open_ledger(ledger: str, *, read_only: bool = False) -> Generator[Engine]:
     """Lend an engine."""
     engine = open_engine(ledger, read_only=read_only)
     try:

@@ -31,7 +31,7 @@ class Recorder(Cluster):
         while decisions := decide(self.state):
             self._end_turn(decisions)
             for decision in decisions:
-                self._obey(decision)
+                self._apply_order(decision)
             if self.tally.decisions > decisions_max:
                 return False
         self._end_turn([])
@@ -44,14 +44,14 @@ class Recorder(Cluster):
         self.facts_of_turn = []
 
 
-def baseline() -> list[list[Event]]:
+def baseline_turns() -> list[list[Event]]:
     """Return the baseline mix's events (classic, in step), as turns that an audit can repeat."""
     recorder = Recorder()
     drive(BASELINE, "default", fair=False, staggered=False, cluster=recorder)
     return recorder.turns
 
 
-def sealed(turns: Sequence[Sequence[Event]]) -> list[list[Entry]]:
+def seal_turns(turns: Sequence[Sequence[Event]]) -> list[list[Entry]]:
     """Chain turns of events."""
     entrieses, head = list[list[Entry]](), GENESIS
     for turn in turns:
@@ -60,7 +60,7 @@ def sealed(turns: Sequence[Sequence[Event]]) -> list[list[Entry]]:
     return entrieses
 
 
-def regrouped(turns: Sequence[Sequence[Event]], size: int, limit: int) -> list[list[Entry]]:
+def regroup_turns(turns: Sequence[Sequence[Event]], size: int, limit: int) -> list[list[Entry]]:
     """Return the first events in turns of another size, for measuring what only stores them."""
     events = [event for turn in turns for event in turn][:limit]
-    return sealed([events[first : first + size] for first in range(0, len(events), size)])
+    return seal_turns([events[first : first + size] for first in range(0, len(events), size)])

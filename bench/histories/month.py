@@ -11,7 +11,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError
 
 from bench.figures import Figure, Watch
-from bench.histories.databases import opened, server_cpu_s
+from bench.histories.databases import open_ledger, server_cpu_s
 from bench.histories.synthetic import history
 from store.ledger import SqlLedger
 from store.views.catalog import VIEWS
@@ -33,16 +33,16 @@ def measure(ledger: str, workloads: int, until: float) -> Iterator[Figure]:
     Filling ends at ``until``, in the clock's monotonic seconds: what is there then is measured.
     """
     yield _fill(ledger, workloads, until)
-    with opened(ledger, read_only=True) as engine:
+    with open_ledger(ledger, read_only=True) as engine:
         sql_ledger, watch = SqlLedger(engine), Watch()
         count = sum(1 for _ in chain.verify(sql_ledger.read()))
         yield watch.figure("check the month's chain", count)
     for name, query in _queries():
-        yield _ask(ledger, name, query)
+        yield _fetch_all(ledger, name, query)
 
 
 def _fill(ledger: str, workloads: int, until: float) -> Figure:
-    with opened(ledger) as engine:
+    with open_ledger(ledger) as engine:
         sql_ledger, watch, count = SqlLedger(engine), Watch(), 0
         assert sql_ledger.begin_term("bench", LEASE_US) is not None, (
             "another bench holds this ledger"
@@ -70,11 +70,11 @@ def _queries() -> Iterator[tuple[str, str]]:
         yield f"`{name}`, whole", f"SELECT * FROM {name}"  # noqa: S608 - our names
 
 
-def _ask(ledger: str, name: str, query: str) -> Figure:
+def _fetch_all(ledger: str, name: str, query: str) -> Figure:
     """Let the driver fetch all rows, as a client does that prints them."""
-    with opened(ledger, read_only=True) as engine, engine.connect() as conn:
+    with open_ledger(ledger, read_only=True) as engine, engine.connect() as conn:
         server_s, rows = server_cpu_s(conn), 0
-        _bound(conn)
+        _set_timeout(conn)
         with Watch() as watch:
             try:
                 cursor = conn.exec_driver_sql(query).cursor
@@ -86,7 +86,7 @@ def _ask(ledger: str, name: str, query: str) -> Figure:
         return watch.figure(name, rows, server_cpu_s(conn) - server_s)
 
 
-def _bound(conn: Connection) -> None:
+def _set_timeout(conn: Connection) -> None:
     if conn.dialect.name == "postgresql":
         conn.execute(text(f"SET statement_timeout = '{REPORT_S}s'"))
         return

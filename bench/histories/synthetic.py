@@ -55,16 +55,18 @@ def history(
 
 def _events(workloads: int, queues: int, standing: int) -> Iterator[Event]:
     random = Random(SEED)
-    yield from _queues(queues)
+    yield from _queue_facts(queues)
     gap_us = DAYS * DAY_US // workloads
-    lives = (_life(random, n, queues, START_US + n * gap_us) for n in range(workloads))
-    yield from _in_order(lives)
+    lives = (_finished_workload(random, n, queues, START_US + n * gap_us) for n in range(workloads))
+    yield from _merge_by_time(lives)
     begun_us = START_US + (DAYS + 1) * DAY_US
     for n in range(standing):
-        yield from _stands(workloads + n, n % queues, begun_us + n * SECOND_US // 10, n % 5 == 0)
+        yield from _standing_workload(
+            workloads + n, n % queues, begun_us + n * SECOND_US // 10, n % 5 == 0
+        )
 
 
-def _in_order(lives: Iterator[list[Event]]) -> Iterator[Event]:
+def _merge_by_time(lives: Iterator[list[Event]]) -> Iterator[Event]:
     """Merge lives whose beginnings are in order, holding only those that overlap.
 
     It ends with the last one's beginning: of the others some run then, and some wait.
@@ -82,7 +84,7 @@ def _in_order(lives: Iterator[list[Event]]) -> Iterator[Event]:
     yield from takewhile(lambda event: event.at_us <= begun, events)
 
 
-def _queues(queues: int) -> Iterator[Event]:
+def _queue_facts(queues: int) -> Iterator[Event]:
     """Yield what a scheduler records first, so that ``what-if`` may decide from here on."""
     at_us, cluster = START_US, "local"
     yield facts.LedgerOpened(at_us=at_us, ledger_id="5a3e", cluster=cluster, software="bench")
@@ -109,23 +111,23 @@ def _queues(queues: int) -> Iterator[Event]:
         )
 
 
-def _stands(number: int, queue: int, at_us: int, runs: bool) -> list[Event]:  # noqa: FBT001 - of two sorts
-    life = _Life(f"team-{queue}/job-train-{number}-5f2c9", f"queue-{queue}", number)
+def _standing_workload(number: int, queue: int, at_us: int, runs: bool) -> list[Event]:  # noqa: FBT001 - of two sorts
+    life = _WorkloadHistory(f"team-{queue}/job-train-{number}-5f2c9", f"queue-{queue}", number)
     life.submit(at_us, author=f"user-{number % 300}")
     if runs:
         life.start(at_us)
     else:
-        life.hold(at_us)
+        life.pend(at_us)
     return life.events
 
 
-def _life(random: Random, number: int, queues: int, at_us: int) -> list[Event]:
+def _finished_workload(random: Random, number: int, queues: int, at_us: int) -> list[Event]:
     queue = random.randrange(queues)
-    life = _Life(f"team-{queue}/job-train-{number}-5f2c9", f"queue-{queue}", number)
+    life = _WorkloadHistory(f"team-{queue}/job-train-{number}-5f2c9", f"queue-{queue}", number)
     waited, ran = random.randrange(1, 600), random.randrange(60, 7_200)
     life.submit(at_us, author=f"user-{random.randrange(300)}")
     if random.random() < 0.4:  # noqa: PLR2004 - the share that waits with a reason
-        life.hold(at_us + SECOND_US)
+        life.pend(at_us + SECOND_US)
     life.start(at_us + waited * SECOND_US)
     if random.random() < 0.1:  # noqa: PLR2004 - the share that is preempted
         at_us += ran * SECOND_US // 2
@@ -136,7 +138,7 @@ def _life(random: Random, number: int, queues: int, at_us: int) -> list[Event]:
     return life.events
 
 
-class _Life:
+class _WorkloadHistory:
     """One workload's events, as they would be recorded."""
 
     def __init__(self, workload: str, cluster_queue: str, number: int) -> None:
@@ -165,7 +167,7 @@ class _Life:
             )
         )
 
-    def hold(self, at_us: int) -> None:
+    def pend(self, at_us: int) -> None:
         """Let it wait."""
         tried = decisions.FlavorTried(
             podset="main",

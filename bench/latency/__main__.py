@@ -25,7 +25,7 @@ from statistics import median, quantiles
 import msgspec
 
 from bench.cluster.objects import KUEUE, namespace
-from bench.cluster.sending import CLIENTS, all_of, send
+from bench.cluster.sending import CLIENTS, run_all, send
 from bench.latency.submitting import create_job, jobs_path, make_queues, submit
 from tidegate.cluster.go.building import build
 from tidegate.cluster.go.plane import ControlPlane
@@ -54,7 +54,7 @@ class Figures:
 
 
 @dataclass
-class Seen:
+class ObservedTimes:
     """When each job's decision and its effect were seen, by uid; seconds of one clock."""
 
     ordered: dict[str, float] = field(default_factory=dict)
@@ -62,12 +62,12 @@ class Seen:
 
     past: set[str] = field(default_factory=set)  # of these nothing is noted any more
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Begin anew."""
         self.past |= self.ordered.keys() | self.running.keys()
         self.ordered, self.running = {}, {}
 
-    def note(self, times: dict[str, float], uid: str) -> None:
+    def record(self, times: dict[str, float], uid: str) -> None:
         """Note when a job was first seen like this."""
         if uid not in self.past:
             times.setdefault(uid, time.perf_counter())
@@ -89,54 +89,54 @@ async def measure(options: Namespace) -> Figures:
         async with _kubeconfig(options, Path(folder)) as kubeconfig:
             access = Access(kubeconfig=str(kubeconfig), connections_max=2 * CLIENTS)
             async with connect(access) as api:
-                await install(api, manifests_folder(), _tell)
+                await install(api, manifests_folder(), _print_progress)
                 raw = await raw_rate(api, options.jobs)
                 await make_queues(api, on_hold=options.burst)
                 settings = RunOptions(state=Path(folder) / "instance", kubeconfig=kubeconfig)
-                async with run_services(settings, _tell) as running:
+                async with run_services(settings, _print_progress) as running:
                     times = await submit_and_see(api, running.ledger, options)
         return _figures(options, raw, times)
 
 
 async def raw_rate(api: KubernetesApi, jobs: int) -> float:
     """Return how many Jobs a second can be unsuspended by a client that does nothing else."""
-    _tell(f"measuring the raw rate of patches with {jobs} Jobs")
+    _print_progress(f"measuring the raw rate of patches with {jobs} Jobs")
     await apply(api, namespace("raw"))
     names = [f"raw-{number}" for number in range(jobs)]
-    await all_of(create_job(api, "raw", name, queue="") for name in names)
+    await run_all(create_job(api, "raw", name, queue="") for name in names)
     patch = msgspec.json.encode({"spec": {"suspend": False}})
     began = time.perf_counter()
-    await all_of(send(api, "PATCH", f"{jobs_path('raw')}/{name}", patch) for name in names)
+    await run_all(send(api, "PATCH", f"{jobs_path('raw')}/{name}", patch) for name in names)
     rate = jobs / (time.perf_counter() - began)
     await send(api, "DELETE", "/api/v1/namespaces/raw")
     await send(api, "DELETE", jobs_path("raw"), b'{"propagationPolicy": "Background"}')
-    await _until_settled(api)
+    await _wait_until_collected(api)
     return rate
 
 
-async def submit_and_see(api: KubernetesApi, ledger: str, options: Namespace) -> Seen:
+async def submit_and_see(api: KubernetesApi, ledger: str, options: Namespace) -> ObservedTimes:
     """Submit the Jobs and return when each was decided and unsuspended, once a first one was."""
-    times = Seen()
+    times = ObservedTimes()
     async with asyncio.timeout(options.timeout_s), asyncio.TaskGroup() as tasks:
-        polling = tasks.create_task(_see_orders(ledger.removeprefix("sqlite:///"), times))
-        watching = tasks.create_task(_see_running(api, times))
+        polling = tasks.create_task(_watch_orders(ledger.removeprefix("sqlite:///"), times))
+        watching = tasks.create_task(_watch_running(api, times))
         if not options.burst:  # the first order waits until an actuator has its lease
             await create_job(api, "bench", "first", queue="main")
-            await _until_seen(times, 1)
-            times.forget()
-        _tell(f"submitting {options.jobs} Jobs")
+            await _wait_until_running(times, 1)
+            times.clear()
+        _print_progress(f"submitting {options.jobs} Jobs")
         await submit(api, options.jobs, options.rate)
         if options.burst:
             await asyncio.sleep(5)  # every one of them is queued by then
             path = f"/apis/{KUEUE}/clusterqueues/bench"
             await send(api, "PATCH", path, b'{"spec": {"stopPolicy": "None"}}')
-        await _until_seen(times, options.jobs)
+        await _wait_until_running(times, options.jobs)
         for task in (polling, watching):
             task.cancel()
     return times
 
 
-async def _until_seen(times: Seen, jobs: int) -> None:
+async def _wait_until_running(times: ObservedTimes, jobs: int) -> None:
     while min(len(times.running), len(times.ordered)) < jobs:
         await asyncio.sleep(0.05)
 
@@ -159,7 +159,7 @@ def report(figures: Figures) -> str:
     )
 
 
-async def _see_orders(ledger: str, times: Seen) -> None:
+async def _watch_orders(ledger: str, times: ObservedTimes) -> None:
     """Note when a row of StartOrdered can first be read: it is committed then."""
     connection = sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)
     query = "SELECT seq, payload FROM ledger_event WHERE type = 'StartOrdered' AND seq > ?"
@@ -170,22 +170,22 @@ async def _see_orders(ledger: str, times: Seen) -> None:
                 for seq, payload in connection.execute(query, (at,)).fetchall():
                     at = max(at, seq)
                     uid = json.loads(payload)["job"]["uid"]
-                    times.note(times.ordered, uid)
+                    times.record(times.ordered, uid)
             await asyncio.sleep(POLL_S)
     finally:
         connection.close()
 
 
-async def _see_running(api: KubernetesApi, times: Seen) -> None:
+async def _watch_running(api: KubernetesApi, times: ObservedTimes) -> None:
     """Note when the API server first tells that a Job is not suspended."""
     async with api.watch(jobs_path("bench"), {"timeoutSeconds": "3600"}) as lines:
         async for line in lines:
             obj = msgspec.json.decode(line)["object"]
             if obj.get("kind") == "Job" and not obj["spec"].get("suspend"):
-                times.note(times.running, obj["metadata"]["uid"])
+                times.record(times.running, obj["metadata"]["uid"])
 
 
-def _figures(options: Namespace, raw: float, times: Seen) -> Figures:
+def _figures(options: Namespace, raw: float, times: ObservedTimes) -> Figures:
     waits = [1_000 * (times.running[uid] - at) for uid, at in times.ordered.items()]
     cuts = quantiles(waits, n=100)
     began, ended = min(times.ordered.values()), max(times.ordered.values())
@@ -207,16 +207,16 @@ async def _kubeconfig(options: Namespace, folder: Path) -> AsyncGenerator[Path]:
     if options.kubeconfig:
         yield options.kubeconfig
         return
-    binaries = build(lambda step, done, total: _tell(f"{step} {done} of {total}"))
+    binaries = build(lambda step, done, total: _print_progress(f"{step} {done} of {total}"))
     plane = ControlPlane(folder / "control-plane", binaries, nodes_count=1)
-    await asyncio.to_thread(plane.up, _tell)
+    await asyncio.to_thread(plane.up, _print_progress)
     try:
         yield plane.kubeconfig
     finally:
         await asyncio.to_thread(plane.remove)
 
 
-async def _until_settled(api: KubernetesApi) -> None:
+async def _wait_until_collected(api: KubernetesApi) -> None:
     """Wait until the collector is through with the Jobs of the raw rate and their Pods."""
     with suppress(TimeoutError):
         async with asyncio.timeout(120):
@@ -227,7 +227,7 @@ async def _until_settled(api: KubernetesApi) -> None:
                 await asyncio.sleep(0.5)
 
 
-def _tell(line: str) -> None:
+def _print_progress(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 

@@ -48,14 +48,14 @@ def main(arguments: Sequence[str]) -> int:
     """Measure, print, and return 0."""
     options = _parser().parse_args(arguments)
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        phases = runner.run(measured(options))
+        phases = runner.run(measure_all(options))
     print("\n".join([*lines(phases), *partitions.lines(phases, options.partitions)]))
     if options.json:
         options.json.write_bytes(msgspec.json.format(msgspec.json.encode(phases)) + b"\n")
     return 0
 
 
-async def measured(options: Namespace) -> list[Phase]:
+async def measure_all(options: Namespace) -> list[Phase]:
     """Run every rate on one instance, or saturation on one for each number of partitions."""
     if not options.partitions:
         return await measure(options, 1, options.rates)
@@ -75,15 +75,15 @@ async def measure(options: Namespace, count: int, rates: Sequence[float]) -> lis
         tempfile.TemporaryDirectory(prefix="tidegate-bench-") as folder,
         _ledger(options.ledger) as ledger,
     ):
-        async with player.stub.served() as url:
+        async with player.stub.serve() as url:
             settings = RunOptions(
                 state=Path(folder) / "instance",
                 kubeconfig=kubeconfig_of(Path(folder), url),
                 ledger=ledger,
             )
             async with (
-                run_services(settings, _tell) as running,
-                partitions.further(running, count),
+                run_services(settings, _print_progress) as running,
+                partitions.run_partitions(running, count),
             ):
                 await player.play("warm", 50, 0.0)
                 return [await _phase(player, rate, options, running) for rate in rates]
@@ -96,17 +96,19 @@ async def _phase(
     if options.partitions:
         name = f"{player.partitions} partitions"
     jobs = max(int(rate * options.seconds), 20) if rate else options.jobs
-    _tell(f"{name}: {jobs} Jobs")
-    since = await stages.newest(running.nats_url, player.partitions)
+    _print_progress(f"{name}: {jobs} Jobs")
+    since = await stages.newest_positions(running.nats_url, player.partitions)
     pids = {part: [process.pid for process in them] for part, them in processes().items()}
     before = await count(running.health["scheduler"], begins=True)
-    counting = await Counting.begun(pids)
+    counting = await Counting.start(pids)
     player.stub.requests.clear()
     wall_s = await player.play(f"job-{name.partition('/')[0].replace(' ', '-')}", jobs, rate)
-    counts = await counting.ended()
+    counts = await counting.stop()
     took = (await count(running.health["scheduler"])).since(before)
-    await stages.note(running.nats_url, since, player.courses)
-    _tell(f"{name}: " + ", ".join(f"{n / jobs:.2f} {counter}" for counter, n in _most(player)))
+    await stages.record_stages(running.nats_url, since, player.courses)
+    _print_progress(
+        f"{name}: " + ", ".join(f"{n / jobs:.2f} {counter}" for counter, n in _top_requests(player))
+    )
     return phase(
         Played(
             name=name,
@@ -133,7 +135,7 @@ def _ledger(database: str) -> Generator[str]:
         yield url
 
 
-def _most(player: Player) -> list[tuple[str, int]]:
+def _top_requests(player: Player) -> list[tuple[str, int]]:
     return player.stub.requests.most_common(8)
 
 
@@ -152,7 +154,7 @@ def kubeconfig_of(folder: Path, url: str) -> Path:
     return path
 
 
-def _tell(line: str) -> None:
+def _print_progress(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 

@@ -46,7 +46,7 @@ async def count(scheduler: str, *, begins: bool = False) -> Counters:
     To make its page of metrics costs the scheduler as much as tens of jobs, and belongs to no phase
     between two counts: the first of them ``begins`` it.
     """
-    counted = await _counted(scheduler) if begins else {}
+    counted = await _read_metrics(scheduler) if begins else {}
     parts = processes()
     used = Counters(
         cpu_s={name: sum(map(_cpu_s, them)) for name, them in parts.items()},
@@ -56,7 +56,7 @@ async def count(scheduler: str, *, begins: bool = False) -> Counters:
             for name, them in parts.items()
         },
     )
-    return replace(used, counted=counted or await _counted(scheduler))
+    return replace(used, counted=counted or await _read_metrics(scheduler))
 
 
 def processes() -> dict[str, list[psutil.Process]]:
@@ -75,7 +75,7 @@ def _cpu_s(process: psutil.Process) -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
-async def _counted(scheduler: str) -> dict[str, float]:
+async def _read_metrics(scheduler: str) -> dict[str, float]:
     async with aiohttp.ClientSession() as session, session.get(f"{scheduler}/metrics") as answer:
         text = await answer.text()
     samples = [(name, float(value)) for name, value in _SAMPLE.findall(text)]

@@ -21,7 +21,7 @@ CALCULATED = (1, 2, 4, 8)
 
 
 @asynccontextmanager
-async def further(running: RunningServices, count: int) -> AsyncGenerator[None]:
+async def run_partitions(running: RunningServices, count: int) -> AsyncGenerator[None]:
     """Run the services of partitions 1 to below ``count``, ready; the instance ends them."""
     for number in range(1, count):
         ports = dict(zip(PER_PARTITION, free_ports(len(PER_PARTITION)), strict=True))

@@ -30,7 +30,7 @@ class Counting:
     _counting: Mapping[str, asyncio.subprocess.Process]
 
     @classmethod
-    async def begun(cls, pids: Mapping[str, Sequence[int]]) -> Self:
+    async def start(cls, pids: Mapping[str, Sequence[int]]) -> Self:
         """Begin to count; ``pids`` are processes by the name of their part."""
         perf = which("perf")
         counting = dict[str, asyncio.subprocess.Process]()
@@ -45,20 +45,20 @@ class Counting:
         await asyncio.sleep(_ATTACH_S if counting else 0)
         return cls(counting)
 
-    async def ended(self) -> dict[str, dict[str, int]]:
+    async def stop(self) -> dict[str, dict[str, int]]:
         """Return each count by part; a part that could not be counted is missing."""
         counts = dict[str, dict[str, int]]()
         for part, process in self._counting.items():
             if process.returncode is None:
                 process.send_signal(signal.SIGINT)
             _, output = await process.communicate()
-            for event, number in _counted(output.decode()):
+            for event, number in _parse_counts(output.decode()):
                 parts = counts.setdefault(_EVENTS[event], {})
                 parts[part] = parts.get(part, 0) + number
         return counts
 
 
-def _counted(message: str) -> list[tuple[str, int]]:
+def _parse_counts(message: str) -> list[tuple[str, int]]:
     """Return each event's count by ``perf stat -x ,``: count, unit and event first in each line."""
     rows = (line.split(",") for line in message.splitlines())
     return [

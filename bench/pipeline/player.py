@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from bench.pipeline import objects
-from bench.pipeline.stub import Stub, placed
+from bench.pipeline.stub import Stub, parse_path
 
 Object = dict[str, Any]
 RUN_S = 0.5
@@ -46,7 +46,7 @@ class Player:
 
     def __post_init__(self) -> None:
         """Make the stub, and what the Jobs need."""
-        self.stub = Stub(self._changed)
+        self.stub = Stub(self._on_change)
         for path, obj in objects.definitions(self.queues, self.partitions):
             self.stub.put(path, obj)
 
@@ -54,15 +54,15 @@ class Player:
         """Submit so many Jobs at a rate (0: as fast as they end); return the seconds it took."""
         self.courses, self._done = {}, 0
         began_s = time.perf_counter()
-        async for number in self._paced(jobs, per_s):
+        async for number in self._due_numbers(jobs, per_s):
             job = objects.job(f"{name}-{number}", number % self.queues)
             self.courses[job["metadata"]["name"]] = Course(time.time())
             self.stub.put(f"{objects.JOBS}/{name}-{number}", job)
         while self._done < jobs:
-            await self._change()
+            await self._wait_for_change()
         return time.perf_counter() - began_s
 
-    async def _paced(self, jobs: int, per_s: float) -> AsyncIterator[int]:
+    async def _due_numbers(self, jobs: int, per_s: float) -> AsyncIterator[int]:
         """Yield each Job's number when it is due: random arrivals, or whenever few are left."""
         due_s = time.perf_counter()
         for number in range(jobs):
@@ -70,40 +70,40 @@ class Player:
                 due_s += self.random.expovariate(per_s)
                 await asyncio.sleep(max(0.0, due_s - time.perf_counter()))
             while not per_s and len(self.courses) - self._done >= UNDERWAY_MAX:
-                await self._change()
+                await self._wait_for_change()
             yield number
 
-    async def _change(self) -> None:
+    async def _wait_for_change(self) -> None:
         self._moved.clear()
         await self._moved.wait()
 
-    def _changed(self, path: str, obj: Object) -> None:
-        place = placed(path)
+    def _on_change(self, path: str, obj: Object) -> None:
+        place = parse_path(path)
         match place.resource.rpartition("/")[2]:
             case "jobs":
-                self._job_changed(path, place.name, obj)
+                self._on_job_changed(path, place.name, obj)
             case "workloads":
-                self._workload_changed(obj)
+                self._on_workload_changed(obj)
             case _:
                 pass
 
-    def _job_changed(self, path: str, name: str, job: Object) -> None:
+    def _on_job_changed(self, path: str, name: str, job: Object) -> None:
         course = self.courses.get(name)
         if course is None or course.started_s or job["spec"]["suspend"]:
             return
         course.started_s = time.time()
         loop = asyncio.get_running_loop()
-        loop.call_later(0.002, self._say, path, objects.running(0))
-        loop.call_later(0.005, self._say, path, objects.running(1))
+        loop.call_later(0.002, self._write_status, path, objects.running(0))
+        loop.call_later(0.005, self._write_status, path, objects.running(1))
 
-    def _say(self, path: str, status: Object) -> None:
+    def _write_status(self, path: str, status: Object) -> None:
         obj = self.stub.find(path)
         assert obj is not None, "no process deletes it"
         if "completionTime" in status:
             self.courses[obj["metadata"]["name"]].finished_s = time.time()
         self.stub.put(path, {**obj, "metadata": dict(obj["metadata"]), "status": status})
 
-    def _workload_changed(self, workload: Object) -> None:
+    def _on_workload_changed(self, workload: Object) -> None:
         owners = workload["metadata"].get("ownerReferences", [])
         name = owners[0]["name"] if owners else ""
         course, conditions = self.courses.get(name), _conditions(workload)
@@ -111,16 +111,16 @@ class Player:
             return
         if "Admitted" in conditions and not course.admitted_s:
             course.admitted_s = time.time()
-            self._end(f"{objects.JOBS}/{name}")
+            self._schedule_end(f"{objects.JOBS}/{name}")
         if "Finished" in conditions and not course.shown_s:
             course.shown_s = time.time()
             self._done += 1
             self._moved.set()
 
-    def _end(self, path: str) -> None:
+    def _schedule_end(self, path: str) -> None:
         loop = asyncio.get_running_loop()
-        loop.call_later(RUN_S, self._say, path, objects.counted())
-        loop.call_later(RUN_S + 0.002, self._say, path, objects.complete())
+        loop.call_later(RUN_S, self._write_status, path, objects.counted())
+        loop.call_later(RUN_S + 0.002, self._write_status, path, objects.complete())
 
 
 def _conditions(obj: Object) -> set[str]:

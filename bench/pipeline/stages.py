@@ -21,31 +21,35 @@ CLUSTER = "local"
 _READ_MAX = 1_000
 
 
-async def newest(nats_url: str, partitions: int = 1) -> list[Position]:
+async def newest_positions(nats_url: str, partitions: int = 1) -> list[Position]:
     """Return the place of each partition's newest event."""
-    async with _connected(nats_url) as js:
-        return [await _end(js, number) for number in range(partitions)]
+    async with _connect(nats_url) as js:
+        return [await _end_position(js, number) for number in range(partitions)]
 
 
-async def note(nats_url: str, after: Sequence[Position], courses: Mapping[str, Course]) -> None:
+async def record_stages(
+    nats_url: str, after: Sequence[Position], courses: Mapping[str, Course]
+) -> None:
     """Write into the courses when the bus stored what came behind a place; read when it is over.
 
     ``after``: a place for each partition.
     """
     jobs = dict[str, str]()  # of each workload
-    async with _connected(nats_url) as js:
+    async with _connect(nats_url) as js:
         for number, begun in enumerate(after):
-            at, end = begun, await _end(js, number)
+            at, end = begun, await _end_position(js, number)
             reader = StreamReader(js, stream_names(CLUSTER, number).events)
             while at.seq < end.seq:
                 rows = await reader.read(at, _READ_MAX, wait_s=1.0)
                 for message in rows:
-                    _note(message, jobs, courses)
+                    _record_message(message, jobs, courses)
                 at = rows[-1].at if rows else at
             await reader.close()
 
 
-def _note(message: Delivered, jobs: dict[str, str], courses: Mapping[str, Course]) -> None:
+def _record_message(
+    message: Delivered, jobs: dict[str, str], courses: Mapping[str, Course]
+) -> None:
     event = decode(message.payload)
     match event:
         case WorkloadSubmitted():
@@ -58,13 +62,13 @@ def _note(message: Delivered, jobs: dict[str, str], courses: Mapping[str, Course
             pass
 
 
-async def _end(js: JetStream, partition: int) -> Position:
+async def _end_position(js: JetStream, partition: int) -> Position:
     stream_info = await js.existing_stream(stream_names(CLUSTER, partition).events)
     return Position(stream_info.incarnation, stream_info.state.last_seq)
 
 
 @asynccontextmanager
-async def _connected(url: str) -> AsyncGenerator[JetStream]:
+async def _connect(url: str) -> AsyncGenerator[JetStream]:
     client: Client = await nats.connect(url)
     try:
         yield JetStream(client)

@@ -55,11 +55,11 @@ class Stub:
         self._version = 0
 
     @asynccontextmanager
-    async def served(self) -> AsyncGenerator[str]:
+    async def serve(self) -> AsyncGenerator[str]:
         """Listen on loopback; yield the URL."""
         loop = asyncio.get_running_loop()
         server = await loop.create_server(
-            lambda: Connection(self._serve, self._watch, self._left), "127.0.0.1", 0
+            lambda: Connection(self._serve, self._watch, self._drop_watcher), "127.0.0.1", 0
         )
         try:
             yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
@@ -68,7 +68,7 @@ class Stub:
 
     def put(self, path: str, obj: Object) -> Object:
         """Create or replace an object; send the event to its watches."""
-        place = placed(path)
+        place = parse_path(path)
         key = f"{place.namespace}/{obj['metadata']['name']}"
         objects = self._objects[place.resource]
         kind = "MODIFIED" if key in objects else "ADDED"
@@ -80,25 +80,25 @@ class Stub:
             meta.setdefault("namespace", place.namespace)
         self._version = next(self._versions)
         meta["resourceVersion"] = str(self._version)
-        self._tell(place.resource, kind, obj)
+        self._notify(place.resource, kind, obj)
         return obj
 
-    def forget(self, path: str) -> None:
+    def delete(self, path: str) -> None:
         """Delete an object; send the event to its watches."""
-        place = placed(path)
+        place = parse_path(path)
         obj = self._objects[place.resource].pop(f"{place.namespace}/{place.name}", None)
         if obj is not None:
             self._version = next(self._versions)
             obj["metadata"]["resourceVersion"] = str(self._version)
-            self._tell(place.resource, "DELETED", obj)
+            self._notify(place.resource, "DELETED", obj)
 
     def find(self, path: str) -> Object | None:
         """Return an object, None if there is none."""
-        place = placed(path)
+        place = parse_path(path)
         return self._objects[place.resource].get(f"{place.namespace}/{place.name}")
 
     def _serve(self, request: Request) -> Answer:
-        place = placed(request.path)
+        place = parse_path(request.path)
         plural = place.resource.rpartition("/")[2]
         verb = request.method if place.name or request.method != "GET" else "LIST"
         self.requests[f"{verb} {plural}{'/' * bool(place.subresource)}{place.subresource}"] += 1
@@ -110,7 +110,7 @@ class Stub:
             case "PATCH":
                 return self._patch(request, place)
             case "DELETE":
-                self.forget(request.path)
+                self.delete(request.path)
                 return Answer(HTTPStatus.OK, b"{}")
             case _:
                 obj = self.find(request.path)
@@ -161,24 +161,24 @@ class Stub:
         return _body(merged)
 
     def _watch(self, request: Request, connection: Connection) -> None:
-        resource, since = placed(request.path).resource, int(request.query["resourceVersion"])
+        resource, since = parse_path(request.path).resource, int(request.query["resourceVersion"])
         missed = [line for version, line in self._past[resource] if version > since]
         if missed:
             connection.send(b"".join(missed))
         label = request.query.get("labelSelector", "")
         self._watchers[resource].append(_Watcher(connection, label))
         loop, lasting_s = asyncio.get_running_loop(), float(request.query["timeoutSeconds"])
-        loop.call_later(lasting_s, self._end, connection)
+        loop.call_later(lasting_s, self._end_watch, connection)
 
-    def _end(self, connection: Connection) -> None:
-        self._left(connection)
+    def _end_watch(self, connection: Connection) -> None:
+        self._drop_watcher(connection)
         connection.end()
 
-    def _left(self, connection: Connection) -> None:
+    def _drop_watcher(self, connection: Connection) -> None:
         for watchers in self._watchers.values():
             watchers[:] = [watcher for watcher in watchers if watcher.connection is not connection]
 
-    def _tell(self, resource: str, kind: str, obj: Object) -> None:
+    def _notify(self, resource: str, kind: str, obj: Object) -> None:
         line = b'{"type":"%b","object":%b}\n' % (kind.encode(), msgspec.json.encode(obj))
         self._past[resource].append((self._version, line))
         labels = obj["metadata"].get("labels", {})
@@ -187,7 +187,7 @@ class Stub:
                 watcher.connection.send(line)
 
 
-def placed(path: str) -> Place:
+def parse_path(path: str) -> Place:
     """Return what a path names."""
     parts = path.strip("/").split("/")
     rest = parts[2:] if parts[0] == "api" else parts[3:]

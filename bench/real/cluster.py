@@ -90,7 +90,7 @@ class Cluster:
         while (end_us := self.next_end_us()) is not None and end_us <= self.now_us:
             self._finish(heappop(self.ends)[1])
         while self.stops and self.stops[0][0] <= self.now_us:
-            self._stopped(heappop(self.stops)[1])
+            self._report_stopped(heappop(self.stops)[1])
         if arriving is not None:
             self.arrive(arriving)
         self.decide()
@@ -112,7 +112,7 @@ class Cluster:
             decisions = decide(self.state)
             self.tally.decisions += len(decisions)
             for decision in decisions:
-                self._obey(decision)
+                self._apply_order(decision)
             if not decisions:
                 return
         self.tally.settled = False
@@ -131,20 +131,20 @@ class Cluster:
         uid = job.asked.uid
         self.fold([facts.WorkloadFinished(at_us=self.now_us, workload=key, uid=uid)])
 
-    def _obey(self, decision: DecisionEvent) -> None:
+    def _apply_order(self, decision: DecisionEvent) -> None:
         match decision:
             case StartOrdered():
                 key, job = decision.workload, self.jobs[decision.workload]
                 self.running[key] = self.now_us
                 heappush(self.ends, (self.now_us + job.run_us, key, self.now_us))
             case StopOrdered():
-                self._stop(decision.workload)
+                self._stop_job(decision.workload)
             case WorkloadPreempted():
                 self.tally.preemptions += 1
             case _:
                 pass  # the ledger's, not the cluster's
 
-    def _stop(self, key: str) -> None:
+    def _stop_job(self, key: str) -> None:
         job, started = self.jobs[key], self.running.pop(key, self.now_us)
         ran = job.cpu * (self.now_us - started)
         self.tally.lost += ran
@@ -152,8 +152,8 @@ class Cluster:
         if self.stop_us:
             heappush(self.stops, (self.now_us + self.stop_us, key))
         else:
-            self._stopped(key)
+            self._report_stopped(key)
 
-    def _stopped(self, key: str) -> None:
+    def _report_stopped(self, key: str) -> None:
         uid = self.jobs[key].asked.uid
         self.fold([facts.WorkloadStopped(at_us=self.now_us, workload=key, uid=uid)])

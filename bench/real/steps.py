@@ -49,7 +49,7 @@ class RealFigures(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def middle(runs: list[RealFigures]) -> RealFigures:
+def median_figures(runs: list[RealFigures]) -> RealFigures:
     """Return the median of each figure."""
     first = runs[0]
     return RealFigures(

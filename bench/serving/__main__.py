@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bench.answers import WORKLOADS, fill
 from bench.serving.paced import PER_S, SECONDS, why_at_rate
-from bench.serving.served import served
+from bench.serving.served import run_server
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if not options.file.exists():
         fill(options.file, options.workloads)
-    with served(str(options.file)) as server:
+    with run_server(str(options.file)) as server:
         server.wait_ready()
         print(f"ready after {server.since_s():.1f} s, {server.mib():.0f} MiB", flush=True)
         server.wait_indexed()

@@ -21,9 +21,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Event
 
-from bench.histories.databases import opened
+from bench.histories.databases import open_ledger
 from bench.histories.synthetic import history
-from bench.serving.served import Server, served
+from bench.serving.served import Server, run_server
 from store.ledger import SqlLedger
 from store.schema import migrate
 from tidegate.contracts.entry import Entry, Positions
@@ -40,13 +40,13 @@ def main(arguments: Sequence[str]) -> int:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "ledger.db"
         migrate.upgrade(str(file))
-        with opened(str(file)) as engine, ExitStack() as stack:
+        with open_ledger(str(file)) as engine, ExitStack() as stack:
             ledger = SqlLedger(engine)
             assert ledger.begin_term("bench", 0) is not None
             turns = history(WORKLOADS, TURN, QUEUES)
             for entries in islice(turns, 2 * QUEUES):
                 ledger.append(1, entries[0].seq - 1, entries, Positions())
-            servers = [stack.enter_context(served(str(file))) for _ in range(2)]
+            servers = [stack.enter_context(run_server(str(file))) for _ in range(2)]
             for server in servers:
                 server.wait_ready()
                 server.wait_indexed()

@@ -87,7 +87,7 @@ def some_keys(file: Path, count: int) -> list[str]:
 
 
 @contextmanager
-def served(ledger: str) -> Generator[Server]:
+def run_server(ledger: str) -> Generator[Server]:
     """Lend a server of a ledger, which may not answer yet."""
     (port,) = free_ports(1)
     words = ["serve", "--ledger", ledger, "--port", str(port), "--rate", "100000"]

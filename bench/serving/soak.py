@@ -18,7 +18,7 @@ from random import Random
 
 import msgspec
 
-from bench.serving.served import Server, served, some_keys
+from bench.serving.served import Server, run_server, some_keys
 
 REQUESTS, CLIENTS, EACH, SEED, QUEUES = 4_000, 4, 250, 3, 1_000
 MIXED = (
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--requests", type=int, default=REQUESTS)
     parser.add_argument("--minutes", type=float, default=60, help="it ends then at the latest")
     options = parser.parse_args(arguments)
-    with served(str(options.file)) as server:
+    with run_server(str(options.file)) as server:
         server.wait_ready()
         print(f"ready after {server.cpu_s():.1f} s of CPU, {server.mib():.0f} MiB", flush=True)
         server.wait_indexed()

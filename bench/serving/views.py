@@ -22,7 +22,7 @@ import msgspec
 from bench.answers import fill
 from bench.serving.looked import looked
 from bench.serving.paced import why_at_rate
-from bench.serving.served import Server, served, some_keys
+from bench.serving.served import Server, run_server, some_keys
 from bench.serving.soak import soak
 from bench.serving.took import HEAD, Took, row
 
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if not options.file.exists():
         fill(options.file, options.workloads, QUEUES, STANDING)
-    with served(str(options.file)) as server:
+    with run_server(str(options.file)) as server:
         server.wait_ready()
         print(f"ready after {server.cpu_s():.1f} s of CPU, {server.mib():.0f} MiB", flush=True)
         server.wait_indexed()
@@ -72,7 +72,7 @@ def _measure(server: Server, options: Namespace) -> None:
         places = [(space, name) for space, _, name in (k.partition("/") for k in _waiting(server))]
         _print(server, looked(server, places, _head(server)))
     keys = some_keys(options.file, options.times)
-    _print(server, chain(_asked(server, keys), _moved(server, options.times)))
+    _print(server, chain(_time_views(server, keys), _time_moves(server, options.times)))
     print(why_at_rate(server, options.file, "usual"), flush=True)
     if options.soak:
         soak(server, options.file, options.soak, minutes=60)
@@ -84,16 +84,16 @@ def _print(server: Server, times: Iterator[tuple[str, list[Took]]]) -> None:
         print(row(name, took, server.mib()), flush=True)
 
 
-def _asked(server: Server, keys: list[str]) -> Iterator[tuple[str, list[Took]]]:
+def _time_views(server: Server, keys: list[str]) -> Iterator[tuple[str, list[Took]]]:
     waiting = _waiting(server)
     for name, path in NOW:
         paths = [
             path.format(queue=f"queue-{7 * n}", nth=f"{n:02}", n=n, key=key, waits=waiting[n])
             for n, key in enumerate(keys)
         ]
-        yield name, [_took(server, view) for view in paths]
+        yield name, [_time_view(server, view) for view in paths]
     for name, path in ONCE:
-        yield name, [_took(server, path)]
+        yield name, [_time_view(server, path)]
 
 
 def _waiting(server: Server) -> list[str]:
@@ -101,22 +101,22 @@ def _waiting(server: Server) -> list[str]:
     return [row["head"] for row in rows if row["head"]]
 
 
-def _moved(server: Server, times: int) -> Iterator[tuple[str, list[Took]]]:
+def _time_moves(server: Server, times: int) -> Iterator[tuple[str, list[Took]]]:
     head, random = _head(server), Random(SEED)
     jumps = [random.randrange(1, head) for _ in range(times)]
-    yield "a jump to anywhere", [_took(server, f"tree?limit=5000&asOf={seq}") for seq in jumps]
+    yield "a jump to anywhere", [_time_view(server, f"tree?limit=5000&asOf={seq}") for seq in jumps]
     at, steps = head // 2, list[int]()
     for _ in range(times):
         at += random.randrange(-STEP_EVENTS, STEP_EVENTS)
         steps.append(at)
-    _took(server, f"tree?limit=5000&asOf={head // 2}")
+    _time_view(server, f"tree?limit=5000&asOf={head // 2}")
     yield (
         "a step by up to 2,500 events",
-        [_took(server, f"tree?limit=5000&asOf={seq}") for seq in steps],
+        [_time_view(server, f"tree?limit=5000&asOf={seq}") for seq in steps],
     )
 
 
-def _took(server: Server, path: str) -> Took:
+def _time_view(server: Server, path: str) -> Took:
     cpu_s, begun = server.cpu_s(), time.perf_counter()
     server.ask(f"/v1/{path}")
     return Took.since(begun, server.cpu_s() - cpu_s)

@@ -53,12 +53,12 @@ class Size:
 def main() -> int:
     """Print a line for each size and kind of measurement; return 0."""
     for nodes, placed in SIZES:
-        _tell("placements", Size(nodes, placed), _placements)
-        _tell("scheduling", Size(nodes, placed // SHARE), _scheduling)
+        _print_line("placements", Size(nodes, placed), _placements)
+        _print_line("scheduling", Size(nodes, placed // SHARE), _scheduling)
     return 0
 
 
-def _tell(label: str, size: Size, measure: Callable[[Size], tuple[int, float]]) -> None:
+def _print_line(label: str, size: Size, measure: Callable[[Size], tuple[int, float]]) -> None:
     done, seconds = measure(size)
     each_us = seconds / done * 1e6
     print(
@@ -127,7 +127,7 @@ def _charge(tree: Tree, leaves: Leaves, each: dict[str, int], sign: int) -> int:
 
 
 def _scheduling(size: Size) -> tuple[int, float]:
-    state, podsets = opened(size), _podsets()
+    state, podsets = open_state(size), _podsets()
     running, waiting, submitted, admitted = deque[str](), 0, 0, 0
     begin = _cpu_s()
     while admitted < size.placed:
@@ -162,7 +162,7 @@ def _job(number: int, podset: PodSet) -> facts.WorkloadSubmitted:
     )
 
 
-def opened(size: Size) -> State:
+def open_state(size: Size) -> State:
     """Return a state with nodes, and a queue that is never short of quota."""
     quota = {name: Quota(nominal=10**18) for name in ("cpu", "memory")}
     flavor = FlavorQuotas(flavor="hosts", quotas=quota)

@@ -50,7 +50,7 @@ async def measure(options: Namespace) -> None:
     stub = Stub(lambda _path, _found: None)
     _fill(stub, options.nodes, options.pods)
     with tempfile.TemporaryDirectory(prefix="tidegate-bench-") as folder:
-        async with stub.served() as url:
+        async with stub.serve() as url:
             kubeconfig = kubeconfig_of(Path(folder), url)
             settings = RunOptions(state=Path(folder) / "instance", kubeconfig=kubeconfig)
             async with run_services(settings, lambda _: None) as running:
@@ -60,23 +60,25 @@ async def measure(options: Namespace) -> None:
 async def _phases(stub: Stub, running: RunningServices, options: Namespace) -> None:
     print("| phase | CPU, % of a core: ingest, scheduler | MiB: ingest, scheduler, together |")
     print("| --- | --: | --: |")
-    before = await _counted(running)
+    before = await _read_counters(running)
     await asyncio.sleep(options.seconds / 2)
-    now = await _counted(running)
-    _tell("no flavor names a topology", now.since(before), options.seconds / 2)
+    now = await _read_counters(running)
+    _print_phase("no flavor names a topology", now.since(before), options.seconds / 2)
     before = now
     stub.put(_FLAVOR, _flavor("racks"))
-    while (await _counted(running)).counted["entries"] < before.counted["entries"] + options.nodes:
+    while (await _read_counters(running)).counted["entries"] < before.counted[
+        "entries"
+    ] + options.nodes:
         await asyncio.sleep(0.5)
     await asyncio.sleep(5)
-    listed = await _counted(running)
-    _tell_lists(listed.since(before))
+    listed = await _read_counters(running)
+    _print_lists(listed.since(before))
     await asyncio.sleep(options.seconds / 2)
-    before = await _counted(running)
-    _tell("watching, nothing happens", before.since(listed), options.seconds / 2)
+    before = await _read_counters(running)
+    _print_phase("watching, nothing happens", before.since(listed), options.seconds / 2)
     beats = await _heartbeats(stub, options.nodes, options.seconds)
-    took = (await _counted(running)).since(before)
-    _tell(f"{beats} heartbeats of kubelets", took, options.seconds)
+    took = (await _read_counters(running)).since(before)
+    _print_phase(f"{beats} heartbeats of kubelets", took, options.seconds)
     print(f"facts of these heartbeats: {took.counted['entries']:.0f}")
 
 
@@ -95,16 +97,16 @@ async def _heartbeats(stub: Stub, nodes: int, seconds: float) -> int:
     return beats
 
 
-async def _counted(running: RunningServices) -> Counters:
+async def _read_counters(running: RunningServices) -> Counters:
     return await count(running.health["scheduler"])
 
 
-def _tell(phase: str, took: Counters, seconds: float) -> None:
+def _print_phase(phase: str, took: Counters, seconds: float) -> None:
     cpu = [f"{100 * took.cpu_s[name] / seconds:.2f}" for name in WATCHING]
     print(f"| {phase} | {', '.join(cpu)} | {_memory(took.rss_mib)} |", flush=True)
 
 
-def _tell_lists(took: Counters) -> None:
+def _print_lists(took: Counters) -> None:
     cpu = ", ".join(f"{took.cpu_s[name]:.1f} s" for name in WATCHING)
     print(f"| everything is listed: CPU in all | {cpu} | {_memory(took.rss_mib)} |", flush=True)
 

@@ -15,7 +15,7 @@ from time import process_time
 
 from msgspec.structs import replace
 
-from bench.topology.__main__ import Size, opened
+from bench.topology.__main__ import Size, open_state
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import WorkloadAdmitted
 from tidegate.core.decide import decide
@@ -39,9 +39,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--evict", action="store_true", help="they may evict the small jobs")
     options = parser.parse_args(arguments)
-    state = opened(Size(options.nodes, 0))
+    state = open_state(Size(options.nodes, 0))
     if options.evict:
-        _let_evict(state)
+        _enable_preemption(state)
     for number in range(options.nodes):
         _submit(state, f"fill-{number}", 1, "60", TopologyRequest(required=HOSTNAME), _FIRST)
     while any(isinstance(decision, WorkloadAdmitted) for decision in decide(state)):
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _let_evict(state: State) -> None:
+def _enable_preemption(state: State) -> None:
     cluster_queue_defined = state.objects.cluster_queues["cq"]
     spec = replace(
         cluster_queue_defined.spec, preemption=Preemption(within_cluster_queue="LowerPriority")

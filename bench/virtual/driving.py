@@ -65,9 +65,9 @@ class Digest:
         self._hash.update(_encode(decision))
         self._count += 1
         if self._count % DIGEST_EVERY == 0:
-            self.note()
+            self.record()
 
-    def note(self) -> None:
+    def record(self) -> None:
         """Put the digest of all that was decided so far into the tally."""
         self._tally.digests.append(self._hash.hexdigest()[:16])
 
@@ -124,25 +124,25 @@ class Cluster:
             for decision in decisions:
                 if self.digest is not None:
                     self.digest.add(decision)
-                self._obey(decision)
+                self._apply_order(decision)
             if self.tally.decisions > decisions_max:
                 return False
         return True
 
-    def _obey(self, decision: DecisionEvent) -> None:
+    def _apply_order(self, decision: DecisionEvent) -> None:
         match decision:
             case StartOrdered():
                 job = self.jobs[decision.workload]
                 self.running[decision.workload] = self.now_us
                 heappush(self.ends, (self.now_us + job.run_us, decision.workload, self.now_us))
             case StopOrdered():
-                self._stop(decision.workload)
+                self._stop_job(decision.workload)
             case WorkloadPreempted():
                 self.tally.preemptions += 1
             case _:
                 pass  # the ledger's, not the cluster's
 
-    def _stop(self, key: str) -> None:
+    def _stop_job(self, key: str) -> None:
         job, started = self.jobs[key], self.running.pop(key, self.now_us)
         self.tally.lost_cpu_us += job.cpu * (self.now_us - started)
         self.tally.used_cpu_us += job.cpu * (self.now_us - started)
@@ -189,7 +189,7 @@ def drive(  # noqa: PLR0913 - each is one dimension of the measurement
         _progress(load, cluster)
     cluster.tally.cpu_s = process_time() - started_s
     if cluster.digest is not None:
-        cluster.digest.note()
+        cluster.digest.record()
     sys.stderr.write("\n")
     return cluster.tally
 

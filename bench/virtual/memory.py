@@ -42,12 +42,12 @@ class Footprint:
         return (self.after - self.before) / self.workloads
 
 
-def pending(queues: int, workloads: int) -> Footprint:
+def measure_pending(queues: int, workloads: int) -> Footprint:
     """Measure workloads that wait, as none of them fits."""
     return _measure(queues, workloads, cpus=[str(1_000 + cpu) for cpu in SHAPES_CPU])
 
 
-def admitted(queues: int, workloads: int) -> Footprint:
+def measure_admitted(queues: int, workloads: int) -> Footprint:
     """Measure workloads that hold quota; there must be enough of it."""
     return _measure(queues, workloads, cpus=["10m"])
 

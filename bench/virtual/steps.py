@@ -33,13 +33,13 @@ class StepCost:
     worst_us: float
 
 
-def deep(mode: str, queues: int, pending: int, steps: int) -> StepCost:
+def measure_deep(mode: str, queues: int, pending: int, steps: int) -> StepCost:
     """Measure cohort trees of depth 5 and branching 6 with weights, under fair sharing."""
     objects = tree_queues(queues, TREES, DEPTH, BRANCHING)
     return _measure(_cluster(mode, objects, fair=True), queues, pending, steps)
 
 
-def flat(mode: str, queues: int, pending: int, steps: int) -> StepCost:
+def measure_flat(mode: str, queues: int, pending: int, steps: int) -> StepCost:
     """Measure flat cohorts of ten queues, classic."""
     each = min(10, queues)
     objects = flat_queues(queues // each, each)

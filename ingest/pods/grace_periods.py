@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ingest.jobs.ownership import ResourceObservation
-from ingest.watched import WatchedResource
+from ingest.watched_resource import WatchedResource
 from tidegate.jobs.grace_periods import Grace, grace_of
 from tidegate.kinds.pods import Pod
 from tidegate.service.clock import utc_now_us

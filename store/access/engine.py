@@ -29,7 +29,7 @@ from store.reading.database import (
 )
 from store.statements.selecting import Select, unreachable_message
 from tidegate.errors import CommitUnknownError, LedgerUnreachableError
-from tidegate.urls import shown as without_secrets
+from tidegate.urls import redacted as without_secrets
 
 _SQLITE_WRITES = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL")
 _WRITES = {"target_session_attrs": "read-write"}  # never a standby, whichever host it is
@@ -106,7 +106,7 @@ def open_engine(
     return _open_file(url, read_only=read_only, cache_kib=cache_kib)
 
 
-def shown(engine: Engine) -> str:
+def redacted_url(engine: Engine) -> str:
     """Return the engine's URL for people: without password or driver."""
     url = engine.url.set(drivername=engine.dialect.name)
     if engine.dialect.name == "sqlite":
@@ -210,7 +210,7 @@ def transaction(engine: Engine, *, begin_at_once: bool = False) -> Generator[Con
             connection.commit()
         except DBAPIError as error:
             raise CommitUnknownError(
-                f"The ledger at {shown(engine)} did not confirm a commit: "
+                f"The ledger at {redacted_url(engine)} did not confirm a commit: "
                 f"{' '.join(str(error.orig).split())}"
             ) from error
 
@@ -229,7 +229,7 @@ def read_transaction(engine: Engine) -> Generator[Connection]:
         raise  # a promise of ours was broken, or a race lost: the caller knows which
     except (DBAPIError, PoolTimeoutError) as error:
         raise LedgerUnreachableError(
-            unreachable_message(shown(engine), _original_error(error))
+            unreachable_message(redacted_url(engine), _original_error(error))
         ) from error
 
 

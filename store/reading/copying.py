@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, Engine, Table, func, insert, select
 
-from store.access.engine import read_transaction, shown, transaction
+from store.access.engine import read_transaction, redacted_url, transaction
 from store.partitions.making import EVENTS_DEFAULT, make_partitions
 from store.reporting import tables  # registers the reporting tables with the metadata
 from store.schema.migrate import upgrade
@@ -36,7 +36,7 @@ def copy_ledger(source: Engine, target: Engine) -> int:
         transaction(target, begin_at_once=True) as new,
     ):
         if new.scalar(select(ledger_event.c.seq).limit(1)) is not None:
-            raise LedgerUnreachableError(f"{shown(target)} holds a ledger already.")
+            raise LedgerUnreachableError(f"{redacted_url(target)} holds a ledger already.")
         _make_partitions(old, new)
         for table in tables.usage.metadata.sorted_tables:
             if table not in (ledger_view, ledger_schema):

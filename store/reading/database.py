@@ -16,8 +16,8 @@ from typing import Any
 
 from store.statements.selecting import Select, unreachable_message
 from tidegate.errors import LedgerUnreachableError
-from tidegate.urls import is_readable, shown_url
-from tidegate.urls import shown as without_secrets
+from tidegate.urls import is_readable, redacted_url
+from tidegate.urls import redacted as without_secrets
 
 BUSY_S = 10
 """How long a statement waits for another's lock before it fails."""
@@ -167,7 +167,7 @@ def refuse_unreadable(url: str) -> None:
     """
     if not is_readable(url):
         raise LedgerUnreachableError(
-            f"{shown_url(url)!r} is not a database URL: in a user, a password and a "
+            f"{redacted_url(url)!r} is not a database URL: in a user, a password and a "
             "parameter, reserved characters such as / ? # @ and % stand as %XX."
         )
 

@@ -17,9 +17,9 @@ from sqlalchemy import Connection, Engine, select, text
 from store.access.engine import (
     open_engine,
     read_transaction,
+    redacted_url,
     select_through,
     selecting,
-    shown,
     transaction,
 )
 from store.archive.archive_ranges import all_pages
@@ -65,7 +65,7 @@ def upgrade(ledger: str | Engine) -> None:
             if is_current(select, engine.dialect.name):
                 return
             at = revision(select, engine.dialect.name)
-        refuse_newer(shown(engine), at)
+        refuse_newer(redacted_url(engine), at)
         prepare(engine, at)
         with _migration(engine) as (conn, rights):
             from alembic import command  # noqa: PLC0415 - see above
@@ -102,7 +102,7 @@ def downgrade_steps(engine: Engine, to: str) -> list[tuple[str, str]]:
         UnknownNameError: there is no such revision below the ledger's own.
     """
     with selecting(engine) as select:
-        schema.check_schema(select, engine.dialect.name, shown(engine), writes=True)
+        schema.check_schema(select, engine.dialect.name, redacted_url(engine), writes=True)
         current = revision(select, engine.dialect.name)
     below = [step for step in schema.revisions() if current is None or step < current]
     if to not in below:
@@ -117,7 +117,7 @@ def downgrade_steps(engine: Engine, to: str) -> list[tuple[str, str]]:
 def check(engine: Engine, *, writes: bool = False) -> None:
     """See ``store.schema.version.check_schema``."""
     with selecting(engine) as select:
-        schema.check_schema(select, engine.dialect.name, shown(engine), writes=writes)
+        schema.check_schema(select, engine.dialect.name, redacted_url(engine), writes=writes)
 
 
 def rebuild_reports(ledger: str | Engine) -> None:
@@ -145,7 +145,7 @@ def _migration(engine: Engine) -> Generator[tuple[Connection, dict[str, view_rig
         if conn.dialect.name == "postgresql":
             conn.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
             conn.execute(text(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'"))
-        refuse_newer(shown(engine), revision(select_through(conn), conn.dialect.name))
+        refuse_newer(redacted_url(engine), revision(select_through(conn), conn.dialect.name))
         if has_table(select_through(conn), conn.dialect.name, VIEW_TABLE):
             rights = view_rights.read_view_rights(conn)
             creating.drop(conn)

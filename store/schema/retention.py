@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Column, Connection, Engine, Table, delete, func, select
 
-from store.access.engine import selecting, shown, transaction
+from store.access.engine import redacted_url, selecting, transaction
 from store.reporting import tables
 from store.schema import report_state
 from store.schema.version import check_schema
@@ -63,7 +63,7 @@ def expire_reports(engine: Engine, before_us: int, partition: int = 0) -> dict[s
         LedgerUnreachableError: the database does not answer, or its schema is another version's.
     """
     with selecting(engine) as selected:
-        check_schema(selected, engine.dialect.name, shown(engine), writes=True)
+        check_schema(selected, engine.dialect.name, redacted_url(engine), writes=True)
     with transaction(engine, begin_at_once=True) as conn:
         state = report_state.read_report_state(conn, partition)
         before_us = max(before_us, state.kept_from_us)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from bench.flame import collected, drawn, main
+from bench.flame import collect_stacks, draw_svg, main
 
 STACKS = [
     "<module> (/somewhere/private/scheduler/__main__.py:1);turn (/somewhere/private/turn.py:7) 30",
@@ -15,7 +15,7 @@ STACKS = [
 
 
 def test_time_is_added_up_by_function_and_waiting_is_left_out() -> None:
-    root = collected(STACKS)
+    root = collect_stacks(STACKS)
     assert root.count == 40
     assert {name: box.count for name, box in root.inner.items()} == {
         "turn (private/turn.py)": 30,
@@ -36,4 +36,4 @@ def test_a_graph_is_svg_whose_boxes_are_as_wide_as_their_time(tmp_path: Path) ->
 
 
 def test_no_path_of_the_machine_is_drawn() -> None:
-    assert "somewhere" not in drawn(collected(STACKS), "the scheduler")
+    assert "somewhere" not in draw_svg(collect_stacks(STACKS), "the scheduler")

@@ -9,7 +9,7 @@ import pytest
 
 from bench.__main__ import main
 from bench.guard.guarded import UnmeasuredError
-from bench.guard.kept import Sample, Table, compare, middle, read, report, write
+from bench.guard.kept import Sample, Table, compare, median_run, read, report, write
 
 
 def sample(figure: float, raw: float = 100.0) -> Sample:
@@ -22,12 +22,12 @@ def table(**outcomes: Sample) -> Table:
 
 def test_the_median_is_of_the_ratios_and_not_of_the_figures() -> None:
     slow_machine, fast_machine, odd = sample(10, 10), sample(40, 20), sample(30, 5)
-    mapping = middle([{"core": slow_machine}, {"core": odd}, {"core": fast_machine}])
+    mapping = median_run([{"core": slow_machine}, {"core": odd}, {"core": fast_machine}])
     assert mapping == {"core": fast_machine}
 
 
 def test_an_outcome_that_one_run_lacks_has_no_median() -> None:
-    assert middle([{"core": sample(1), "ledger": sample(2)}, {"core": sample(1)}]) == {
+    assert median_run([{"core": sample(1), "ledger": sample(2)}, {"core": sample(1)}]) == {
         "core": sample(1)
     }
 

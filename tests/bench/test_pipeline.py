@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from apiserver.requests.patches import merge
-from bench.pipeline.stub import Stub, placed
+from bench.pipeline.stub import Stub, parse_path
 from tidegate.errors import ApiStatusError
 from tidegate.kube.client import KubernetesClient, connect
 from tidegate.kube.credentials import Access
@@ -26,7 +26,7 @@ def stub() -> Stub:
 
 @pytest.fixture
 async def api(stub: Stub) -> AsyncIterator[KubernetesClient]:
-    async with stub.served() as url, connect(Access(url=url)) as client:
+    async with stub.serve() as url, connect(Access(url=url)) as client:
         yield client
 
 
@@ -40,9 +40,9 @@ async def patched(api: KubernetesClient, path: str, body: dict[str, Any]) -> dic
 
 
 def test_a_path_names_a_resource_wherever_its_namespace_stands() -> None:
-    assert placed(f"{JOBS}/train/status") == ("batch/v1/jobs", "team-a", "train", "status")
-    assert placed(EVERYWHERE).resource == placed(JOBS).resource
-    assert placed("/api/v1/namespaces/team-a") == ("v1/namespaces", "", "team-a", "")
+    assert parse_path(f"{JOBS}/train/status") == ("batch/v1/jobs", "team-a", "train", "status")
+    assert parse_path(EVERYWHERE).resource == parse_path(JOBS).resource
+    assert parse_path("/api/v1/namespaces/team-a") == ("v1/namespaces", "", "team-a", "")
 
 
 def test_a_merge_patch_removes_with_null_and_leaves_what_it_does_not_name() -> None:

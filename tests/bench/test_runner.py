@@ -10,7 +10,7 @@ import pytest
 
 from bench.cluster.objects import WORKLOADS, workload
 from bench.cluster.playing import Change
-from bench.cluster.runner import RunnerPlay, unreserved
+from bench.cluster.runner import RunnerPlay, without_reservation
 from bench.pipeline.stub import Stub
 from bench.virtual.loads import Kind, Load
 from tidegate.kube.client import connect
@@ -36,7 +36,7 @@ def change(name: str, version: str, *held: str) -> Change:
 def test_what_depends_on_a_reservation_is_false_without_it_and_the_rest_stays() -> None:
     held = tuple(msgspec.Raw(msgspec.json.encode(condition)) for condition in conditions(*EVICTED))
     documents = msgspec.json.decode(
-        msgspec.json.encode(unreserved(held)), type=list[dict[str, str]]
+        msgspec.json.encode(without_reservation(held)), type=list[dict[str, str]]
     )
     assert {
         condition["type"]: (condition["status"], condition["reason"]) for condition in documents
@@ -51,7 +51,7 @@ def test_what_depends_on_a_reservation_is_false_without_it_and_the_rest_stays() 
 async def played() -> AsyncIterator[tuple[Stub, RunnerPlay]]:
     """Lend a player that has created everything, and the API server that took it."""
     stub = Stub(lambda *_: None)
-    async with stub.served() as url, connect(Access(url=url)) as api:
+    async with stub.serve() as url, connect(Access(url=url)) as api:
         play = RunnerPlay(api, MADE, workload)
         await play.submit(WORKLOADS)
         yield stub, play
@@ -74,7 +74,7 @@ async def test_an_eviction_is_answered_by_taking_the_reservation_off_once(
     obj = stub.find(path)
     assert obj is not None
     obj = stub.put(path, {**obj, "status": {"admission": {"a": 1}}})
-    play.see(change(name, obj["metadata"]["resourceVersion"], *EVICTED).object)
+    play.on_change(change(name, obj["metadata"]["resourceVersion"], *EVICTED).object)
     await play.release_next()
     assert play.released == 1
     after = stub.find(path)
@@ -85,7 +85,7 @@ async def test_an_eviction_is_answered_by_taking_the_reservation_off_once(
 async def test_a_workload_with_a_new_reservation_keeps_it(played: tuple[Stub, RunnerPlay]) -> None:
     _, play = played
     name = next(iter(play.courses))
-    play.see(change(name, "1000", *EVICTED).object)
-    play.see(change(name, "1001", "QuotaReserved", "Admitted").object)
+    play.on_change(change(name, "1000", *EVICTED).object)
+    play.on_change(change(name, "1001", "QuotaReserved", "Admitted").object)
     await play.release_next()
     assert play.released == 0

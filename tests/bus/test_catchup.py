@@ -26,7 +26,7 @@ from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.entry import Entry, Position, Positions, Published
 from tidegate.contracts.facts import TimePassed
 from tidegate.errors import MissedEventsError
-from tidegate.subscribe import Wish, subscribe
+from tidegate.subscribe import SubscriptionFilter, subscribe
 
 
 def history(count: int) -> list[Entry]:
@@ -148,10 +148,18 @@ async def test_without_a_ledger_a_purged_stream_says_what_is_missing(tmp_path: P
 
 def test_only_what_was_wished_for_is_taken() -> None:
     [entry] = entries(1, 1)  # an admission to team-a in the namespace ns
-    for taken in (Wish(), Wish({"WorkloadAdmitted"}, "team-a", "ns"), Wish(namespace="ns")):
-        assert taken.takes(entry)
-    for left in (Wish({"WorkloadPending"}), Wish(cluster_queue="team-b"), Wish(namespace="team-a")):
-        assert not left.takes(entry)
+    for taken in (
+        SubscriptionFilter(),
+        SubscriptionFilter({"WorkloadAdmitted"}, "team-a", "ns"),
+        SubscriptionFilter(namespace="ns"),
+    ):
+        assert taken.matches(entry)
+    for left in (
+        SubscriptionFilter({"WorkloadPending"}),
+        SubscriptionFilter(cluster_queue="team-b"),
+        SubscriptionFilter(namespace="team-a"),
+    ):
+        assert not left.matches(entry)
 
 
 @contextmanager

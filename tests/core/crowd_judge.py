@@ -44,7 +44,7 @@ class Crowd(Cluster):
             assert self.tally.decisions <= decisions_max, "it settles"
             for decision in decisions:
                 self.journal.append(encode(decision))
-                self._obey(decision)
+                self._apply_order(decision)
 
 
 def journal(seed: int, way: Way) -> list[bytes]:

@@ -73,7 +73,7 @@ class Observed(RealCluster):
                     self.abroad[-1].append(decision.workload)
             case _:
                 pass
-        super()._obey(decision)
+        super()._apply_order(decision)
 
 
 @pytest.mark.parametrize("fair", [False, True])

@@ -119,7 +119,7 @@ class Observed(RealCluster):
 
     def _obey(self, decision: DecisionEvent) -> None:
         self.decided.append(decision)
-        super()._obey(decision)
+        super()._apply_order(decision)
 
 
 @pytest.mark.parametrize("seed", [0, 6, 9])

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tidegate.urls import Secret, is_readable, shown
+from tidegate.urls import Secret, is_readable, redacted
 
 SEEN = [
     ("nats://127.0.0.1:4222", "nats://127.0.0.1:4222"),
@@ -32,8 +32,8 @@ SEEN = [
 
 @pytest.mark.parametrize(("given", "seen"), SEEN)
 def test_a_secret_is_hidden_and_the_rest_stays(given: str, seen: str) -> None:
-    assert shown(given) == seen
-    assert "s3c" not in shown(given)
+    assert redacted(given) == seen
+    assert "s3c" not in redacted(given)
 
 
 READABLE = [
@@ -62,5 +62,5 @@ def test_a_secret_is_a_text_that_shows_itself_hidden() -> None:
 @pytest.mark.parametrize("part", ["password=;", "nats://", "://a:", "-eyJ", "-----BEGIN SEED-----"])
 def test_a_hostile_text_costs_no_more_than_its_length(part: str) -> None:
     began_s = time.process_time()
-    shown(part * (200_000 // len(part)))
+    redacted(part * (200_000 // len(part)))
     assert time.process_time() - began_s < 10

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, Engine, event, text
 
-from store.access.engine import open_engine, parse_url, shown
+from store.access.engine import open_engine, parse_url, redacted_url
 from store.ledger import SqlLedger
 from store.schema import migrate
 from tests.parts.postgresql import Server
@@ -50,10 +50,10 @@ def test_anything_else_is_refused_with_what_to_give(text_: str) -> None:
 
 def test_a_password_is_never_shown() -> None:
     engine = open_engine("postgresql://me:secret@db/tidegate")
-    assert shown(engine) == "postgresql://me:***@db/tidegate"
+    assert redacted_url(engine) == "postgresql://me:***@db/tidegate"
     engine.dispose()
     engine = open_engine("postgresql://me@db-1,db-2/tidegate?password=secret")
-    assert "secret" not in shown(engine)
+    assert "secret" not in redacted_url(engine)
     engine.dispose()
 
 

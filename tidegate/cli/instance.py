@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from tidegate.errors import TidegateError
-from tidegate.urls import shown
+from tidegate.urls import redacted
 
 FILE = "instance.json"
 
@@ -30,7 +30,7 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def __repr__(self) -> str:
         """Return the note for a traceback: no password is in it."""
-        return f"Instance({shown(self.ledger)}, {shown(self.nats_url)}, pid={self.pid})"
+        return f"Instance({redacted(self.ledger)}, {redacted(self.nats_url)}, pid={self.pid})"
 
 
 def state_folder() -> Path:

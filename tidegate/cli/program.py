@@ -25,7 +25,7 @@ from tidegate.errors import (
     NotSupportedError,
     TidegateError,
 )
-from tidegate.urls import shown
+from tidegate.urls import redacted
 
 EXIT_NO, EXIT_USAGE, EXIT_UNREACHABLE = 1, 2, 3
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
@@ -74,7 +74,7 @@ class Commands(LazyGroup):
         try:
             return super().invoke(ctx)
         except TidegateError as error:
-            print_message(f"error: {shown(str(error))}")
+            print_message(f"error: {redacted(str(error))}")
             from tidegate.cli.advice import advice  # noqa: PLC0415 - only after an error
 
             if to_do := advice(error):
@@ -87,7 +87,7 @@ class Commands(LazyGroup):
             print_message(f"error: {name}{error.strerror}.")
             raise typer.Exit(EXIT_NO) from error
         except WRONG_USE as error:  # it quotes the argument, which may be a URL
-            error.message = shown(error.message)
+            error.message = redacted(error.message)
             raise
 
 
@@ -117,7 +117,7 @@ def _print_unexpected_error(
     kind: type[BaseException], error: BaseException, place: TracebackType | None
 ) -> None:
     """Print an unexpected error with URLs hidden: a library's message may quote one."""
-    sys.stderr.write(shown("".join(format_exception(kind, error, place))))
+    sys.stderr.write(redacted("".join(format_exception(kind, error, place))))
 
 
 def _print_version(is_set: bool) -> None:  # noqa: FBT001 - as click calls it

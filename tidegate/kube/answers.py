@@ -12,7 +12,7 @@ from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.kube.ports import Response
 from tidegate.kube.reading import read_body, read_lines
 from tidegate.model.texts import parse_whole
-from tidegate.urls import shown
+from tidegate.urls import redacted
 
 BUSY_S_MAX = 10.0
 """How long a server that is too busy may ask us to wait."""
@@ -66,7 +66,7 @@ def refuse_redirect(status: int) -> None:
 def unreachable_message(method: str, url: str, error: Exception) -> str:
     """Return what to say where no answer came."""
     reason = str(error) or type(error).__name__
-    return shown(f"{method} {url} got no answer: {reason}.")
+    return redacted(f"{method} {url} got no answer: {reason}.")
 
 
 def abort_response(answer: aiohttp.ClientResponse) -> None:

@@ -17,7 +17,7 @@ import msgspec
 from yaml import YAMLError
 
 from tidegate.errors import NotSupportedError
-from tidegate.urls import shown
+from tidegate.urls import redacted
 
 KUBECONFIG = "~/.kube/config"
 """Where a user's own kubeconfig is."""
@@ -48,7 +48,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 
     def __repr__(self) -> str:
         """Return it for a traceback: no token is in it."""
-        where = shown(self.url) or self.kubeconfig or "in the cluster"
+        where = redacted(self.url) or self.kubeconfig or "in the cluster"
         return f"Access({where}, context={self.context!r})"
 
 

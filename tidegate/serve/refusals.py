@@ -17,7 +17,7 @@ from tidegate.errors import (
     TidegateError,
     UnknownNameError,
 )
-from tidegate.urls import shown
+from tidegate.urls import redacted
 
 _REASONS = {
     HTTPStatus.BAD_REQUEST: "BadRequest",
@@ -47,7 +47,7 @@ class RefusalError(TidegateError):
             "apiVersion": "v1",
             "metadata": {},
             "status": "Failure",
-            "message": shown(str(self)),
+            "message": redacted(str(self)),
             "reason": reason,
             "code": self.status,
         }

@@ -12,7 +12,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.samples import Sample
 from prometheus_client.utils import floatToGoString
 
-from tidegate.urls import shown
+from tidegate.urls import redacted
 
 REQUEST_BYTES_MAX = 16 * 1024
 REQUEST_S = 5.0
@@ -52,7 +52,7 @@ class Health:
         ready = self._ready or {"service": _starting}
         checks = self._live if path == "/healthz" else {**self._live, **ready}
         wrong = [f"{name}: {fault}" for name, ask in checks.items() if (fault := ask())]
-        return (503 if wrong else 200), PLAIN, (shown("\n".join(wrong)) or "ok").encode() + b"\n"
+        return (503 if wrong else 200), PLAIN, (redacted("\n".join(wrong)) or "ok").encode() + b"\n"
 
 
 @asynccontextmanager

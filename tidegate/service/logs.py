@@ -10,7 +10,7 @@ from typing import Literal
 import structlog
 from structlog.typing import EventDict, FilteringBoundLogger, Processor
 
-from tidegate.urls import shown
+from tidegate.urls import redacted
 
 
 def configure_logs(
@@ -61,7 +61,7 @@ def _processors(*, console: bool) -> Sequence[Processor]:
 def _redact_secrets(_logger: object, _method: str, event: EventDict) -> EventDict:
     """Hide what a library's sentence or a traceback may quote of a URL."""
     for name, value in event.items():
-        event[name] = shown(value) if isinstance(value, str) else value
+        event[name] = redacted(value) if isinstance(value, str) else value
     return event
 
 

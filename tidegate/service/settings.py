@@ -17,7 +17,7 @@ from msgspec import Meta, inspect, structs
 
 from tidegate.contracts.subjects import CLUSTER_NAME
 from tidegate.errors import NotSupportedError
-from tidegate.urls import Secret, shown
+from tidegate.urls import Secret, redacted
 
 PREFIX = "TIDEGATE_"
 _SECRETS = frozenset({"nats_url", "ledger", "api_url", "api_token", "traces"})
@@ -168,7 +168,7 @@ def read_settings(
 
 class _Parser(ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        super().error(shown(message))  # what is wrong is quoted, and may be a URL
+        super().error(redacted(message))  # what is wrong is quoted, and may be a URL
 
 
 def _fields(kind: type[ServiceSettings]) -> Sequence[inspect.Field]:

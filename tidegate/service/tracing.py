@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tidegate.contracts.subjects import job_trace_context
 from tidegate.errors import SettingsError
-from tidegate.urls import shown
+from tidegate.urls import redacted
 
 if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext, Tracer
@@ -115,7 +115,7 @@ class _OpenTelemetrySpan:
         if error:
             from opentelemetry.trace import StatusCode  # noqa: PLC0415 - optional
 
-            self._span.set_status(StatusCode.ERROR, shown(error))
+            self._span.set_status(StatusCode.ERROR, redacted(error))
         self._span.end()
 
 

@@ -31,7 +31,7 @@ from tidegate.bus.streams import (
 )
 from tidegate.bus.witness import Witness, newest_witness
 from tidegate.errors import BusUnreachableError
-from tidegate.urls import shown
+from tidegate.urls import redacted
 
 PATIENCE_S = 30.0
 CANCEL_AGAIN_S = 0.1
@@ -262,7 +262,7 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
         )
     except (nats.errors.Error, OSError, TimeoutError) as error:
         await client.close()
-        text = f"No connection to NATS at {shown(url)}: {client.last_error or error!r}"
+        text = f"No connection to NATS at {redacted(url)}: {client.last_error or error!r}"
         raise BusUnreachableError(text) from error
     try:
         yield bus

@@ -21,7 +21,7 @@ from tidegate.bus.streams import (
 )
 from tidegate.bus.witness import Witness, newest_witness
 from tidegate.errors import BusUnreachableError
-from tidegate.urls import shown
+from tidegate.urls import redacted
 
 _OPTION_FIELDS = ("num_replicas", "max_bytes", "max_msgs", "max_age")
 """Fields of a stream that an installation may choose."""
@@ -78,7 +78,7 @@ async def inspect_streams(  # noqa: PLR0913 - each says how it is joined
             return await _inspect(JetStream(client), names)
     except (nats.errors.Error, OSError, TimeoutError) as error:
         cause = errors[-1] if errors else error
-        raise BusUnreachableError(f"No answer from NATS at {shown(url)}: {cause!r}") from cause
+        raise BusUnreachableError(f"No answer from NATS at {redacted(url)}: {cause!r}") from cause
     finally:
         # Where TLS was refused, closing waits for an end of the connection that does not come.
         with suppress(TimeoutError):

@@ -28,7 +28,7 @@ from tidegate.cli.objects.api_client import (
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.contracts.entry import Entry
 from tidegate.errors import LedgerUnreachableError, NotSupportedError
-from tidegate.urls import shown
+from tidegate.urls import redacted
 
 _COLOURS = {"ok": "green", "wrong": "red", "skipped": "yellow"}
 _COLUMNS = (
@@ -103,7 +103,7 @@ def doctor(  # noqa: PLR0913 - each is an option
             "code": finding.code,
             "ok": finding.ok,
             "verdict": finding.verdict,
-            "text": shown(finding.text),
+            "text": redacted(finding.text),
             "toDo": finding.to_do,
         }
         for finding in findings

@@ -41,7 +41,7 @@ from tidegate.model.texts import INT64_MAX
 from tidegate.replay.story.budgets import budget_text
 from tidegate.replay.story.definitions import definition_text
 from tidegate.replay.story.sentences import StoryEvent, sentence
-from tidegate.subscribe import LedgerEvent, Wish, subscribe
+from tidegate.subscribe import LedgerEvent, SubscriptionFilter, subscribe
 
 SHOWN = 100
 _TYPE_WIDTH = 22
@@ -129,7 +129,7 @@ def events(  # noqa: PLR0913 - each is an option
     """
     if as_of and (follow or bus):
         raise typer.BadParameter("--as-of cannot be combined with --follow or --bus.")
-    wish = Wish(event_types(type_), queue, namespace)
+    selection = SubscriptionFilter(event_types(type_), queue, namespace)
     if workload and (follow or bus):
         raise typer.BadParameter("A WORKLOAD cannot be combined with --follow or --bus.")
     if bus:
@@ -143,7 +143,7 @@ def events(  # noqa: PLR0913 - each is an option
             credentials=str(bus_credentials or ""),
             ca=str(bus_ca or ""),
             partition=partition,
-            **wish._asdict(),
+            **selection._asdict(),
         )
         with until_interrupted():
             asyncio.run(_print_stream(messages, output, partition))
@@ -151,16 +151,16 @@ def events(  # noqa: PLR0913 - each is an option
     with open_reader(ledger, as_of, partition, reports=False) as reader:
         begun = first_seqs(reader, since)
         if workload:
-            entries = newest_entries(workload_events(reader, workload, wish, begun), tail)
+            entries = newest_entries(workload_events(reader, workload, selection, begun), tail)
         else:
             most = SHOWN if tail is None and not since else tail
-            entries = past_events(reader, wish, begun, most)
+            entries = past_events(reader, selection, begun, most)
         several = bool(reader.others)
         if not follow:
             _print_all(entries, output, several=several)
             return
         with until_interrupted():
-            for entry in filter(wish.takes, follow_entries(reader, entries)):
+            for entry in filter(selection.matches, follow_entries(reader, entries)):
                 _print_one(entry, output, several=several)
 
 

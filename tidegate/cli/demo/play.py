@@ -27,7 +27,7 @@ from tidegate.errors import TidegateError
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
-from tidegate.urls import shown
+from tidegate.urls import redacted
 
 READY_S, DONE_S, POLL_S, LINE_S = 900.0, 240.0, 0.25, 3.0
 
@@ -90,7 +90,7 @@ async def count_completed_jobs(api: KubernetesApi) -> int:
 
 def run_command(console: Console, *arguments: str) -> bool:
     """Run a command of tidegate's own, show it with its output, and tell whether it said yes."""
-    console.print(f"\n[bold]$ tidegate {shown(' '.join(arguments))}[/]")
+    console.print(f"\n[bold]$ tidegate {redacted(' '.join(arguments))}[/]")
     command = [sys.executable, "-m", "tidegate.cli.main", *arguments]
     wide = {**os.environ, "COLUMNS": str(console.width)}
     return subprocess.run(command, check=False, env=wide).returncode == 0  # noqa: S603 - our own

@@ -10,7 +10,7 @@ from tidegate.cli.doctor.findings import Finding, ok_finding, wrong_finding
 from tidegate.cli.doctor.installation import PART_OF
 from tidegate.cli.objects.api_client import ApiClient
 from tidegate.errors import ApiStatusError
-from tidegate.urls import shown
+from tidegate.urls import redacted
 
 _DEPLOYMENTS = "/apis/apps/v1/deployments"
 _NAME = "app.kubernetes.io/name"
@@ -70,7 +70,7 @@ def _not_ready_reason(api: ApiClient, namespace: str, deployment: Object) -> tup
         return "", ""
     for pod in pods:
         for reason, message in _not_ready_causes(pod.get("status") or {}):
-            suffix = f": {shown(message)}" if message else ""
+            suffix = f": {redacted(message)}" if message else ""
             where = f"kubectl -n {namespace} logs {pod['metadata']['name']} --all-containers"
             to_do = _ADVICE.get(reason, f"{where} --previous")
             return f"; {pod['metadata']['name']}: {reason}{suffix}", to_do

@@ -27,7 +27,7 @@ def restore_from_file(source: Any, target: str) -> Entry:  # noqa: ANN401 - an a
         NotSupportedError: it begins behind seq 1, or holds nothing.
         LedgerUnreachableError: the database does not answer, or holds a ledger already.
     """
-    from store.access.engine import open_engine, shown  # noqa: PLC0415 - SQL may be absent
+    from store.access.engine import open_engine, redacted_url  # noqa: PLC0415 - SQL may be absent
     from store.ledger import SqlLedger  # noqa: PLC0415
     from store.recovery import end_term  # noqa: PLC0415
     from store.schema.migrate import upgrade  # noqa: PLC0415
@@ -39,7 +39,7 @@ def restore_from_file(source: Any, target: str) -> Entry:  # noqa: ANN401 - an a
         ledger = SqlLedger(engine)
         term = None if ledger.newest() else ledger.begin_term(HOLDER, LEASE_US)
         if term is None:
-            raise LedgerUnreachableError(f"{shown(engine)} holds a ledger already.")
+            raise LedgerUnreachableError(f"{redacted_url(engine)} holds a ledger already.")
         after = 0
         for entries in _turn_pages(with_progress(source.read(0, end.seq), "restoring", end.seq)):
             ledger.append(term.epoch, after, entries, Positions())

@@ -17,7 +17,7 @@ from tidegate.cli.ledger.partitions import merge_by_time
 from tidegate.cli.ledger.reader import Reader
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.subjects import token
-from tidegate.subscribe import DEFINING, Wish
+from tidegate.subscribe import DEFINING, SubscriptionFilter
 
 POLL_S = 0.5
 
@@ -31,26 +31,34 @@ def first_seqs(reader: Reader, since: str) -> list[int | None]:
     ]
 
 
-def workload_events(reader: Reader, text: str, wish: Wish, firsts: list[int | None]) -> list[Entry]:
+def workload_events(
+    reader: Reader, text: str, selection: SubscriptionFilter, firsts: list[int | None]
+) -> list[Entry]:
     """Return the events that name a workload."""
-    key = find_workload_key(reader, _qualified_name(text, wish.namespace))
+    key = find_workload_key(reader, _qualified_name(text, selection.namespace))
     begun = {
         each.partition: first
         for each, first in zip(reader.partition_readers(), firsts, strict=True)
     }
     named = merge_by_time(*(entries_naming(each, key) for each in readers_of_workload(reader, key)))
     return [
-        entry for entry in named if entry.seq >= (begun[entry.partition] or 1) and wish.takes(entry)
+        entry
+        for entry in named
+        if entry.seq >= (begun[entry.partition] or 1) and selection.matches(entry)
     ]
 
 
 def past_events(
-    reader: Reader, wish: Wish, firsts: list[int | None], tail: int | None
+    reader: Reader, selection: SubscriptionFilter, firsts: list[int | None], tail: int | None
 ) -> list[Entry]:
     """Return the events of all partitions from a moment on, or the ``tail`` newest of them."""
     parts = zip(reader.partition_readers(), firsts, strict=True)
     return newest_entries(
-        list(merge_by_time(*(_partition_events(each, wish, first, tail) for each, first in parts))),
+        list(
+            merge_by_time(
+                *(_partition_events(each, selection, first, tail) for each, first in parts)
+            )
+        ),
         tail,
     )
 
@@ -65,47 +73,49 @@ def _qualified_name(text: str, namespace: str) -> str:
 
 
 def _partition_events(
-    reader: Reader, wish: Wish, since: int | None, tail: int | None
+    reader: Reader, selection: SubscriptionFilter, since: int | None, tail: int | None
 ) -> list[Entry]:
     """Return the events from one on, or the newest: what is looked for is read from the end."""
     after = 0 if since is None else since - 1
     rows = PAGE_ROWS if tail is None else min(max(tail, 1), PAGE_ROWS)
-    if tail is None and (reader.database is None or not any(wish)):
-        return list(filter(wish.takes, reader.ledger.read(after, reader.end)))
-    backwards = filter(wish.takes, _events_backwards(reader, wish, rows, after))
+    if tail is None and (reader.database is None or not any(selection)):
+        return list(filter(selection.matches, reader.ledger.read(after, reader.end)))
+    backwards = filter(selection.matches, _events_backwards(reader, selection, rows, after))
     return list(islice(backwards, tail))[::-1]
 
 
-def _events_backwards(reader: Reader, wish: Wish, rows: int, after: int) -> Iterator[Entry]:
+def _events_backwards(
+    reader: Reader, selection: SubscriptionFilter, rows: int, after: int
+) -> Iterator[Entry]:
     """Yield what may be wanted, newest first.
 
     What defines a ClusterQueue is indexed, and no other event names the ClusterQueue before. Of
     what was archived nothing is: that is read whole, and only if it is come to.
     """
-    ledger, types, database = reader.ledger, frozenset(wish.types), reader.database
-    if not wish.cluster_queue or database is None:
+    ledger, types, database = reader.ledger, frozenset(selection.types), reader.database
+    if not selection.cluster_queue or database is None:
         yield from ledger.back(
-            reader.end, rows, EntryFilter(types, _subject_pattern(wish), after=after)
+            reader.end, rows, EntryFilter(types, _subject_pattern(selection), after=after)
         )
         return
     archived = max(
         (part.seq for part in archived_ranges(database.select, reader.partition)), default=0
     )
-    indexed = EntryFilter(DEFINING, text=f'"{wish.cluster_queue}"', after=archived)
+    indexed = EntryFilter(DEFINING, text=f'"{selection.cluster_queue}"', after=archived)
     defining = list(ledger.back(reader.end, PAGE_ROWS, indexed))
     first = defining[-1].seq if defining else reader.end + 1
     narrow = EntryFilter(
-        types, _subject_pattern(wish), after=after if archived else max(after, first - 1)
+        types, _subject_pattern(selection), after=after if archived else max(after, first - 1)
     )
     entries = merge(defining, ledger.back(reader.end, rows, narrow), key=lambda entry: -entry.seq)
     yield from (entry for entry in entries if entry.seq > after)
 
 
-def _subject_pattern(wish: Wish) -> str:
+def _subject_pattern(selection: SubscriptionFilter) -> str:
     """Return what the subjects of such events are like, in SQL; a few others may be like it."""
-    if not wish.cluster_queue and not wish.namespace:
+    if not selection.cluster_queue and not selection.namespace:
         return ""
-    place = (wish.cluster_queue, wish.namespace)
+    place = (selection.cluster_queue, selection.namespace)
     return "%." + ".".join(token(part) if part else "%" for part in place) + ".%"
 
 

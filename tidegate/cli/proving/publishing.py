@@ -5,7 +5,7 @@ from __future__ import annotations
 from tidegate.cli.nats_options import NatsOptions
 from tidegate.contracts.subjects import token
 from tidegate.errors import BusUnreachableError
-from tidegate.urls import shown
+from tidegate.urls import redacted
 
 CONNECT_S = 10.0
 
@@ -36,6 +36,6 @@ def publish_checkpoint(data: bytes, digest: str, url: str, nats: NatsOptions) ->
         return asyncio.run(store())
     except BusUnreachableError as error:
         raise BusUnreachableError(
-            f"No stream at {shown(url)} says that it keeps {checkpoint_subject(nats.cluster)}, so "
-            f"the checkpoint is not written either: {error}"
+            f"No stream at {redacted(url)} says that it keeps {checkpoint_subject(nats.cluster)}, "
+            f"so the checkpoint is not written either: {error}"
         ) from error

@@ -18,7 +18,7 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened
 from tidegate.errors import BusUnreachableError, ForgedEventsError, TidegateError, WitnessError
-from tidegate.urls import shown
+from tidegate.urls import redacted
 
 if TYPE_CHECKING:
     from tidegate.replay.verify import Witness
@@ -121,7 +121,8 @@ def _newest_on_bus(url: str, nats: NatsOptions, partition: int) -> Witness:
             witness = await events.witness()
         if witness is None:
             raise TidegateError(
-                f"EVENTS at {shown(url)} has no event of cluster {nats.cluster!r} to compare with."
+                f"EVENTS at {redacted(url)} has no event of cluster {nats.cluster!r} to compare "
+                "with."
             )
         if witness.forged:
             raise ForgedEventsError(witness.forged)
@@ -130,7 +131,7 @@ def _newest_on_bus(url: str, nats: NatsOptions, partition: int) -> Witness:
     try:
         import asyncio  # noqa: PLC0415 - a third of what `ledger info` would load
 
-        with announce_wait(f"Waiting for NATS at {shown(url)} to answer."):
+        with announce_wait(f"Waiting for NATS at {redacted(url)} to answer."):
             return asyncio.run(ask())
     except OSError as error:
-        raise BusUnreachableError(f"NATS at {shown(url)} does not answer: {error}") from error
+        raise BusUnreachableError(f"NATS at {redacted(url)} does not answer: {error}") from error

@@ -43,7 +43,7 @@ from tidegate.serve.ledger.queueing import (
 )
 from tidegate.serve.ledger.usage import quota_setters, usage_rows
 from tidegate.serve.refusals import RefusalError
-from tidegate.subscribe import Wish
+from tidegate.subscribe import SubscriptionFilter
 
 AHEAD_MAX = 10
 EVENTS_LOOKED_MAX = 20_000
@@ -241,21 +241,25 @@ def answer_events(question: Question) -> list[dict[str, Any]]:
         RefusalError: ``after`` is no position.
     """
     limit = min(parse_whole(question.values["limit"]) or PAGE_ROWS // 10, PAGE_ROWS)
-    wish, reader, after = event_filter(question.values), question.reader, question.values["after"]
+    selection, reader, after = (
+        event_filter(question.values),
+        question.reader,
+        question.values["after"],
+    )
     if not after:
-        narrow = EntryFilter(frozenset(wish.types)) if {*wish.types} <= RARE else EVERY
+        narrow = EntryFilter(frozenset(selection.types)) if {*selection.types} <= RARE else EVERY
         histories = (
             each.ledger.back(each.end, narrow=narrow) for each in reader.partition_readers()
         )
         looked = islice(merge(*histories, key=time_order_key, reverse=True), EVENTS_LOOKED_MAX)
-        newest = list(islice(filter(wish.takes, looked), limit))
+        newest = list(islice(filter(selection.matches, looked), limit))
         return [event_record(entry) for entry in reversed(newest)]
     ends = {each.partition: each.end for each in reader.partition_readers()}
     begun = parse_position(after, ends)
     if begun is None:
         raise RefusalError(HTTPStatus.BAD_REQUEST, f"after {after[:32]!r} is no number.")
     events = islice(events_since(reader, begun, ends), EVENTS_LOOKED_MAX)
-    matching = ((entry, position) for entry, position in events if wish.takes(entry))
+    matching = ((entry, position) for entry, position in events if selection.matches(entry))
     return [event_at(entry, position) for entry, position in islice(matching, limit)]
 
 
@@ -278,10 +282,10 @@ def event_at(entry: Entry, position: str) -> dict[str, Any]:
     return fields if position == str(entry.seq) else {**fields, "position": position}
 
 
-def event_filter(values: Any) -> Wish:  # noqa: ANN401 - a mapping of texts
+def event_filter(values: Any) -> SubscriptionFilter:  # noqa: ANN401 - a mapping of texts
     """Return which events are wanted.
 
     Raises:
         UnknownNameError: there is no such type.
     """
-    return Wish(event_types(values["type"]), values["queue"], values["namespace"])
+    return SubscriptionFilter(event_types(values["type"]), values["queue"], values["namespace"])

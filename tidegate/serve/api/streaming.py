@@ -32,7 +32,7 @@ from tidegate.serve.auth.redaction import redact
 from tidegate.serve.auth.reviews import REMEMBERED_S
 from tidegate.serve.ledger.partitions.positions import Ends, parse_position, position_text
 from tidegate.serve.refusals import RefusalError, refusal_of
-from tidegate.subscribe import Wish
+from tidegate.subscribe import SubscriptionFilter
 
 STREAM = "text/event-stream"
 POLL_S, ALIVE_S = 0.25, 15.0
@@ -68,8 +68,8 @@ def stream_events(
     )
     if after is None:
         raise RefusalError(HTTPStatus.BAD_REQUEST, "A stream begins behind a seq: after=41.")
-    wish = event_filter(checked.values)
-    messages = _event_lines(parts, streams, checked, request, wish, after)
+    selection = event_filter(checked.values)
+    messages = _event_lines(parts, streams, checked, request, selection, after)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(messages, media_type=STREAM, headers=headers)
 
@@ -79,7 +79,7 @@ async def _event_lines(  # noqa: PLR0913, PLR0917 - a stream is all of this
     streams: ConcurrencyLimiter,
     checked: AuthorizedQuery,
     request: Request,
-    wish: Wish,
+    selection: SubscriptionFilter,
     after: Ends,
 ) -> AsyncGenerator[str]:
     now_s = asyncio.get_running_loop().time
@@ -91,7 +91,7 @@ async def _event_lines(  # noqa: PLR0913, PLR0917 - a stream is all of this
                 if now_s() - checked_s >= REMEMBERED_S:
                     checked, checked_s = await _authorize_again(parts, checked, request), now_s()
                 page, end = await to_thread.run_sync(
-                    _wanted_events, parts, checked, wish, after, limiter=parts.threads.limiter
+                    _wanted_events, parts, checked, selection, after, limiter=parts.threads.limiter
                 )
                 if page or now_s() - sent_s >= ALIVE_S:
                     yield page or ": alive\n\n"
@@ -119,7 +119,7 @@ async def _authorize_again(
 
 
 def _wanted_events(
-    parts: Services, checked: AuthorizedQuery, wish: Wish, after: Ends
+    parts: Services, checked: AuthorizedQuery, selection: SubscriptionFilter, after: Ends
 ) -> tuple[str, Ends]:
     """Return the wanted events of a page behind a position, and how far was looked."""
     ends = parts.followed_ledger.ends
@@ -129,7 +129,7 @@ def _wanted_events(
     lines = list[str]()
     with parts.readers.lend() as reader:
         for entry, position in islice(events_since(reader, begun, ends), PAGE_ROWS):
-            if wish.takes(entry):
+            if selection.matches(entry):
                 record = msgspec.to_builtins(event_at(entry, position))
                 visible = redact(record, checked.sight)
                 data = msgspec.json.encode(visible).decode()

@@ -15,7 +15,7 @@ from nats.protocol.parser import PERMISSIONS_ERR
 
 from tidegate.bus.headers import header_block, parse_header_block
 from tidegate.errors import BusUnreachableError
-from tidegate.urls import Secret, is_readable, shown_url
+from tidegate.urls import Secret, is_readable, redacted_url
 
 Take: TypeAlias = Callable[[Msg], None]
 
@@ -126,7 +126,7 @@ def split_login(url: str) -> tuple[list[str], Login]:
     for part in map(str.strip, url.split(",")):
         if not is_readable(part if "://" in part else f"nats://{part}"):
             raise BusUnreachableError(
-                f"{shown_url(url)} is no URL of NATS: in a user and a password, reserved "
+                f"{redacted_url(url)} is no URL of NATS: in a user and a password, reserved "
                 "characters such as / ? # @ , and % stand as %XX."
             )
         split = urlsplit(part)

@@ -27,7 +27,7 @@ from tidegate.cli.proving.checkpoints import Claim
 from tidegate.cli.proving.claims import make_claim
 from tidegate.cli.proving.publishing import publish_checkpoint as published
 from tidegate.cli.times import parse_age
-from tidegate.urls import shown
+from tidegate.urls import redacted
 
 _NAME = "checkpoint-{:020}.json"
 _SECOND_US = 1_000_000
@@ -220,10 +220,10 @@ def _write_checkpoint(out: Path, signed: CheckpointOptions, earlier: Claim | Non
         place = bucket.store_checkpoint(
             data, signed.publish, _NAME.format(claim.seq), signed.retain_us
         )
-        print_message(f"Stored at {shown(signed.publish)} as {place}.")
+        print_message(f"Stored at {redacted(signed.publish)} as {place}.")
     elif signed.publish:
         message = published(data, sha256(data).hexdigest(), signed.publish, signed.nats)
-        print_message(f"Stored at {shown(signed.publish)} as message {message}.")
+        print_message(f"Stored at {redacted(signed.publish)} as message {message}.")
     with file.open("xb") as stream:
         stream.write(data)
     file.chmod(_READ_ONLY)

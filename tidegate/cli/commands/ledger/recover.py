@@ -22,7 +22,7 @@ from tidegate.contracts.chain import GENESIS, seal
 from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.contracts.facts import LedgerOpened
 from tidegate.errors import NotSupportedError
-from tidegate.urls import shown
+from tidegate.urls import redacted
 
 if TYPE_CHECKING:
     from tidegate.bus.jetstream.connection import NatsBus
@@ -126,7 +126,7 @@ async def _restore_events(engine: Any, url: str, nats: NatsOptions, partition: i
 
 def _print_refusal(text: str) -> None:
     print_message(
-        f"NATS refuses: {shown(text)}; use the user operator of deploy/nats/accounts.conf"
+        f"NATS refuses: {redacted(text)}; use the user operator of deploy/nats/accounts.conf"
     )
 
 

@@ -41,7 +41,7 @@ from tidegate.cluster.running import (
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
 from tidegate.kube.ownership import hold_ownership
-from tidegate.urls import shown
+from tidegate.urls import redacted
 
 _NO, _POLL_S, _PATIENCE_S = 1, 0.3, 40.0
 
@@ -179,7 +179,7 @@ async def _run_services(
                 started_us=time.time_ns() // 1_000,
             )
         )
-        output.write_line(f"up: KUBECONFIG={cluster.kubeconfig} ledger {shown(running.ledger)}")
+        output.write_line(f"up: KUBECONFIG={cluster.kubeconfig} ledger {redacted(running.ledger)}")
         await _show_live_table(running, stopping)
         output.write_line("draining")
     output.write_line(f"local Kubernetes: {cluster.form} (stays up; `tidegate down` ends it)")

@@ -26,7 +26,7 @@ from tidegate.core.queueing.usage import queue_usage
 from tidegate.core.quota.partition_moves import abbreviate_names, objects_by_root
 from tidegate.core.state.state import State
 from tidegate.errors import BusUnreachableError
-from tidegate.urls import shown
+from tidegate.urls import redacted
 
 if TYPE_CHECKING:
     from tidegate.bus.witness import Witness
@@ -156,7 +156,7 @@ def _newest_published(url: str, nats: NatsOptions, partition: int, ledger_id: st
     try:
         witness = asyncio.run(ask())
     except OSError as error:
-        raise BusUnreachableError(f"NATS at {shown(url)} does not answer: {error}") from error
+        raise BusUnreachableError(f"NATS at {redacted(url)} does not answer: {error}") from error
     if witness is None:
         return 0
     return None if witness.forged or witness.ledger_id != ledger_id else witness.seq
