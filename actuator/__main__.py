@@ -128,12 +128,7 @@ def _consumer(
     )
     applier = Applier(calls, reporter, service.random, metrics, traces=traces)
     if settings.project:
-        applier = replace(
-            applier,
-            status_patcher=projector.with_order_status,
-            keeps_pods=projector.keeps_pods,
-            say=projector.say,
-        )
+        applier = _with_projection(applier, projector)
         metrics.kueue.read_model = lambda: projector.read_model
     cleans = configured.policy.gates.get(CLEANS_GATE, True)
     provisioner = Provisioner(calls, service.random, utc_now_us, cleans=cleans)
@@ -156,6 +151,16 @@ def _consumer(
             calls, bus.bodies(), reporter, service.random, metrics, settings.hub
         )
     return consumer
+
+
+def _with_projection(applier: Applier, projector: Projector) -> Applier:
+    """Return an applier that writes a Workload's status and Events as the projection has them."""
+    return replace(
+        applier,
+        status_patcher=projector.with_order_status,
+        keeps_pods=projector.keeps_pods,
+        say=projector.say,
+    )
 
 
 def _kueue_metrics(service: Service, configured: Configuration) -> KueueMetrics:

@@ -127,19 +127,19 @@ class Publisher:
         )
         subject = observed_subject(self._cluster, resource, observation.namespace, observation.name)
 
-        def stands() -> bool:
+        def is_current() -> bool:
             newest = self._published.get(key)
             return self.gone.get(key, 0) <= drawn and (newest is None or newest.drawn == drawn)
 
         try:
             # A list has every job: only a watch event gets a span.
             if isinstance(observation, JobObserved) and self._tracing.on and not round:
-                await self._send_traced(observation, subject, payload, stands)
+                await self._send_traced(observation, subject, payload, is_current)
             else:
-                await self._send(subject, payload, stands)
+                await self._send(subject, payload, is_current)
         except BaseException:
             # Cancelled or failed halfway: unknown if it arrived, so the next is published.
-            if stands():
+            if is_current():
                 self._published[key] = mine._replace(digest=b"")
             raise
         if isinstance(observation, ObjectGone):
@@ -227,7 +227,7 @@ class Publisher:
     async def _send(
         self, subject: str, payload: bytes, is_current: Callable[[], bool] = lambda: True
     ) -> None:
-        """Publish until that succeeds, or until ``stands`` returns that it is outdated."""
+        """Publish until that succeeds, or until ``is_current`` returns that it is outdated."""
         self._sent += 1
         message_id = f"{self.session}:{self._sent}"
         loop = asyncio.get_running_loop()

@@ -169,15 +169,13 @@ def _pods(index: JobIndex, sets: ServingSets, grace: GraceRule) -> WatchedResour
 
     def observe(obj: Pod) -> Iterator[ResourceObservation]:
         uid, version = obj.metadata.uid, obj.metadata.version
-        in_set = sets.has_active_pod(obj) or (
-            not groups.has_active_pod(obj) and sets.is_member(obj)
-        )
-        in_group = not in_set and (groups.has_active_pod(obj) or groups.is_member(obj))
+        in_set = sets.has_active(obj) or (not groups.has_active(obj) and sets.is_member(obj))
+        in_group = not in_set and (groups.has_active(obj) or groups.is_member(obj))
         if not in_group:
             yield from groups.forget(uid, version)
         if not in_set:
             sets.forget(uid, version)
-        yield from (groups.take if in_group else sets.take if in_set else alone.observe)(obj)
+        yield from (groups.add if in_group else sets.add if in_set else alone.observe)(obj)
         sets.note_pods_version(version)
 
     def gone(uid: str, version: int) -> Iterator[ResourceObservation]:
@@ -204,7 +202,7 @@ def _pods(index: JobIndex, sets: ServingSets, grace: GraceRule) -> WatchedResour
         gone=gone,
         listed=listed,
         present=present,
-        settle=settle,
+        changed_jobs=changed_jobs,
         expired=groups.expired,
     )
 

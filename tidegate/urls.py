@@ -41,7 +41,7 @@ def redacted(text: str) -> str:
     """
     before, *rest = _SCHEME.split(_PARAMETER.sub(_parameter, text))
     pairs = zip(rest[::2], rest[1::2], strict=True)
-    joined = before + "".join(f"{scheme}://{_bare(scheme, url)}" for scheme, url in pairs)
+    joined = before + "".join(f"{scheme}://{_without_login(scheme, url)}" for scheme, url in pairs)
     joined = _PRIVATE_KEY.sub(rf"\1{HIDDEN}\2", _BEARER.sub(rf"\1{HIDDEN}", joined))
     return _SEED.sub(HIDDEN, _JWT.sub(HIDDEN, joined))
 
@@ -69,7 +69,7 @@ def _parameter(match: re.Match[str]) -> str:
     return f"{name}={HIDDEN}{ends}"
 
 
-def _bare(scheme: str, text: str) -> str:
+def _without_login(scheme: str, text: str) -> str:
     """Hide the login in what stands behind a scheme: up to the last @ before a blank."""
     url = text.split(maxsplit=1)[0] if text[:1].strip() else ""
     login, at, _ = url.rpartition("@")

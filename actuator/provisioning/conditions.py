@@ -104,11 +104,11 @@ def state_of_request(
 ) -> Object:
     """Return the state that a request gives its check."""
     request, ready = case.request, state["state"] == "Ready"
-    if failed := request.holds("Failed"):
+    if failed := request.true_condition("Failed"):
         return _retry_state(state, case.attempt, config.retry_strategy, "failure", failed)
-    if revoked := request.holds("CapacityRevoked"):
+    if revoked := request.true_condition("CapacityRevoked"):
         return _rejected_state(state, revoked) if case.active else state
-    if expired := request.holds("BookingExpired"):
+    if expired := request.true_condition("BookingExpired"):
         if case.admitted:
             return state
         return _retry_state(state, case.attempt, config.retry_strategy, "booking expired", expired)
@@ -124,11 +124,11 @@ def _pending_state(
     made_of: tuple[MergedPodSets, ...],
 ) -> Object:
     """Return the state of a check whose request is on its way, or came to its end."""
-    if provisioned := request.holds("Provisioned"):
+    if provisioned := request.true_condition("Provisioned"):
         updates = _podset_updates(request, config, made_of)
         message = _message_of(provisioned.message)
         return {**state, "state": "Ready", "message": message, "podSetUpdates": updates}
-    if request.holds("Accepted"):
+    if request.true_condition("Accepted"):
         arrival = request.condition("Provisioned")  # has the expected time
         message = state.get("message", "") if arrival is None else _message_of(arrival.message)
         return {**state, "state": "Pending", "message": message}

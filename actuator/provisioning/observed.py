@@ -50,7 +50,7 @@ class ProvisioningRequest(msgspec.Struct, frozen=True, kw_only=True):
             (condition for condition in self.status.conditions if condition.type == kind), None
         )
 
-    def holds(self, kind: str) -> Condition | None:
+    def true_condition(self, kind: str) -> Condition | None:
         """Return a condition that is true; None if it is not, or is absent."""
         condition = self.condition(kind)
         return condition if condition is not None and condition.status == "True" else None

@@ -155,7 +155,7 @@ def _is_current(
 
 
 def _is_finished(request: ProvisioningRequest) -> bool:
-    return bool(request.holds("Failed") or request.holds("BookingExpired"))
+    return bool(request.true_condition("Failed") or request.true_condition("BookingExpired"))
 
 
 def _true_conditions(obj: Object) -> set[str]:

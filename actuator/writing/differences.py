@@ -129,24 +129,24 @@ class Comparison:
         if view is None:
             return False
         view.object_uid = obj["metadata"]["uid"]
-        return self._holds_for_valid("Workload", obj, lambda: self.writer.is_shown(view, obj))
+        return self._answer_if_valid("Workload", obj, lambda: self.writer.is_shown(view, obj))
 
     def _is_orphaned(self, obj: Object) -> bool:
         """Return whether a Workload's job was deleted, and it is not marked finished yet."""
         unknown = _key(obj) not in self.read_model.workloads
-        return unknown and self._holds_for_valid(
+        return unknown and self._answer_if_valid(
             "Workload",
             obj,
             lambda: self._is_own("Workload", obj) and is_orphaned(obj) and not is_finished(obj),
         )
 
     def _is_queue_current(self, kind: str, obj: Object) -> bool:
-        return self._holds_for_valid(
+        return self._answer_if_valid(
             kind, obj, lambda: not self.writer.queue_patch(kind, _key(obj), obj)
         )
 
     @staticmethod
-    def _holds_for_valid(kind: str, obj: Object, question: Callable[[], bool]) -> bool:
+    def _answer_if_valid(kind: str, obj: Object, question: Callable[[], bool]) -> bool:
         """Return an answer about one object; False of one that makes no sense."""
         try:
             return question()

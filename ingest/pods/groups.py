@@ -57,7 +57,7 @@ class PodGroups:
         meta = member.metadata
         return bool(group_name(meta)) and self._index.has_queue(pod_group.KIND, meta)
 
-    def has_active_pod(self, member: Pod) -> bool:
+    def has_active(self, member: Pod) -> bool:
         """Return whether a pod was taken that may run: it counts here until it does not."""
         return member.metadata.uid in self._of and pod_state.is_active(member)
 
@@ -70,7 +70,7 @@ class PodGroups:
         meta = member.metadata
         key = (meta.namespace, group_name(meta))
         former_key = self._of.get(meta.uid, key)
-        if self.has_active_pod(member) and self._names_another(member, former_key):
+        if self.has_active(member) and self._names_another(member, former_key):
             self._left.add(meta.uid)
         if meta.uid in self._left:
             key = former_key
@@ -97,7 +97,7 @@ class PodGroups:
         del self._pods[key], self._changed[key]
         self._whole.discard(key)
         self._forget_incomplete(key)
-        yield from self._gone(key, version)
+        yield from self._removal(key, version)
 
     def listed(self, present: Collection[str], version: int) -> Iterator[ResourceObservation]:
         """Forget the pods that a list no longer has, and yield every group as of that list."""
@@ -157,7 +157,7 @@ class PodGroups:
             self._whole.add(key)
         meta = _meta(pods[0].metadata, observation)
         asking = QueuedJob(kind=pod_group.KIND, meta=meta, alone=observation)
-        yield from self._index.put(asking, workload="/".join(key))
+        yield from self._index.put_group_job(asking, workload="/".join(key))
         if observation.podsets:
             self._forget_incomplete(key)
         else:

@@ -61,7 +61,7 @@ class ServingSets:
         """Return whether a pod belongs to a watched object."""
         return part_of(self._sets, pod.metadata) is not None
 
-    def has_active_pod(self, pod: Pod) -> bool:
+    def has_active(self, pod: Pod) -> bool:
         """Return whether a pod was taken that may run: it counts here until it does not."""
         return pod.metadata.uid in self._of and pod_state.is_active(pod)
 
@@ -69,7 +69,7 @@ class ServingSets:
         """Remember a pod; its job is observed by ``changed_jobs``."""
         uid, part = pod.metadata.uid, part_of(self._sets, pod.metadata)
         former_part = self._of.get(uid, part)
-        if self.has_active_pod(pod) and self._is_of_other_set(pod):
+        if self.has_active(pod) and self._is_of_other_set(pod):
             self._left.add(uid)
         if uid in self._left:
             part = former_part

@@ -142,7 +142,7 @@ ASKED_END_US = 1 << 62
 
 
 @cache
-def asked() -> CTE:
+def requested_span() -> CTE:
     """Return the time span of the wanted rows; in a view of the database any time.
 
     Commands that want less write other numbers in its place (``store.reading.reports``).

@@ -108,9 +108,7 @@ async def test_a_job_is_one_trace_from_observation_to_start(own_api: str, tmp_pa
     spans = traced.spans(uid)
     observed, decided = spans["observe batch/job"], spans["decide StartOrdered"]
     done = spans["carry out Start"]
-    assert {f"{span.context.trace_id:032x}" for span in spans.values()} == {
-        job_trace_context(uid)[3:35]
-    }
+    assert {s.context.trace_id for s in spans.values()} == {int(job_trace_context(uid)[3:35], 16)}
     services = [span.resource.attributes["service.name"] for span in (observed, decided, done)]
     assert services == ["ingest", "scheduler", "actuator"]
     assert done.parent is not None

@@ -68,9 +68,7 @@ async def test_a_receiver_that_was_away_gets_the_rest_and_nothing_twice(
         read = Configuration(receivers=(receiver,))
         rest = len(ADMITTED) - 2
         work = asyncio.create_task(
-            serve_receivers(
-                read, source, positions, lambda receiver: open_webhook(receiver, "/t", 60.0)
-            )
+            serve_receivers(read, source, positions, lambda to: open_webhook(to, "/t", 60.0))
         )
         async with asyncio.timeout(60):
             while len(hook.taken) < rest and not work.done():

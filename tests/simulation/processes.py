@@ -184,13 +184,9 @@ def actuator(  # noqa: PLR0913 - what differs by world
         calls = Calls(LivingApi(api, life, others), metrics)
         rate = Rate(writes_per_s=20.0)
         shows = Projector(calls, _random(life), metrics, rate, partition=partition)
+        patch, keeps = shows.with_order_status, shows.keeps_pods
         applier = Applier(
-            calls,
-            reporter,
-            _random(life),
-            metrics,
-            status_patcher=shows.with_order_status,
-            keeps_pods=shows.keeps_pods,
+            calls, reporter, _random(life), metrics, status_patcher=patch, keeps_pods=keeps
         )
         feed = LivingFeed(nats.event_feed(hub=hub), life)
         learners: list[Subscriber] = [shows]

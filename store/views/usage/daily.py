@@ -26,7 +26,7 @@ from sqlalchemy import (
 
 from store.reading.reports import NEEDLESS
 from store.reporting.tables import price, usage, usage_day
-from store.views.expressions import asked, hour_of, larger, ledger_end, per, same, smaller
+from store.views.expressions import hour_of, larger, ledger_end, per, requested_span, same, smaller
 from store.views.usage.levels import by_hour, newest_hour
 from store.views.usage.usage_hourly import NEWEST
 from tidegate.model.calendar import DAY_US
@@ -35,7 +35,7 @@ KEY = (*NEEDLESS, "priority_class", "flavor", "resource")
 _SUMS = ("unit_seconds", "borrowed_seconds")
 _zero = cast(0, Double)
 _tells_apart = exists(select(price.c.quota).where(price.c.quota != "").correlate(None))
-_asked, _end = asked(), ledger_end()
+_asked, _end = requested_span(), ledger_end()
 
 
 def by_day_and_quota() -> CTE:

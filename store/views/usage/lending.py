@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import CTE, ColumnElement, Double, Select, and_, case, cast, func, select
 
 from store.views.expressions import larger, per, same, smaller
-from store.views.usage.levels import given
+from store.views.usage.levels import nominal_quota_time
 from store.views.usage.trees import roots
 
 SUMS = ("nominal", "used", "borrowed", "lent", "idle")
@@ -55,7 +55,7 @@ def _placed(line: CTE) -> CTE:
 
 def _own(hour: CTE) -> CTE:
     """Return the quota of each tree's Cohort objects times its time: no queue lends it."""
-    shared = given("Cohort", hour).cte("shared").c
+    shared = nominal_quota_time("Cohort", hour).cte("shared").c
     above = and_(
         _root.c.partition == shared.partition,
         _root.c.kind == "Cohort",

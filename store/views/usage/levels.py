@@ -23,7 +23,15 @@ from sqlalchemy import (
 )
 
 from store.reporting.tables import holding, quota, quota_level
-from store.views.expressions import asked, hour_of, larger, ledger_end, same, seconds, smaller
+from store.views.expressions import (
+    hour_of,
+    larger,
+    ledger_end,
+    requested_span,
+    same,
+    seconds,
+    smaller,
+)
 
 KEY = ("partition", "cluster_queue", "flavor", "resource")
 _SUMMED = ("used", "nominal", "lends")
@@ -36,7 +44,7 @@ def newest_hour() -> CTE:
 
     Columns as all functions here take them: partition, begin_us, end_us.
     """
-    end, span = ledger_end(), asked()
+    end, span = ledger_end(), requested_span()
     begin_us = hour_of(end.c.at_us)
     within = and_(begin_us >= span.c.begin_us, begin_us < span.c.end_us)
     columns = end.c.partition, begin_us.label("begin_us"), end.c.at_us.label("end_us")
@@ -107,7 +115,7 @@ def lasting(span: CTE) -> Select[Any]:
     return select(*key, *levels, *none).group_by(*key)
 
 
-def given(kind: str, hour: CTE) -> Select[Any]:
+def nominal_quota_time(kind: str, hour: CTE) -> Select[Any]:
     """Return nominal quota of a kind's objects times its time within an hour.
 
     Quota that was changed within the hour has two rows, for the caller to sum.

@@ -13,14 +13,14 @@ from sqlalchemy import and_, select, union_all
 
 from store.reporting.tables import quota_hour
 from store.views.columns import UNIT_SECONDS, ViewColumn, copied, moment, shown, text
-from store.views.expressions import asked, units
+from store.views.expressions import requested_span, units
 from store.views.usage.lending import SUMS as _AMOUNTS
 from store.views.usage.lending import hour_rows
 from store.views.usage.levels import by_hour, newest_hour
 
 SUMS = ("nominal_seconds", "used_seconds", "borrowed_seconds", "lent_seconds", "idle_seconds")
 
-_asked, _kept = asked(), quota_hour.c
+_asked, _kept = requested_span(), quota_hour.c
 _in_span = and_(_kept.hour_us >= _asked.c.begin_us, _kept.hour_us < _asked.c.end_us)
 _COPIED = ("partition", "hour_us", "cluster_queue", "cohort", "flavor", "resource", *_AMOUNTS)
 _hour = newest_hour()

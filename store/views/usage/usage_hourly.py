@@ -22,11 +22,11 @@ from store.reporting.tables import holding, quota, usage
 from store.statements.clock import HOUR_US
 from store.views.columns import UNIT_SECONDS, ViewColumn, copied, moment, shown
 from store.views.expressions import (
-    asked,
     hour_of,
     larger,
     ledger_end,
     per,
+    requested_span,
     same,
     seconds,
     smaller,
@@ -38,7 +38,7 @@ SUMS = ("resource_seconds",)
 _KEY = tuple(column.name for column in usage.primary_key.columns)
 _QUEUE_KEY = ("partition", "hour_us", "cluster_queue", "flavor", "resource")
 _HOUR = literal(HOUR_US, usage.c.hour_us.type)
-_end, _asked = ledger_end(), asked()
+_end, _asked = ledger_end(), requested_span()
 
 
 def _held() -> CTE:

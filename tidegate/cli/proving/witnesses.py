@@ -116,7 +116,7 @@ def _newest_on_bus(url: str, nats: NatsOptions, partition: int) -> Witness:
     from tidegate.bus.client import connect  # noqa: PLC0415 - only an audit with a bus needs it
     from tidegate.replay.verify import Witness  # noqa: PLC0415 - only an audit needs the core
 
-    async def ask() -> Witness:
+    async def fetch_witness() -> Witness:
         async with connect(url, partition=partition, **nats._asdict()) as events:
             witness = await events.witness()
         if witness is None:
@@ -132,6 +132,6 @@ def _newest_on_bus(url: str, nats: NatsOptions, partition: int) -> Witness:
         import asyncio  # noqa: PLC0415 - a third of what `ledger info` would load
 
         with announce_wait(f"Waiting for NATS at {redacted(url)} to answer."):
-            return asyncio.run(ask())
+            return asyncio.run(fetch_witness())
     except OSError as error:
         raise BusUnreachableError(f"NATS at {redacted(url)} does not answer: {error}") from error

@@ -103,10 +103,10 @@ def _only_named(values: Mapping[str, Value], names: AbstractSet[str]) -> dict[st
 
 
 def _deadlines_of(deadlines: Deadlines, workloads: AbstractSet[str]) -> Deadlines:
-    def kept(key: str) -> bool:
+    def is_kept(key: str) -> bool:
         family, _, subject = key.partition("/")
         return family not in OF_WORKLOADS or subject in workloads
 
-    at = {key: at_us for key, at_us in deadlines.at.items() if kept(key)}
-    due = {key: at_us for key, at_us in deadlines.due.items() if kept(key)}
+    at = {key: at_us for key, at_us in deadlines.at.items() if is_kept(key)}
+    due = {key: at_us for key, at_us in deadlines.due.items() if is_kept(key)}
     return Deadlines(heap=sorted((at_us, key) for key, at_us in at.items()), at=at, due=due)

@@ -149,7 +149,7 @@ def _refuse_seqs(question: Question) -> None:
 
 
 def _bounded_progress(_side: str) -> Any:  # noqa: ANN401 - as ``whatif.Progress``
-    def passing(moments: Iterator[int]) -> Iterator[int]:
+    def bounded(moments: Iterator[int]) -> Iterator[int]:
         for count, moment in enumerate(moments):
             if count >= MOMENTS_MAX:
                 raise NotSupportedError(
@@ -157,7 +157,7 @@ def _bounded_progress(_side: str) -> Any:  # noqa: ANN401 - as ``whatif.Progress
                 )
             yield moment
 
-    return passing
+    return bounded
 
 
 def _decode_object(body: bytes) -> dict[str, Any]:

@@ -149,12 +149,12 @@ def _newest_published(url: str, nats: NatsOptions, partition: int, ledger_id: st
     """
     from tidegate.bus.client import connect  # noqa: PLC0415 - loads the client of NATS
 
-    async def ask() -> Witness | None:
+    async def fetch_witness() -> Witness | None:
         async with connect(url, partition=partition, **nats._asdict()) as events:
             return await events.witness()
 
     try:
-        witness = asyncio.run(ask())
+        witness = asyncio.run(fetch_witness())
     except OSError as error:
         raise BusUnreachableError(f"NATS at {redacted(url)} does not answer: {error}") from error
     if witness is None:
