@@ -135,7 +135,7 @@ FRAMEWORKS: tuple[Framework, ...] = (
         version="v1beta2",
         resource="appwrappers",
         kind="AppWrapper",
-        controller="workload.codeflare.dev/appwrapper",
+        controller="workload.codeflare.dev/appwrapper-controller",
     ),
     Framework(
         name="sparkoperator.k8s.io/sparkapplication",
