@@ -86,8 +86,10 @@ class Fleet:
             while True:
                 if self._home.complete:
                     await self._reconcile_all()
+                # Not wait_for: in Python 3.11 it may lose a cancellation.
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._news.wait(), _LOOK_S)
+                    async with asyncio.timeout(_LOOK_S):
+                        await self._news.wait()
                 self._news.clear()
         finally:
             await asyncio.gather(*(self._disconnect(line) for line in self._lines.values()))
