@@ -61,7 +61,7 @@ class Observed(RealCluster):
         self.abroad.append([])
         super().step(arriving)
 
-    def _obey(self, decision: DecisionEvent) -> None:
+    def _apply_order(self, decision: DecisionEvent) -> None:
         match decision:
             case WorkloadPreempted():
                 self.displaced.add(decision.workload)

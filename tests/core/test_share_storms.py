@@ -117,7 +117,7 @@ class Observed(RealCluster):
         self.moves.append(_movers(self.decided, self.displaced))
         self.decided.clear()
 
-    def _obey(self, decision: DecisionEvent) -> None:
+    def _apply_order(self, decision: DecisionEvent) -> None:
         self.decided.append(decision)
         super()._apply_order(decision)
 
