@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from tidegate.contracts.observations import JobObserved, Stray
-from tidegate.core.flavors.eligibility import selects
+from tidegate.core.flavors.eligibility import selector_matches
 from tidegate.errors import NotSupportedError
 from tidegate.jobs.kind import JobKind
 from tidegate.kinds import names
@@ -72,7 +72,9 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         """Return whether a namespace's jobs are managed; ``labels``: None until observed."""
         if self.namespaces is None:
             return namespace not in NAMESPACES_LEFT_ALONE
-        return labels is not None and selects(self.namespaces, {NAME_LABEL: namespace, **labels})
+        return labels is not None and selector_matches(
+            self.namespaces, {NAME_LABEL: namespace, **labels}
+        )
 
     def check_elastic(self, job: JobObserved, meta: ObjectMeta) -> None:
         """Demand that a job is elastic only where it may be; one that names a Workload was sent.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidegate.contracts.facts import LocalQueueDefined
-from tidegate.core.flavors.eligibility import selects
+from tidegate.core.flavors.eligibility import selector_matches
 from tidegate.core.state.state import Objects
 from tidegate.service.config.local_queue_metrics import LocalQueueMetrics
 
@@ -21,7 +21,7 @@ def exposed_queues(chosen: LocalQueueMetrics, objects: Objects) -> Mapping[str, 
     return {
         key: queue
         for key, queue in objects.local_queues.items()
-        if selects(chosen.selector, queue.labels)
+        if selector_matches(chosen.selector, queue.labels)
     }
 
 
@@ -40,4 +40,4 @@ class ExposedQueues:
     def covers(self, namespace: str, name: str) -> bool:
         """Return whether a LocalQueue has series."""
         queue = self._queues.get(f"{namespace}/{name}")
-        return self.enabled and queue is not None and selects(self._selector, queue.labels)
+        return self.enabled and queue is not None and selector_matches(self._selector, queue.labels)

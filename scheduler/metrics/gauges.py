@@ -160,8 +160,8 @@ def _local_queue_families(state: State, now: QueueStats) -> Iterator[GaugeMetric
         for status_value in ("True", "False", "Unknown"):
             status.add((queue.name, queue.namespace, status_value), status_value == str(is_active))
         cq = state.forest.cluster_queues.get(above)
-        if cq is not None and admission_fair_sharing.applies(state, cq.spec):
-            value = float(admission_fair_sharing.local_usage(state, key))
+        if cq is not None and admission_fair_sharing.orders_by_usage(state, cq.spec):
+            value = float(admission_fair_sharing.weighted_usage(state, key))
             used.add((queue.name, queue.namespace, above), value)
     yield from (status.gauge, used.gauge)
 

@@ -125,7 +125,7 @@ def evicted_before(given_case: Case) -> set[str]:
 
 def waiting(state: State) -> tuple[set[str], set[str]]:
     """Return the names of the workloads in the heaps, and of those that are inadmissible."""
-    pairs = [heads.pending(state, name) for name in state.objects.cluster_queues]
+    pairs = [heads.pending_keys(state, name) for name in state.objects.cluster_queues]
     heaped = own_names(name for active, _ in pairs for name in active)
     return heaped, own_names(name for _, parked in pairs for name in parked)
 

@@ -159,9 +159,9 @@ def _settle(world: World, way: Way, rounds_max: int) -> None:
 def _exhaustive() -> Generator[None]:
     """Search victims for every workload that could preempt, in all queues, whatever sums say."""
     with (
-        patch("tidegate.core.preemption.search.may_suffice", return_value=True),
-        patch("tidegate.core.cycle.cycle.waits_still", return_value=False),
-        patch("tidegate.core.preemption.givers.givers", _everybody),
+        patch("tidegate.core.preemption.search.may_fit_after_evictions", return_value=True),
+        patch("tidegate.core.cycle.cycle.set_aside_if_unchanged", return_value=False),
+        patch("tidegate.core.preemption.givers.candidate_queues", _everybody),
     ):
         yield
 

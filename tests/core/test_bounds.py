@@ -7,7 +7,7 @@ import pytest
 from bench.virtual.driving import Cluster
 from bench.virtual.loads import NAMESPACE
 from tests.core.test_cycle_rules import arrive, cohort, running
-from tidegate.core.preemption.bounds import may_suffice, preemptor_of
+from tidegate.core.preemption.bounds import may_fit_after_evictions, preemptor_of
 
 
 def borrowed(small: int) -> Cluster:
@@ -32,7 +32,7 @@ def may_start(cluster: Cluster) -> bool:
     cq = state.forest.cluster_queues[workload.cluster_queue]
     (cell,) = cq.node.cells.values()
     cq.tree.in_cycle = True  # without intents and leaving workloads a cycle shows it as it is
-    may_start = may_suffice(preemptor_of(state, cq, workload, (cell.fr,)), cell, 5_000)
+    may_start = may_fit_after_evictions(preemptor_of(state, cq, workload, (cell.fr,)), cell, 5_000)
     cq.tree.in_cycle = False
     return may_start
 

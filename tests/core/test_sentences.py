@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 
 from tidegate.contracts.decisions import PendingReason
-from tidegate.core.nomination.explain import sentence
+from tidegate.core.nomination.explain import pending_message
 
 
 @pytest.mark.parametrize("details", ["", "flavor f has a topology"])
@@ -15,7 +15,7 @@ from tidegate.core.nomination.explain import sentence
 def test_each_reason_is_a_sentence_without_an_assignment(
     reason: PendingReason, details: str
 ) -> None:
-    text = sentence(reason, None, details)
+    text = pending_message(reason, None, details)
     assert text == " ".join(text.split())
     assert text[0].isupper()
     assert text.endswith(f": {details}." if details else ".")

@@ -26,7 +26,7 @@ from tidegate.contracts.decisions import (
     WorkloadPreempted,
 )
 from tidegate.core.folding.snapshot import decode, encode
-from tidegate.core.preemption.trial import may_move_shares
+from tidegate.core.preemption.trial import may_preempt_for_shares
 
 SEEDS = st.integers(min_value=0, max_value=10**9)
 STEPS = 60
@@ -79,13 +79,13 @@ def test_a_displaced_workload_displaces_none_for_shares_before_its_own_queue_cha
     state, key = cluster.state, f"{NAMESPACE}/{ended}"
     displaced = state.workloads[f"{NAMESPACE}/lent-2"]
     cq = state.forest.cluster_queues[displaced.cluster_queue]
-    assert not may_move_shares(state, cq, displaced)
+    assert not may_preempt_for_shares(state, cq, displaced)
     gone = facts.WorkloadFinished(at_us=cluster.now_us, workload=key, uid=ended)
     cluster.fold([gone])
-    assert may_move_shares(state, cq, displaced) == may
+    assert may_preempt_for_shares(state, cq, displaced) == may
     again = decode(encode(state))
     cq = again.forest.cluster_queues[displaced.cluster_queue]
-    assert may_move_shares(again, cq, again.workloads[displaced.key]) == may
+    assert may_preempt_for_shares(again, cq, again.workloads[displaced.key]) == may
 
 
 @drawn(6)

@@ -10,8 +10,8 @@ import pytest
 from tests.core.judge import wide
 from tests.differential.random_scenarios import actions
 from tests.differential.world import World
-from tidegate.core.flavors.assignment import assign
-from tidegate.core.flavors.choices import Assignment, ask_unasked
+from tidegate.core.flavors.assignment import assign_flavors
+from tidegate.core.flavors.choices import Assignment, call_spared_oracle
 from tidegate.core.flavors.fitting import NO_CANDIDATES, PREEMPT, RECLAIM, Oracle
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.tree import add_usage, lowest_fitting_height
@@ -57,9 +57,9 @@ def counts(seed: int) -> tuple[int, int]:
         assignments = list[Assignment]()
         for spares, questions in ((True, spared), (False, asked)):
             oracle = drawn(cq, seed, questions)
-            assignments.append(assign(state, workload, oracle=oracle, cq=cq, spares=spares))
+            assignments.append(assign_flavors(state, workload, oracle=oracle, cq=cq, spares=spares))
         if assignments[0].mode == "Preempt":  # as where victims were found for all of it
-            ask_unasked(drawn(cq, seed, []), assignments[0])
+            call_spared_oracle(drawn(cq, seed, []), assignments[0])
         assert assignments[0] == assignments[1]
     return len(spared), len(asked)
 

@@ -18,7 +18,7 @@ from tidegate.contracts import observations
 from tidegate.contracts.decisions import DecisionEvent, LocalQueueUsageSampled, QuotaReserved
 from tidegate.core.folding import snapshot
 from tidegate.core.folding.fold import apply
-from tidegate.core.queueing.admission_fair_sharing import usages
+from tidegate.core.queueing.admission_fair_sharing import usage_by_local_queue
 from tidegate.core.state import deadlines
 from tidegate.core.state.state import State, Workload
 from tidegate.model.policy import AdmissionFairSharing, Policy
@@ -191,9 +191,9 @@ def test_of_equal_workloads_of_a_local_queue_only_the_first_is_compared(world: W
 
     def counting(state: State, workloads: list[Workload]) -> dict[str, Decimal]:
         compared.append(len(workloads))
-        return usages(state, workloads)
+        return usage_by_local_queue(state, workloads)
 
-    with patch("tidegate.core.queueing.admission_fair_sharing.usages", counting):
+    with patch("tidegate.core.queueing.admission_fair_sharing.usage_by_local_queue", counting):
         world.turn(*(world.submit(queue, 1, 0) for _ in range(20) for queue in ("c", "d")))
     assert len(world.jobs) == 40
     assert max(compared) == 2

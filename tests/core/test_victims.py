@@ -11,7 +11,7 @@ from tidegate.contracts import facts
 from tidegate.contracts.decisions import WorkloadPreempted
 from tidegate.contracts.observations import JobState
 from tidegate.core.decide import decide
-from tidegate.core.preemption.candidates import loses_us
+from tidegate.core.preemption.candidates import lost_run_time_us
 
 SECOND_US = 1_000_000
 LATER_US = 600 * SECOND_US
@@ -66,10 +66,10 @@ def test_a_checkpoint_is_never_in_the_future(ahead_us: int) -> None:
     cluster = two_run()
     checkpoint(cluster, "older", cluster.now_us + ahead_us)
     workload = cluster.state.workloads[f"{NAMESPACE}/older"]
-    assert loses_us(cluster.state, workload) == 0
+    assert lost_run_time_us(cluster.state, workload) == 0
     cluster.now_us += LATER_US
     cluster.fold([facts.TimePassed(at_us=cluster.now_us)])
-    assert loses_us(cluster.state, workload) == LATER_US
+    assert lost_run_time_us(cluster.state, workload) == LATER_US
 
 
 @pytest.mark.parametrize("at_us", [-(10**15), 0, 1])
@@ -77,10 +77,10 @@ def test_a_checkpoint_is_never_older_than_the_start_nor_than_another(at_us: int)
     cluster = two_run()
     checkpoint(cluster, "older", at_us)
     workload = cluster.state.workloads[f"{NAMESPACE}/older"]
-    assert loses_us(cluster.state, workload) == cluster.now_us - workload.admitted_us
+    assert lost_run_time_us(cluster.state, workload) == cluster.now_us - workload.admitted_us
     checkpoint(cluster, "older", cluster.now_us)
     checkpoint(cluster, "older", at_us)
-    assert loses_us(cluster.state, workload) == 0
+    assert lost_run_time_us(cluster.state, workload) == 0
 
 
 def test_a_saved_run_does_not_leave_before_a_lower_priority() -> None:

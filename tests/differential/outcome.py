@@ -149,7 +149,7 @@ def _cohort_usage(state: State) -> Json:
 def _pending(state: State) -> Json:
     waiting: Json = {}
     for name in state.objects.cluster_queues:
-        active, parked = heads.pending(state, name)
+        active, parked = heads.pending_keys(state, name)
         names = sorted(workload.partition("/")[2] for workload in [*active, *parked])
         if names:
             waiting[name] = names

@@ -17,7 +17,7 @@ from tests.differential.scenarios import Scenario
 from tests.differential.termination import circles
 from tests.differential.world import World
 from tidegate.contracts.decisions import DecisionEvent, WorkloadPending
-from tidegate.core.cycle.cycle import settled
+from tidegate.core.cycle.cycle import is_settled
 
 CYCLES_MAX = 400
 """More cycles than a step may take: a few dozen workloads settle in far fewer, or never."""
@@ -71,7 +71,7 @@ def run_step(world: World, number: int, actions: list[Json], cycles_max: int = C
     idle = 0
     kueue = world.state.policy.compatibility == "kueue"
     for _ in range(cycles_max):
-        resting = (kueue and idle == IDLE_CYCLES) or settled(world.state)
+        resting = (kueue and idle == IDLE_CYCLES) or is_settled(world.state)
         if resting and not world.wait():
             return Step(acted, cycles, settled=True)
         decisions = world.cycle()

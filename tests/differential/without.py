@@ -57,16 +57,16 @@ PARTS: dict[str, tuple[Part, ...]] = {
     DISPLACED: (
         Part(trial, "is_displaced", _no),
         Part(process, "is_displaced", _no),
-        Part(bounds, "may_move_shares", _yes),
-        Part(givers, "may_move_shares", _yes),
+        Part(bounds, "may_preempt_for_shares", _yes),
+        Part(givers, "may_preempt_for_shares", _yes),
     ),
     SHARES: (
         Part(fair, "_moves_for_good", _no),
-        Part(bounds, "_releasable_fairly", _plenty),  # what is left out before the search is by it
-        Part(givers, "givers", _everybody),
+        Part(bounds, "_releasable_fair", _plenty),  # what is left out before the search is by it
+        Part(givers, "candidate_queues", _everybody),
     ),
-    GAPS: (Part(candidates, "leaves_a_gap", _no),),
-    FLAVORS: (Part(nominate, "fit_anywhere", _nothing),),
+    GAPS: (Part(candidates, "leaves_quota_unused", _no),),
+    FLAVORS: (Part(nominate, "assign_with_backtracking", _nothing),),
     RESOURCES: (Part(fitting, "_all_must_fit", _no),),
 }
 """Rules that can be left out one by one, by the names of docs/differences.md."""

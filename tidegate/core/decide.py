@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.accepting.jobs.adoption import has_synced
-from tidegate.core.admission.intents import abandon
-from tidegate.core.admission.second_pass import fail_nodes
+from tidegate.core.admission.intents import abandon_intents
+from tidegate.core.admission.second_pass import record_failed_nodes
 from tidegate.core.cycle import cycle
 from tidegate.core.cycle.requeue import record_scans
 from tidegate.core.folding.strays import stop_strays
@@ -24,12 +24,21 @@ from tidegate.core.quota.forest import forest
 from tidegate.core.reconcile.queues import (
     record_budgets,
     record_readiness,
-    release_removed,
+    release_removed_queues,
     sample_usage,
 )
 from tidegate.core.reconcile.reconcile_workload import reconcile_workloads
-from tidegate.core.reconcile.reissue_orders import make_way, reissue_order, reissue_reservation
-from tidegate.core.reconcile.timeouts import expire, not_ready, ran_too_long, requeue
+from tidegate.core.reconcile.reissue_orders import (
+    evict_recovered,
+    reissue_order,
+    reissue_reservation,
+)
+from tidegate.core.reconcile.timeouts import (
+    evict_not_ready,
+    evict_overdue,
+    expire_objects,
+    requeue_after_backoff,
+)
 from tidegate.core.state import deadlines
 from tidegate.core.state.state import State, Workload
 from tidegate.core.topology.cluster import topologies
@@ -73,22 +82,26 @@ def _each_due(family: str, rule: Callable[[State, Workload], list[DecisionEvent]
 
 
 RULES: tuple[Rule, ...] = (
-    release_removed,  # first: changes the quota that all others see
+    release_removed_queues,  # first: changes the quota that all others see
     _when_due("budget", record_budgets),  # a spent budget makes a ClusterQueue inactive
     record_readiness,  # before workloads wait because of it
     _when_due("usage", sample_usage),  # before cycles order LocalQueues by their usage
-    fail_nodes,  # pods on failed nodes get others before new workloads are placed
+    record_failed_nodes,  # pods on failed nodes get others before new workloads are placed
     _each_due("remote", dispatch),  # nominates further worker clusters, or gives clusters up
-    _each_due("ready", not_ready),  # these three before the rules below decide more for workloads
-    _each_due("execution", ran_too_long),  # that must leave
-    _each_due("retention", expire),
+    _each_due(
+        "ready", evict_not_ready
+    ),  # these three before the rules below decide more for workloads
+    _each_due("execution", evict_overdue),  # that must leave
+    _each_due("retention", expire_objects),
     reconcile_workloads,  # evictions, and proven stops: their quota is free from here on
-    _each_due("requeue", requeue),  # back-offs that are over compete in this turn's cycles
+    _each_due(
+        "requeue", requeue_after_backoff
+    ),  # back-offs that are over compete in this turn's cycles
     _each_due("asked", reissue_reservation),  # whose checks did not appear in the Workload
-    abandon,  # an intent that can no longer be met reserves no quota
+    abandon_intents,  # an intent that can no longer be met reserves no quota
     _when_due("copy", order_copy_removals),  # of placed jobs, in clusters where they have no quota
     _when_due("stray", stop_strays),  # running objects without a workload
-    _when_due("repair", make_way),  # recovered workloads for whose restart there is no quota
+    _when_due("repair", evict_recovered),  # recovered workloads for whose restart there is no quota
     _each_due("repair", reissue_order),  # last: the decisions above give their orders themselves
 )
 
@@ -118,7 +131,7 @@ def decide(
         decisions_max=decisions_max,
         cycle=state.cycle,
     )
-    run = cycle.run_kueue if state.requeue.by_event else cycle.run
+    run = cycle.run_kueue_cycle if state.requeue.by_event else cycle.run_cycle
     done = 0
     while _run_rules(context) and (cycles_max is None or done < cycles_max) and run(context):
         done += 1
@@ -136,4 +149,4 @@ def _run_rules(context: DecideContext) -> bool:
             for group in rule(context.state):
                 for decision in group:
                     context.record(decision)
-    return not context.full
+    return not context.is_full

@@ -119,7 +119,7 @@ def _compare_moved(ran: Run, moved: list[str]) -> Iterator[str]:
     active = {
         workload
         for name in ran.state.objects.cluster_queues
-        for workload in heads.pending(ran.state, name)[0]
+        for workload in heads.pending_keys(ran.state, name)[0]
     }
     yield from compare("moved to active", moved, [text for text in moved if text in active])
 
@@ -237,7 +237,7 @@ def _normal_usage(expected: Json) -> Json:
 def _waiting(state: State) -> dict[str, list[str]]:
     value = {}
     for name in state.objects.cluster_queues:
-        active, parked = heads.pending(state, name)
+        active, parked = heads.pending_keys(state, name)
         if active or parked:
             value[name] = sorted([*active, *parked])
     return value

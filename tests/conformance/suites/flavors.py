@@ -11,8 +11,8 @@ from tests.conformance.histories import key
 from tests.conformance.nodes import cq, queue
 from tests.conformance.report import compare
 from tests.conformance.stage import stage
-from tidegate.core.flavors.assignment import assign
-from tidegate.core.flavors.choices import Assignment, PodSetChoice, external
+from tidegate.core.flavors.assignment import assign_flavors
+from tidegate.core.flavors.choices import Assignment, PodSetChoice, mode_name
 from tidegate.core.flavors.fitting import NO_CANDIDATES, PREEMPT, RECLAIM, Oracle
 from tidegate.core.quota import tree
 from tidegate.model.ids import FlavorResource
@@ -33,7 +33,7 @@ def run(case: Case, mode: str) -> Iterator[str]:
     state = stage(replace(case, input=given), mode)
     for name, usage in _usage(case).items():
         tree.add_usage(queue(state, name), usage.items())
-    assignment = assign(
+    assignment = assign_flavors(
         state,
         state.workloads[key(workload)],
         cq=cq(state, case.input["targetClusterQueue"]),
@@ -120,7 +120,7 @@ def _compare_podset(document: Json, podset: PodSetChoice) -> Iterator[str]:
     mapping = {
         resource: {
             "flavor": choice.flavor,
-            "mode": external(choice.mode),
+            "mode": mode_name(choice.mode),
             "borrow": choice.borrow,
             "triedFlavorIdx": choice.tried,
         }

@@ -12,7 +12,7 @@ from tests.conformance.histories import history, key
 from tests.conformance.report import compare
 from tests.conformance.stage import definitions, fold, opening, policy, stage
 from tidegate.contracts import facts
-from tidegate.core.cycle.cycle import classic
+from tidegate.core.cycle.cycle import classic_order
 from tidegate.core.nomination.nominate import Entry
 from tidegate.core.preemption import candidates
 from tidegate.core.queueing import heads
@@ -62,7 +62,7 @@ def run_entries(case: Case, mode: str) -> Iterator[str]:
         )
         for entry in case.input["entries"]
     ]
-    names = [entry.workload.job.name for entry in classic(state, entries)]
+    names = [entry.workload.job.name for entry in classic_order(state, entries)]
     yield from compare("order", case.expected["order"], names)
 
 
@@ -74,8 +74,8 @@ def run_candidates(case: Case, mode: str) -> Iterator[str]:
         _share_by_usage(state, current_candidates)
     preemptor = case.input["preemptorClusterQueue"]
     workloads = [state.workloads[key(row["workload"])] for row in current_candidates]
-    workloads.sort(key=lambda workload: candidates.order_key(state, workload, preemptor))
-    usage_first = candidates.usage_first(state, workloads, lambda workload: workload)
+    workloads.sort(key=lambda workload: candidates.candidate_key(state, workload, preemptor))
+    usage_first = candidates.order_by_usage(state, workloads, lambda workload: workload)
     yield from compare(
         "order", case.expected["order"], [workload.job.name for workload in usage_first]
     )

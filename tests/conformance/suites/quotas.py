@@ -14,7 +14,7 @@ from tests.conformance.histories import history, key
 from tests.conformance.nodes import cohort, queue
 from tests.conformance.report import compare
 from tests.conformance.stage import definitions, opening, policy, stage
-from tidegate.core.preemption.trial import within_quota
+from tidegate.core.preemption.trial import is_within_quota
 from tidegate.core.quota import shares, tree
 from tidegate.core.state.state import State
 from tidegate.model.ids import FlavorResource
@@ -61,7 +61,7 @@ def run_share(case: Case, mode: str) -> Iterator[str]:
         wanted = flat(case.input.get("requestedFlavorResources", {}))
         fields = {
             "borrowing": shares.is_borrowing(node),
-            "borrowingOnRequested": not within_quota(node, tuple(wanted)),
+            "borrowingOnRequested": not is_within_quota(node, tuple(wanted)),
         }
         yield from compare("it", expected, fields)
 

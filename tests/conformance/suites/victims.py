@@ -10,7 +10,7 @@ from tests.conformance.histories import key
 from tests.conformance.nodes import cohorts, cq, queue, usage
 from tests.conformance.report import compare
 from tests.conformance.stage import stage
-from tidegate.core.flavors.choices import Assignment, PodSetChoice, external
+from tidegate.core.flavors.choices import Assignment, PodSetChoice, mode_name
 from tidegate.core.flavors.fitting import FIT, PREEMPT, Choice
 from tidegate.core.preemption import search
 from tidegate.core.quota import tree
@@ -38,7 +38,7 @@ def run(case: Case, mode: str) -> Iterator[str]:
             "reason": target.reason,
             "clusterQueue": target.cluster_queue,
         }
-        for target in search.targets(state, workload, assignment, cq=at)
+        for target in search.preemption_targets(state, workload, assignment, cq=at)
     ]
     documents.sort(key=lambda row: row["workload"])
     yield from compare("targets", case.expected["targets"], documents)
@@ -99,5 +99,5 @@ def _assignment_of(
             assignment.usage[fr] = assignment.usage.get(fr, 0) + member_choice.requests.get(
                 resource, 0
             )
-    assignment.mode = external(min((podset.worst for podset in assignment.podsets), default=FIT))
+    assignment.mode = mode_name(min((podset.worst for podset in assignment.podsets), default=FIT))
     return assignment

@@ -14,7 +14,11 @@ from tests.simulation.judging.verdict import demand
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.core.folding.fold import apply
-from tidegate.core.queueing.siblings import replaced_leaves, sibling_leaves, variants
+from tidegate.core.queueing.siblings import (
+    is_replaced_slice_evicted,
+    must_wait_for_sibling,
+    variants_of,
+)
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.state import State, Workload
 
@@ -64,7 +68,7 @@ def what_moves(state: State, workload: Workload) -> str:
         case "inactive":
             return _stays_out(state, workload)
         case "parent":
-            moving = any(variant.phase != "inactive" for variant in variants(state, workload))
+            moving = any(variant.phase != "inactive" for variant in variants_of(state, workload))
             return "its variants" if moving else ""
         case "evicting":
             return "its stop" if _is_watched(state, workload) else ""
@@ -155,8 +159,8 @@ def _said(state: State, workload: Workload) -> str:
         "ClusterQueueInactive": cq is not None and not cq.active,
         "PriorityClassNotFound": not workload.class_known,
         "AdmissionGatedBy": bool(workload.gates),
-        "ReplacedSliceLeaves": replaced_leaves(state, workload),
-        "VariantLeaves": sibling_leaves(state, workload),
+        "ReplacedSliceLeaves": is_replaced_slice_evicted(state, workload),
+        "VariantLeaves": must_wait_for_sibling(state, workload),
     }
     return next((text for text in others if holds.get(text)), "")
 

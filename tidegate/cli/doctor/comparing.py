@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from tidegate.cli.objects.manifests import KINDS
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.queueing.siblings import acting
+from tidegate.core.queueing.siblings import acting_variant
 from tidegate.core.state.state import State, Workload
 from tidegate.errors import UndecodableError
 from tidegate.jobs.kind import JobKind
@@ -91,7 +91,7 @@ def compare_jobs(
         uids.add(metadata["uid"])
         mine = state.workloads.get(state.by_uid.get(metadata["uid"], ""))
         if mine is not None:
-            yield from _compare_job(kind, subject, acting(state, mine), raw)
+            yield from _compare_job(kind, subject, acting_variant(state, mine), raw)
         elif QUEUE_NAME in (metadata.get("labels") or {}) and not _is_finished(kind, raw):
             yield Difference("MissingInLedger", subject, "", "names a queue")
     for key, workload in sorted(state.workloads.items()):

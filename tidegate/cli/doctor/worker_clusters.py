@@ -8,7 +8,7 @@ from tidegate.cli.commands.clusters.members import member_clusters, member_sente
 from tidegate.cli.commands.clusters.workers import Standing, Worker, worker_clusters
 from tidegate.cli.doctor.findings import Finding, ok_finding, wrong_finding
 from tidegate.core.multikueue.nomination import is_external
-from tidegate.core.queueing.admission_checks import check_of
+from tidegate.core.queueing.admission_checks import multikueue_check
 from tidegate.core.state.state import State, Workload
 
 NOMINATION_US = 60_000_000
@@ -35,7 +35,7 @@ def _external_dispatcher(state: State) -> Finding:
         if workload.phase == "reserved"
         and workload.reserved_us <= since_us
         and _is_dispatched_nowhere(workload)
-        and check_of(state, workload.cluster_queue)
+        and multikueue_check(state, workload.cluster_queue)
     ]
     if not waiting:
         return ok_finding("ExternalDispatcher", "an external dispatcher names the worker clusters")

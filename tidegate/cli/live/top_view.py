@@ -14,7 +14,7 @@ from tidegate.cli.ledger.partitions import seq_text
 from tidegate.cli.live.follow import FoldedEvent
 from tidegate.cli.times import duration_text, utc
 from tidegate.contracts.subjects import parse_event_subject
-from tidegate.core.queueing.heads import queue_time, rank
+from tidegate.core.queueing.heads import queue_order_time, queue_rank
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import UNSATISFIED_CHECKS
 from tidegate.model.policy import Policy
@@ -56,7 +56,11 @@ def _pending_workloads(state: State, queues: set[str]) -> list[Workload]:
     ]
 
     def order(workload: Workload) -> tuple[str, bool, tuple[int, int, str, str]]:
-        return workload.cluster_queue, workload.phase == "reserved", rank(state.policy, workload)
+        return (
+            workload.cluster_queue,
+            workload.phase == "reserved",
+            queue_rank(state.policy, workload),
+        )
 
     return sorted(workloads, key=order)
 
@@ -95,7 +99,7 @@ def _tree_table(rows: Sequence[dict[str, str | int]]) -> Table:
 def _pending_table(policy: Policy, now_us: int, waiting: Sequence[Workload]) -> Table:
     table = _empty_table("WAITING", "QUEUE", "PRIORITY", "WAITED", "REASON")
     for workload in waiting[:WAITING]:
-        waited = duration_text(max(0, now_us - queue_time(policy, workload)) / _SECOND_US)
+        waited = duration_text(max(0, now_us - queue_order_time(policy, workload)) / _SECOND_US)
         queue = workload.cluster_queue or "-"
         table.add_row(
             workload.key, queue, str(workload.priority), waited, _pending_reason(workload)

@@ -24,7 +24,7 @@ from tidegate.contracts.observed.clusters import (
     RemoteWorkloadObserved,
 )
 from tidegate.core.accepting.jobs.fields import fact_fields
-from tidegate.core.queueing.admission_checks import check_of
+from tidegate.core.queueing.admission_checks import multikueue_check
 from tidegate.core.state.desired_state import decision_seq
 from tidegate.core.state.state import State, Workload
 from tidegate.model.multikueue import OUT_OF_SYNC
@@ -134,7 +134,9 @@ def report_checks(
     """Yield each check state of a workload that counts and has changed."""
     if not _is_current(state, job, workload):
         return
-    own_check = check_of(state, workload.cluster_queue)  # this check's state is decided here
+    own_check = multikueue_check(
+        state, workload.cluster_queue
+    )  # this check's state is decided here
     for check in job.checks:
         if check.name != own_check and _has_changed(workload, check):
             yield CheckReported(

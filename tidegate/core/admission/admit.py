@@ -19,12 +19,12 @@ from tidegate.contracts.decisions import (
     WorkloadPreempted,
 )
 from tidegate.contracts.phases import HOLDING, SLICE_REPLACED
-from tidegate.core.admission.orders import eviction, started, stop_orders
+from tidegate.core.admission.orders import eviction_event, start_decisions, stop_orders
 from tidegate.core.flavors.choices import Assignment
 from tidegate.core.members.placement import cluster_for_assignment
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee, Proposal
-from tidegate.core.preemption.candidates import loses_us
+from tidegate.core.preemption.candidates import lost_run_time_us
 from tidegate.core.preemption.trial import Target
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.quota.tree import Node
@@ -46,10 +46,10 @@ def admit(
     context: DecideContext, cq: ClusterQueueState, workload: Workload, assignment: Assignment
 ) -> None:
     """Reserve a nominated assignment for a workload; start it if no check is required."""
-    reserve(context, cq, workload, granted(assignment), assignment.borrows)
+    reserve_quota(context, cq, workload, podset_assignments(assignment), assignment.borrows)
 
 
-def reserve(
+def reserve_quota(
     context: DecideContext,
     cq: ClusterQueueState,
     workload: Workload,
@@ -71,22 +71,22 @@ def reserve(
             assignment=assignment,
             borrows=borrows,
             checks=checks,
-            cycle=context.number,
+            cycle=context.recorded_cycle,
             cluster=cluster_for_assignment(state, workload, assignment) if workload.body else "",
         )
     )
     late = any(podset.delayed_topology for podset in assignment)
     if not late and not checks:
-        start(context, workload)
+        start_workload(context, workload)
 
 
-def start(context: DecideContext, workload: Workload) -> None:
+def start_workload(context: DecideContext, workload: Workload) -> None:
     """Admit a workload that has reserved quota, and order its job to start."""
-    for decision in started(context.state, workload):
+    for decision in start_decisions(context.state, workload):
         context.record(decision)
 
 
-def granted(assignment: Assignment) -> tuple[PodSetAssignment, ...]:
+def podset_assignments(assignment: Assignment) -> tuple[PodSetAssignment, ...]:
     """Return an assignment in the form of the ledger."""
     return tuple(
         PodSetAssignment(
@@ -105,7 +105,7 @@ def granted(assignment: Assignment) -> tuple[PodSetAssignment, ...]:
     )
 
 
-def preempt(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
+def preempt_targets(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
     """Record the intent, and evict each victim that is not being evicted already.
 
     Returns False if there was nothing new: in kueue mode a preemptor is nominated again while its
@@ -127,17 +127,22 @@ def preempt(context: DecideContext, nominee: Nominee, proposal: Proposal) -> boo
         for target in targets
     )
     context.record(
-        intention(
-            state, workload, proposal, victims, granted(proposal.assignment), cycle=context.number
+        preemption_intent(
+            state,
+            workload,
+            proposal,
+            victims,
+            podset_assignments(proposal.assignment),
+            cycle=context.recorded_cycle,
         )
     )
     for target in targets:
         if target.workload.phase != "evicting":
-            _evict(context, cq, workload, target)
+            _preempt_victim(context, cq, workload, target)
     return True
 
 
-def intention(  # noqa: PLR0913 - the preemptor, its assignment, its victims
+def preemption_intent(  # noqa: PLR0913 - the preemptor, its assignment, its victims
     state: State,
     workload: Workload,
     proposal: Proposal,
@@ -159,14 +164,14 @@ def intention(  # noqa: PLR0913 - the preemptor, its assignment, its victims
     )
 
 
-def _evict(
+def _preempt_victim(
     context: DecideContext, cq: ClusterQueueState, preemptor: Workload, target: Target
 ) -> None:
     state, victim = context.state, target.workload
     other = state.forest.cluster_queues[target.cluster_queue]
     message = (
         f"Preempted for {preemptor.key} (uid {preemptor.uid}), because {_WHY[target.reason]}; "
-        f"preemptor path: {path(cq.node)}; preemptee path: {path(other.node)}"
+        f"preemptor path: {cohort_path(cq.node)}; preemptee path: {cohort_path(other.node)}"
     )
     context.record(
         WorkloadPreempted(
@@ -176,15 +181,15 @@ def _evict(
             by_cluster_queue=cq.name,
             reason=target.reason,
             message=message,
-            lost_us=loses_us(state, victim) if state.scan.least_loss_first else 0,
+            lost_us=lost_run_time_us(state, victim) if state.scan.least_loss_first else 0,
         )
     )
-    context.record(eviction(state, victim, "Preempted", message=message))
+    context.record(eviction_event(state, victim, "Preempted", message=message))
     for order in stop_orders(state, victim, reason="Preempted", message=message):
         context.record(order)
 
 
-def path(node: Node) -> str:
+def cohort_path(node: Node) -> str:
     """Return the path from the root to a node: ``/all/team/queue``."""
     names, at = [node.name], node
     while at.parent is not None:

@@ -13,8 +13,8 @@ from tidegate.contracts.decisions import (
     Victim,
 )
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.admission.admit import granted, intention
-from tidegate.core.admission.orders import evicted
+from tidegate.core.admission.admit import podset_assignments, preemption_intent
+from tidegate.core.admission.orders import eviction_decisions
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee, Proposal
 from tidegate.core.queueing.siblings import GATE, MIGRATION
@@ -27,35 +27,35 @@ _BETTER = "a variant of it holds quota of a flavor that is preferred"
 _STAYS = "a variant of it holds quota, and the ClusterQueue does not let it move to this flavor"
 
 
-def attend_variant(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
+def process_variant(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
     """Let a variant wait for the sibling that holds quota, or replace it.
 
     Returns False if there is no such sibling: then the variant is processed as any workload.
     """
-    if waits_for_variant(context.state, nominee):
+    if must_wait_for_variant(context.state, nominee):
         if nominee.intent is not None and nominee.outcome == "refused":
-            _abandon(context, nominee)
+            _abandon_intent(context, nominee)
         return True
-    sibling = holder(context.state, nominee.workload)
+    sibling = sibling_with_quota(context.state, nominee.workload)
     if sibling is None or proposal.assignment.mode != "Fit":
         return False
-    _migrate(context, nominee, proposal, sibling)
+    _migrate_variant(context, nominee, proposal, sibling)
     return True
 
 
-def waits_for_variant(state: State, nominee: Nominee) -> bool:
+def must_wait_for_variant(state: State, nominee: Nominee) -> bool:
     """Tell whether a variant waits because a sibling holds quota; set its reason if so."""
     workload, cq = nominee.workload, nominee.cq
-    sibling = holder(state, workload)
+    sibling = sibling_with_quota(state, workload)
     if sibling is None:
         return False
     if sibling.phase == "evicting":
         nominee.outcome, nominee.reason = "deferred", "WaitingForPreemptedWorkloads"
         return True
-    places = _places(cq)
-    own = min((places.get(name, 0) for name in workload.allowed_flavors or places), default=0)
-    last = places.get(cq.spec.last_acceptable_flavor, len(places))
-    if _place(places, sibling) <= own:
+    positions = _flavor_positions(cq)
+    own = min((positions.get(name, 0) for name in workload.allowed_flavors or positions), default=0)
+    last = positions.get(cq.spec.last_acceptable_flavor, len(positions))
+    if _variant_position(positions, sibling) <= own:
         details = _BETTER
     elif own > last or not cq.spec.migrates:
         details = _STAYS
@@ -65,7 +65,7 @@ def waits_for_variant(state: State, nominee: Nominee) -> bool:
     return True
 
 
-def holder(state: State, workload: Workload) -> Workload | None:
+def sibling_with_quota(state: State, workload: Workload) -> Workload | None:
     """Return the sibling that holds quota, preferably one that is not evicted; None: none does."""
     if not gate_enabled(state.policy, GATE):
         return None
@@ -82,17 +82,17 @@ def holder(state: State, workload: Workload) -> Workload | None:
     return min(workloads, key=lambda other: (other.phase == "evicting", other.key), default=None)
 
 
-def _places(cq: ClusterQueueState) -> dict[str, int]:
+def _flavor_positions(cq: ClusterQueueState) -> dict[str, int]:
     flavors = (flavor.flavor for group in cq.spec.groups for flavor in group.flavors)
     return {name: place for place, name in enumerate(dict.fromkeys(flavors))}
 
 
-def _place(places: dict[str, int], sibling: Workload) -> int:
+def _variant_position(positions: dict[str, int], sibling: Workload) -> int:
     flavors_taken = {name for podset in sibling.assignment for name in podset.flavors.values()}
-    return max((places.get(name, 0) for name in flavors_taken), default=0)
+    return max((positions.get(name, 0) for name in flavors_taken), default=0)
 
 
-def _abandon(context: DecideContext, nominee: Nominee) -> None:
+def _abandon_intent(context: DecideContext, nominee: Nominee) -> None:
     """End the intent of a variant that must wait for its sibling."""
     context.record(
         PreemptionAbandoned(
@@ -101,7 +101,7 @@ def _abandon(context: DecideContext, nominee: Nominee) -> None:
     )
 
 
-def _migrate(
+def _migrate_variant(
     context: DecideContext, nominee: Nominee, proposal: Proposal, sibling: Workload
 ) -> None:
     state, workload = context.state, nominee.workload
@@ -111,11 +111,13 @@ def _migrate(
         cluster_queue=sibling.cluster_queue,
         reason=MIGRATION,
     )
-    intended = intention(state, workload, proposal, (victim,), _assignment_of(nominee, proposal))
+    intended = preemption_intent(
+        state, workload, proposal, (victim,), _assignment_of(nominee, proposal)
+    )
     message = f"Its variant {workload.key} moves to a flavor that is preferred."
     charges = list(proposal.assignment.usage.items())
     context.reserve(nominee.cq.tree, nominee.cq.node, charges)
-    for event in (intended, *evicted(state, sibling, MIGRATION, message=message)):
+    for event in (intended, *eviction_decisions(state, sibling, MIGRATION, message=message)):
         context.record(event)
     nominee.outcome, nominee.reason = "preempting", "WaitingForPreemptedWorkloads"
 
@@ -123,5 +125,5 @@ def _migrate(
 def _assignment_of(nominee: Nominee, proposal: Proposal) -> tuple[PodSetAssignment, ...]:
     """Return the assignment of a variant: the proposal's, or the intent's if that has none."""
     if proposal.assignment.podsets or nominee.intent is None:
-        return granted(proposal.assignment)
+        return podset_assignments(proposal.assignment)
     return nominee.intent.assignment

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tidegate.contracts.decisions import DecisionEvent, PreemptionAbandoned
-from tidegate.core.admission.admit import granted, reserve
-from tidegate.core.flavors.assignment import assign
+from tidegate.core.admission.admit import podset_assignments, reserve_quota
+from tidegate.core.flavors.assignment import assign_flavors
 from tidegate.core.flavors.choices import Assignment
-from tidegate.core.flavors.eligibility import mismatch
+from tidegate.core.flavors.eligibility import flavor_mismatch
 from tidegate.core.flavors.fitting import NO_CANDIDATES, Oracle
 from tidegate.core.members.cluster_status import flavor_refusal
 from tidegate.core.members.placement import cluster_for_assignment, placement_refusal
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee, Proposal
-from tidegate.core.queueing.admissibility import barrier
+from tidegate.core.queueing.admissibility import admission_blocker
 from tidegate.core.quota.charging import PODS, pod_count, requests_per_pod, total_requests
 from tidegate.core.quota.tree import (
     add_usage,
@@ -35,7 +35,7 @@ from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet, PodSetAssignment
 
 
-def abandon(state: State) -> Iterator[list[DecisionEvent]]:
+def abandon_intents(state: State) -> Iterator[list[DecisionEvent]]:
     """End intents that can no longer be met: the preemptor left or changed, or quota did."""
     for intent in reversed(list(state.intents.values())):
         if reason := intent.void or _abandon_reason(state, intent):
@@ -48,7 +48,7 @@ def abandon(state: State) -> Iterator[list[DecisionEvent]]:
             yield [ended]
 
 
-def ready(context: DecideContext, trees: Iterable[Tree]) -> list[Nominee]:
+def ready_preemptors(context: DecideContext, trees: Iterable[Tree]) -> list[Nominee]:
     """Return the preemptors of these trees that fit now, as heads of their queues.
 
     Each has a new assignment if one fits, else the intent's. Call it between ``begin`` and ``end``
@@ -61,13 +61,13 @@ def ready(context: DecideContext, trees: Iterable[Tree]) -> list[Nominee]:
         cq = state.forest.cluster_queues.get(intent.cluster_queue)
         if workload is None or cq is None or id(cq.tree) not in tree_ids:
             continue
-        nominee = _ready(context, intent, workload, cq)
+        nominee = _ready_preemptor(context, intent, workload, cq)
         if nominee is not None:
             nominees.append(nominee)
     return nominees
 
 
-def fulfil(context: DecideContext, nominee: Nominee) -> bool:
+def fulfil_intent(context: DecideContext, nominee: Nominee) -> bool:
     """Reserve quota for a preemptor in place of its intent; return False if it does not fit."""
     intent, proposal, cq = nominee.intent, nominee.proposal, nominee.cq
     assert intent is not None
@@ -76,33 +76,37 @@ def fulfil(context: DecideContext, nominee: Nominee) -> bool:
     with_own = [(fr, -units) for fr, units in intent.charges]
     context.reserve(cq.tree, cq.node, with_own)
     fitting = fits(cq.node, usage) and context.fits_now(cq, usage)
-    if not (fitting and _placed_now(context, intent, nominee.workload, proposal.assignment)):
+    if not (fitting and _finds_nodes_now(context, intent, nominee.workload, proposal.assignment)):
         context.reserve(cq.tree, cq.node, intent.charges)
         return False
     context.reserve_pods(intended(context.state, intent), -1)
-    assignment = granted(proposal.assignment) if proposal.assignment.podsets else intent.assignment
-    reserve(context, cq, nominee.workload, assignment, nominee.borrows)
+    assignment = (
+        podset_assignments(proposal.assignment)
+        if proposal.assignment.podsets
+        else intent.assignment
+    )
+    reserve_quota(context, cq, nominee.workload, assignment, nominee.borrows)
     return True
 
 
-def _ready(
+def _ready_preemptor(
     context: DecideContext, intent: Intent, workload: Workload, cq: ClusterQueueState
 ) -> Nominee | None:
     """Return a preemptor with its assignment if it fits beside all current charges, or None."""
     node = cq.node
-    now = _anew(context.state, intent, workload, cq)
+    now = _assign_again(context.state, intent, workload, cq)
     usage = list(now.usage.items())
     remove_usage(node, intent.charges)
     fresh = now.mode == "Fit" and fits(node, usage)
     add_usage(node, intent.charges)
     fresh = fresh and context.fits_now(cq, usage)
-    if fresh and _placed_now(context, intent, workload, now):
+    if fresh and _finds_nodes_now(context, intent, workload, now):
         assignment, borrows = now, now.borrows
     elif any(assignment.topology is not None for assignment in intent.assignment):
         return None
     elif context.fits_now(cq, intent.charges):
         assignment = Assignment(podsets=[], usage=dict(intent.charges))
-        borrows = _level(cq, intent)
+        borrows = _borrow_level(cq, intent)
     else:
         return None
     return Nominee(
@@ -115,36 +119,38 @@ def _ready(
     )
 
 
-def _anew(state: State, intent: Intent, workload: Workload, cq: ClusterQueueState) -> Assignment:
+def _assign_again(
+    state: State, intent: Intent, workload: Workload, cq: ClusterQueueState
+) -> Assignment:
     """Return a new assignment for a preemptor, its own intent not counted as usage."""
     own, topologies = intended(state, intent), state.forest.topologies
     remove_usage(cq.node, intent.charges)
     topologies.charge(own, -1)
-    assignment = assign(state, workload, oracle=_no_candidates(cq), cq=cq)
+    assignment = assign_flavors(state, workload, oracle=_no_candidates_oracle(cq), cq=cq)
     add_usage(cq.node, intent.charges)
     topologies.charge(own, 1)
     return assignment
 
 
-def _placed_now(
+def _finds_nodes_now(
     context: DecideContext, intent: Intent, workload: Workload, assignment: Assignment
 ) -> bool:
     """Tell whether a preemptor's pods find nodes beside all pods; note these nodes."""
     own, topologies = intended(context.state, intent), context.state.forest.topologies
     topologies.charge(own, -1)
-    placed = context.place_now(workload, assignment)
+    placed = context.finds_nodes_now(workload, assignment)
     topologies.charge(own, 1)
     return placed
 
 
-def _no_candidates(cq: ClusterQueueState) -> Oracle:
+def _no_candidates_oracle(cq: ClusterQueueState) -> Oracle:
     def answer(fr: FlavorResource, units: int) -> tuple[int, int]:
         return NO_CANDIDATES, lowest_fitting_height(cq.node.cells[fr], units)[0]
 
     return answer
 
 
-def _level(cq: ClusterQueueState, intent: Intent) -> int:
+def _borrow_level(cq: ClusterQueueState, intent: Intent) -> int:
     cells = cq.node.cells
     return max(
         (lowest_fitting_height(cells[fr], units)[0] for fr, units in intent.charges), default=0
@@ -160,17 +166,17 @@ def _abandon_reason(state: State, intent: Intent) -> str:
     workload = state.workloads.get(intent.workload)
     if workload is None or workload.phase != "pending":
         return "the workload left"
-    blocked_by = barrier(state, workload)
+    blocked_by = admission_blocker(state, workload)
     if blocked_by is not None:
         return blocked_by.details
     cq = state.forest.cluster_queues.get(intent.cluster_queue)
     if cq is None or workload.cluster_queue != intent.cluster_queue:
         return "its LocalQueue leads to another ClusterQueue"
-    if message := _outdated(state, cq, workload, intent.assignment):
+    if message := _outdated_reason(state, cq, workload, intent.assignment):
         return message
     if workload.body and not cluster_for_assignment(state, workload, intent.assignment):
         return "no cluster has all its flavors"
-    if not _fits_in(state, intent, cq):
+    if not _fits_quota(state, intent, cq):
         return "quota changed"
     return "" if _finds_nodes(state, intent, workload, cq) else "nodes changed"
 
@@ -186,15 +192,15 @@ def _finds_nodes(state: State, intent: Intent, workload: Workload, cq: ClusterQu
     if not intended(state, intent) or topologies.upheld.get(intent.workload) == now:
         return True
     view = DecideContext(state=state, decisions_max=0)
-    view.begin([cq.tree])
-    holds = _anew(state, intent, workload, cq).mode == "Fit"
-    view.end()
+    view.begin_cycle([cq.tree])
+    holds = _assign_again(state, intent, workload, cq).mode == "Fit"
+    view.end_cycle()
     if holds:
         topologies.upheld[intent.workload] = now
     return holds
 
 
-def _fits_in(state: State, intent: Intent, cq: ClusterQueueState) -> bool:
+def _fits_quota(state: State, intent: Intent, cq: ClusterQueueState) -> bool:
     """Return whether an intent's charges are within quota once evicted workloads have left.
 
     All intents of a tree are checked together, and again only when the tree changes.
@@ -203,7 +209,7 @@ def _fits_in(state: State, intent: Intent, cq: ClusterQueueState) -> bool:
     if tree.intents_checked_at == tree.stamp:
         return True
     view = DecideContext(state=state, decisions_max=0)
-    view.begin([tree])
+    view.begin_cycle([tree])
     cluster_queues = state.forest.cluster_queues
     free_by_workload = {
         other_intent.workload: all(
@@ -214,13 +220,13 @@ def _fits_in(state: State, intent: Intent, cq: ClusterQueueState) -> bool:
         for other_intent in state.intents.values()
         if (at := cluster_queues.get(other_intent.cluster_queue)) is not None and at.tree is tree
     }
-    view.end()
+    view.end_cycle()
     if all(free_by_workload.values()):
         tree.intents_checked_at = tree.stamp
     return free_by_workload[intent.workload]
 
 
-def _outdated(
+def _outdated_reason(
     state: State,
     cq: ClusterQueueState,
     workload: Workload,
@@ -235,21 +241,21 @@ def _outdated(
         return "its podsets are others"
     each = requests_per_pod(state, workload)
     for podset, pod, assigned in zip(workload.podsets, each, assignment, strict=True):
-        if not _may_start_with(state, workload, podset, assigned.count):
+        if not _is_allowed_pod_count(state, workload, podset, assigned.count):
             return f"podset {podset.name} requests another number of pods"
         requests = total_requests(pod, assigned.count)
         if PODS in cq.group_of:
             requests[PODS] = assigned.count
         counted = {name: units for name, units in requests.items() if name in assigned.flavors}
-        if counted != assigned.usage or _uncovered(state, cq, requests, assigned):
+        if counted != assigned.usage or _requests_uncovered(state, cq, requests, assigned):
             return f"podset {podset.name} is charged otherwise"
         for resource, flavor in assigned.flavors.items():
-            if message := _repels(state, cq, workload, podset, resource, flavor):
+            if message := _flavor_conflict(state, cq, workload, podset, resource, flavor):
                 return message
     return ""
 
 
-def _may_start_with(state: State, workload: Workload, podset: PodSet, pods: int) -> bool:
+def _is_allowed_pod_count(state: State, workload: Workload, podset: PodSet, pods: int) -> bool:
     full = pod_count(workload, podset)
     if pods == full:
         return True
@@ -257,7 +263,7 @@ def _may_start_with(state: State, workload: Workload, podset: PodSet, pods: int)
     return least is not None and least <= pods < full
 
 
-def _uncovered(
+def _requests_uncovered(
     state: State, cq: ClusterQueueState, requests: dict[str, int], assignment: PodSetAssignment
 ) -> bool:
     """Tell whether a podset now requests a resource for which the assignment has no flavor."""
@@ -266,7 +272,7 @@ def _uncovered(
     return any(name in cq.group_of or not ignores for name in more)
 
 
-def _repels(  # noqa: PLR0913, PLR0917 - one podset's one flavor in its queue
+def _flavor_conflict(  # noqa: PLR0913, PLR0917 - one podset's one flavor in its queue
     state: State,
     cq: ClusterQueueState,
     workload: Workload,
@@ -283,7 +289,7 @@ def _repels(  # noqa: PLR0913, PLR0917 - one podset's one flavor in its queue
     variants = gate_enabled(state.policy, "ConcurrentAdmission")
     if variants and allowed is not None and flavor not in allowed:
         return f"flavor {flavor} is not among its allowed flavors"
-    away = placement_refusal if workload.body else flavor_refusal
-    message = away(state, workload, slot.spec) or mismatch(podset, slot.spec)
+    refusal = placement_refusal if workload.body else flavor_refusal
+    message = refusal(state, workload, slot.spec) or flavor_mismatch(podset, slot.spec)
     message = message or topology_mismatch(state, podset, slot.spec, only=cq.only_topologies)
     return f"flavor {flavor}: {message}" if message else ""

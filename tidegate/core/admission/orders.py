@@ -23,7 +23,7 @@ from tidegate.contracts.decisions import (
     WorkloadEvicted,
     WorkloadRequeued,
 )
-from tidegate.core.flavors.eligibility import asks_for_topology
+from tidegate.core.flavors.eligibility import requests_topology
 from tidegate.core.members.placement import startable_copy
 from tidegate.core.state.desired_state import stays_gated
 from tidegate.core.state.state import State, Workload, decision_fields
@@ -54,7 +54,7 @@ def start_order(state: State, workload: Workload) -> StartOrdered | CopyOrdered:
     copy = startable_copy(state, workload) if workload.body else None
     if workload.body and copy is None:
         return _copy_order(state, workload)
-    starts = _injected(state, workload)
+    starts = _injected_podsets(state, workload)
     if stays_gated(workload):
         starts = tuple(
             PodSetStart(name=start.name, count=start.count, gates=(ADMISSION_GATE,))
@@ -68,7 +68,7 @@ def start_order(state: State, workload: Workload) -> StartOrdered | CopyOrdered:
     )
 
 
-def started(state: State, workload: Workload) -> list[DecisionEvent]:
+def start_decisions(state: State, workload: Workload) -> list[DecisionEvent]:
     """Return the decisions that admit a workload with reserved quota and order its job to start."""
     admitted = WorkloadAdmitted(
         **decision_fields(state, workload),
@@ -113,11 +113,11 @@ def _added_by_start(state: State, workload: Workload) -> tuple[PodSetStart, ...]
     requests = {podset.name: podset.count for podset in workload.podsets}
     return tuple(
         replace(start, count=requests.get(start.name, start.count))
-        for start in _injected(state, workload)
+        for start in _injected_podsets(state, workload)
     )
 
 
-def requeued(state: State, workload: Workload, reason: str) -> WorkloadRequeued:
+def requeue_event(state: State, workload: Workload, reason: str) -> WorkloadRequeued:
     """Return that a workload is pending again: at once, or once its back-off is over."""
     after_us = workload.requeue_after_us
     return WorkloadRequeued(
@@ -128,7 +128,7 @@ def requeued(state: State, workload: Workload, reason: str) -> WorkloadRequeued:
     )
 
 
-def eviction(
+def eviction_event(
     state: State, workload: Workload, reason: str, *, cause: str = "", message: str = ""
 ) -> WorkloadEvicted:
     """Return the decision to evict a workload, which is to lose its quota."""
@@ -137,31 +137,33 @@ def eviction(
     )
 
 
-def evicted(
+def eviction_decisions(
     state: State, workload: Workload, reason: str, *, cause: str = "", message: str = ""
 ) -> list[DecisionEvent]:
     """Return the decisions that evict a workload with quota and order its job to stop."""
-    event = eviction(state, workload, reason, cause=cause, message=message)
+    event = eviction_event(state, workload, reason, cause=cause, message=message)
     return [event, *stop_orders(state, workload, reason=reason, message=message)]
 
 
-def _injected(state: State, workload: Workload) -> tuple[PodSetStart, ...]:
+def _injected_podsets(state: State, workload: Workload) -> tuple[PodSetStart, ...]:
     """Return what a start adds to the podsets; where these conflict, the check's value wins."""
-    return tuple(_podset(state, workload, assignment) for assignment in workload.assignment)
+    return tuple(_podset_start(state, workload, assignment) for assignment in workload.assignment)
 
 
-def failed_to_start(state: State, workload: Workload) -> list[DecisionEvent]:
+def failed_start_decisions(state: State, workload: Workload) -> list[DecisionEvent]:
     """Return the eviction of a workload that cannot start as it is assigned; empty: it can."""
-    if message := contradiction(state, workload):
-        return evicted(state, workload, "Deactivated", cause=FAILED_TO_START, message=message)
+    if message := template_conflict(state, workload):
+        return eviction_decisions(
+            state, workload, "Deactivated", cause=FAILED_TO_START, message=message
+        )
     return []
 
 
-def contradiction(state: State, workload: Workload) -> str:
+def template_conflict(state: State, workload: Workload) -> str:
     """Return the first conflict between flavors, checks and the job's own template; "" if none."""
     own = {podset.name: podset.node_selector for podset in workload.podsets}
     for assignment in workload.assignment:
-        base = _of_flavors(state, workload, assignment)
+        base = _flavor_injections(state, workload, assignment)
         selectors = own.get(assignment.name, {})
         start = PodSetUpdate(
             name=assignment.name,
@@ -170,13 +172,13 @@ def contradiction(state: State, workload: Workload) -> str:
         )
         of_checks = workload.ready_updates(assignment.name)
         updates = [("its flavor", start), *((f"check {name}", each) for name, each in of_checks)]
-        message = _contradicting(updates)
+        message = _first_conflict(updates)
         if message:
             return f"Podset {assignment.name}: {message}."
     return ""
 
 
-def _contradicting(updates: list[tuple[str, PodSetUpdate]]) -> str:
+def _first_conflict(updates: list[tuple[str, PodSetUpdate]]) -> str:
     for field in _MAPS:
         values: dict[str, tuple[str, str]] = {}
         for source, update in updates:
@@ -188,10 +190,10 @@ def _contradicting(updates: list[tuple[str, PodSetUpdate]]) -> str:
     return ""
 
 
-def _podset(state: State, workload: Workload, assignment: PodSetAssignment) -> PodSetStart:
-    base = _of_flavors(state, workload, assignment)
+def _podset_start(state: State, workload: Workload, assignment: PodSetAssignment) -> PodSetStart:
+    base = _flavor_injections(state, workload, assignment)
     topology_requests = {podset.name: podset.topology for podset in workload.podsets}
-    wishing = {podset.name for podset in workload.podsets if asks_for_topology(podset)}
+    wishing = {podset.name for podset in workload.podsets if requests_topology(podset)}
     labels, annotations = dict(base.labels), dict(base.annotations)
     selector, tolerations = dict(base.node_selector), dict.fromkeys(base.tolerations)
     for _, update in workload.ready_updates(assignment.name):
@@ -217,7 +219,9 @@ def _podset(state: State, workload: Workload, assignment: PodSetAssignment) -> P
     )
 
 
-def _of_flavors(state: State, workload: Workload, assignment: PodSetAssignment) -> PodSetStart:
+def _flavor_injections(
+    state: State, workload: Workload, assignment: PodSetAssignment
+) -> PodSetStart:
     selector: dict[str, str] = {}
     tolerations: dict[Toleration, None] = {}
     for name in dict.fromkeys(

@@ -21,13 +21,13 @@ from tidegate.contracts.decision_kinds.placements import (
     TopologyAssigned,
 )
 from tidegate.contracts.decisions import DecisionEvent
-from tidegate.core.admission.admit import start
-from tidegate.core.admission.orders import evicted, failed_to_start
+from tidegate.core.admission.admit import start_workload
+from tidegate.core.admission.orders import eviction_decisions, failed_start_decisions
 from tidegate.core.flavors.choices import Assignment, PodSetChoice
-from tidegate.core.flavors.placing import as_started, request_of, seat
+from tidegate.core.flavors.placing import place_podsets, placement_request, with_check_updates
 from tidegate.core.nomination.decide_context import DecideContext
-from tidegate.core.queueing.admissibility import barrier
-from tidegate.core.queueing.admission_checks import are_ready
+from tidegate.core.queueing.admissibility import admission_blocker
+from tidegate.core.queueing.admission_checks import are_checks_ready
 from tidegate.core.state.state import State, Workload, decision_fields
 from tidegate.core.topology.cluster import flavor_of, topologies
 from tidegate.core.topology.fitting.matching import repels
@@ -58,24 +58,24 @@ def second_pass(context: DecideContext) -> None:
             continue
         if workload.failed_nodes and workload.phase == "admitted":
             topology_state.waiting[key] = topology_state.stamp
-            _replace(context, workload)
+            _replace_failed_node(context, workload)
         elif workload.phase == "reserved" and _is_due(state, workload):
             topology_state.waiting[key] = topology_state.stamp
-            _place_late(context, workload)
+            _assign_delayed_topology(context, workload)
 
 
 def _is_due(state: State, workload: Workload) -> bool:
     """Tell whether a reservation may become an admission once its pods have nodes."""
-    ready = are_ready(state, workload, workload.cluster_queue, workload.assignment)
+    ready = are_checks_ready(state, workload, workload.cluster_queue, workload.assignment)
     if ready and state.requeue.rechecks:
-        return barrier(state, workload) is None
+        return admission_blocker(state, workload) is None
     return ready and state.forest.cluster_queues[workload.cluster_queue].active
 
 
-def _place_late(context: DecideContext, workload: Workload) -> None:
+def _assign_delayed_topology(context: DecideContext, workload: Workload) -> None:
     """Place a workload whose checks are ready, and start it."""
     state = context.state
-    if failed := failed_to_start(state, workload):
+    if failed := failed_start_decisions(state, workload):
         context.record_all(failed)
         return
     late = Assignment(
@@ -89,9 +89,9 @@ def _place_late(context: DecideContext, workload: Workload) -> None:
             for assignment in workload.assignment
         ]
     )
-    failures = seat(state, workload, late)
+    failures = place_podsets(state, workload, late)
     if failures:
-        _fail(context, workload, next(iter(failures.values())))
+        _record_failure(context, workload, next(iter(failures.values())))
         return
     assignment = tuple(
         replace(assignment, topology=choice.placed, delayed_topology="Ready")
@@ -99,17 +99,17 @@ def _place_late(context: DecideContext, workload: Workload) -> None:
         else assignment
         for assignment, choice in zip(workload.assignment, late.podsets, strict=True)
     )
-    _assign(context, workload, assignment, "")
-    start(context, workload)
+    _record_topology(context, workload, assignment, "")
+    start_workload(context, workload)
 
 
-def _replace(context: DecideContext, workload: Workload) -> None:
+def _replace_failed_node(context: DecideContext, workload: Workload) -> None:
     """Move the pods of a failed node to other nodes, or evict the workload."""
     state = context.state
     if not gate_enabled(state.policy, "TASFailedNodeReplacement"):
         return
     if len(workload.failed_nodes) > 1:
-        _evict(context, workload, "more than one of its nodes failed")
+        _evict_for_nodes(context, workload, "more than one of its nodes failed")
         return
     node = next(iter(workload.failed_nodes))
     assignments = [shrunk(workload, assignment) for assignment in workload.assignment]
@@ -117,11 +117,11 @@ def _replace(context: DecideContext, workload: Workload) -> None:
     if workload.job.kind != _OWN_POD or not skips:
         for at, outcome in _replacements(state, workload, assignments, node).items():
             if isinstance(outcome, Failure):
-                _fail(context, workload, outcome)
+                _record_failure(context, workload, outcome)
                 return
             placer = topologies(state).placers[flavor_of(state, assignments[at])]
             assignments[at] = replace(assignments[at], topology=placer.recorded(outcome))
-    _assign(context, workload, tuple(assignments), node)
+    _record_topology(context, workload, tuple(assignments), node)
 
 
 def _replacements(
@@ -130,15 +130,16 @@ def _replacements(
     """Return new nodes for each podset with pods on ``node``, each beside those before it."""
     outcomes, assumed = dict[int, Outcome](), list[tuple[PlacedPods, ...]]()
     tops = topologies(state)
-    for at in _in_groups(workload):
+    for at in _placement_order(workload):
         assignment = assignments[at]
         flavor = flavor_of(state, assignment)
         placer = tops.placers.get(flavor)
         no_pods = workload.elastic and not requested(workload, assignment.name)
         if assignment.topology is None or placer is None or no_pods:
             continue
-        ask = request_of(state, workload, _podset(workload, assignment), flavor, assignment.count)
-        beside = _beside(placer, workload, at, outcomes, node)
+        podset = _podset(workload, assignment)
+        ask = placement_request(state, workload, podset, flavor, assignment.count)
+        beside = _group_domains(placer, workload, at, outcomes, node)
         outcome = replacement(placer, ask, assignment.topology, node, beside)
         outcomes[at] = outcome
         if isinstance(outcome, Failure):
@@ -154,19 +155,19 @@ def _podset(workload: Workload, assignment: PodSetAssignment) -> PodSet:
     return next(podset for podset in workload.podsets if podset.name == assignment.name)
 
 
-def _group(workload: Workload, at: int) -> str:
+def _group_key(workload: Workload, at: int) -> str:
     topology = _podset(workload, workload.assignment[at]).topology
     return f"group {topology.group}" if topology and topology.group else f"podset {at}"
 
 
-def _in_groups(workload: Workload) -> list[int]:
+def _placement_order(workload: Workload) -> list[int]:
     """Return the podsets' indexes in order, but in each group the larger first: harder to fit."""
     every = range(len(workload.assignment))
-    groups = [_group(workload, at) for at in every]
+    groups = [_group_key(workload, at) for at in every]
     return sorted(every, key=lambda at: (groups.index(groups[at]), -workload.assignment[at].count))
 
 
-def _beside(
+def _group_domains(
     placer: Placer, workload: Workload, at: int, outcomes: dict[int, Outcome], node: str
 ) -> Leaves:
     """Return the domains of the other podsets of a group, without those on the failed node."""
@@ -175,7 +176,7 @@ def _beside(
         if (
             other == at
             or assignment.topology is None
-            or _group(workload, other) != _group(workload, at)
+            or _group_key(workload, other) != _group_key(workload, at)
         ):
             continue
         placed = outcomes.get(other)
@@ -200,7 +201,7 @@ def _added_pods(
     )
 
 
-def _assign(
+def _record_topology(
     context: DecideContext,
     workload: Workload,
     assignment: tuple[PodSetAssignment, ...],
@@ -217,37 +218,37 @@ def _assign(
     context.reserve_pods(gone)
 
 
-def _fail(context: DecideContext, workload: Workload, failure: Failure) -> None:
+def _record_failure(context: DecideContext, workload: Workload, failure: Failure) -> None:
     """Evict a workload whose failed node has no replacement, or record the failed attempt."""
     state = context.state
     message = f"only {failure.fits} of {failure.of} {failure.unit}s fit"
     if workload.failed_nodes and gate_enabled(state.policy, "TASFailedNodeReplacementFailFast"):
-        _evict(context, workload, message)
+        _evict_for_nodes(context, workload, message)
         return
     context.record(SecondPassFailed(**decision_fields(state, workload), message=message))
 
 
-def _evict(context: DecideContext, workload: Workload, text: str) -> None:
+def _evict_for_nodes(context: DecideContext, workload: Workload, text: str) -> None:
     nodes = ", ".join(workload.failed_nodes)
     message = f"No other place for the pods of node {nodes}: {text}."
-    context.record_all(evicted(context.state, workload, NODE_FAILURES, message=message))
+    context.record_all(eviction_decisions(context.state, workload, NODE_FAILURES, message=message))
 
 
-def fail_nodes(state: State) -> Iterator[list[DecisionEvent]]:
+def record_failed_nodes(state: State) -> Iterator[list[DecisionEvent]]:
     """Yield NodeFailed for each workload whose pods on a changed node need another node."""
     topology_state = topologies(state)
     while topology_state.changed:
         name = min(topology_state.changed)
         for key in sorted(topology_state.at_node.get(name, ())):
             workload = state.workloads[key]
-            reason = _reason(state, workload, name)
+            reason = _failure_reason(state, workload, name)
             if reason is not None and name not in workload.failed_nodes:
                 failed = NodeFailed(**decision_fields(state, workload), node=name, reason=reason)
                 yield [failed]
         topology_state.changed.pop(name, None)
 
 
-def _reason(state: State, workload: Workload, name: str) -> NodeFailure | None:
+def _failure_reason(state: State, workload: Workload, name: str) -> NodeFailure | None:
     if workload.phase != "admitted":
         return None
     holdings = topologies(state).placed[workload.key]
@@ -267,7 +268,7 @@ def _failure(state: State, workload: Workload, holding: PlacedPods) -> NodeFailu
     unready = all(not node.spec.ready for node in nodes)
     if unready and deserted and gate_enabled(state.policy, "TASReplaceNodeOnPodTermination"):
         return "NotReady"
-    tainted = deserted and _repels(state, workload, holding.flavor, list(nodes))
+    tainted = deserted and _has_repelling_taint(state, workload, holding.flavor, list(nodes))
     replaces = gate_enabled(state.policy, "TASReplaceNodeOnNodeTaints")
     return "Tainted" if tainted and replaces else None
 
@@ -278,11 +279,11 @@ def _has_no_pod(state: State, node: Node, workload: Workload) -> bool:
     if node_pods_reported is None or workload.key in node_pods_reported.ended:
         return node_pods_reported is not None
     return node_pods_reported.living is not None and not any(
-        _may_be_of(state, key, workload) for key in node_pods_reported.living
+        _may_belong_to(state, key, workload) for key in node_pods_reported.living
     )
 
 
-def _may_be_of(state: State, named: str, workload: Workload) -> bool:
+def _may_belong_to(state: State, named: str, workload: Workload) -> bool:
     """Tell whether pods that name a workload may belong to another: any slice of an elastic job."""
     if named == workload.key or not workload.elastic:
         return named == workload.key
@@ -290,10 +291,10 @@ def _may_be_of(state: State, named: str, workload: Workload) -> bool:
     return other is None or other.job.uid == workload.job.uid
 
 
-def _repels(state: State, workload: Workload, flavor: str, nodes: list[Node]) -> bool:
+def _has_repelling_taint(state: State, workload: Workload, flavor: str, nodes: list[Node]) -> bool:
     """Tell whether a taint of a node repels some pods of a workload."""
     defined = state.objects.flavors.get(flavor)
     of_flavor: tuple[Toleration, ...] = () if defined is None else defined.spec.tolerations
-    by_podset = [as_started(workload, podset).tolerations for podset in workload.podsets]
+    by_podset = [with_check_updates(workload, podset).tolerations for podset in workload.podsets]
     taints = {taint for node in nodes for taint in node.spec.taints}
     return any(repels(taint, (*own, *of_flavor)) for taint in taints for own in by_podset)

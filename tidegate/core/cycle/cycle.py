@@ -12,17 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from tidegate.core.admission.intents import ready
+from tidegate.core.admission.intents import ready_preemptors
 from tidegate.core.admission.second_pass import second_pass
-from tidegate.core.cycle.process import can_act, process
-from tidegate.core.cycle.process_kueue import process as process_kueue
-from tidegate.core.cycle.requeue import explain, record_scans, requeue_kueue
+from tidegate.core.cycle.process import can_act, process_entry
+from tidegate.core.cycle.process_kueue import process_entry as process_kueue
+from tidegate.core.cycle.requeue import record_pending_reason, record_scans, requeue_kueue
 from tidegate.core.nomination.decide_context import DecideContext
-from tidegate.core.nomination.nominate import Entry, Nominee, direct_fit, nominate, scan_of
-from tidegate.core.nomination.tournament import in_turns
-from tidegate.core.nomination.waking import wake
-from tidegate.core.nomination.watches import reach, waits_still, watch
-from tidegate.core.queueing.heads import first, overtakes, queue_time
+from tidegate.core.nomination.nominate import Entry, Nominee, direct_fit, nominate, resumed_scan
+from tidegate.core.nomination.tournament import tournament_order
+from tidegate.core.nomination.waking import wake_tree
+from tidegate.core.nomination.watches import offer_again, set_aside_if_unchanged, watch_constraints
+from tidegate.core.queueing.heads import head_of, is_behind_preemption, queue_order_time
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
 from tidegate.core.state.scheduling_queue import first_workload, set_aside
 from tidegate.core.state.state import State
@@ -32,49 +32,49 @@ from tidegate.model.gates import gate_enabled
 E = TypeVar("E", bound=Entry)
 
 
-def settled(state: State) -> bool:
+def is_settled(state: State) -> bool:
     """Tell whether a cycle would change nothing: no tree has changed, or no queue has a head."""
     if state.requeue.by_event:
         return not any(_has_head(state, tree) for tree in state.forest.trees)
     return not state.forest.dirty
 
 
-def run(context: DecideContext) -> bool:
+def run_cycle(context: DecideContext) -> bool:
     """Run one cycle over the trees that changed; tell whether it took any decision."""
     state = context.state
-    trees = sorted(state.forest.dirty, key=_name)
+    trees = sorted(state.forest.dirty, key=_tree_name)
     context.cycle += 1
     count_before = len(context.decisions)
     second_pass(context)
     for tree in trees:
         tree.owners_served = False
-    context.begin(trees)
+    context.begin_cycle(trees)
     for tree in trees:
-        wake(state, tree)
-    heads = ready(context, trees)
+        wake_tree(state, tree)
+    heads = ready_preemptors(context, trees)
     served = {head.cq.name for head in heads}
     idle: list[tuple[Tree, int]] = []
     for tree in trees:
         before = len(context.decisions), len(heads)
         offering = (cq for cq in tree.cluster_queues if cq.heap or cq.reachable)
         open_queues = (cq for cq in offering if cq.active and cq.name not in served)
-        heads += filter(None, (_offered(context, cq) for cq in open_queues))
+        heads += filter(None, (_next_nominee(context, cq) for cq in open_queues))
         if before == (len(context.decisions), len(heads)) and not served:
             idle.append((tree, tree.stamp))
-    for nominee in _ordered(context.state, heads):
-        process(context, nominee)
-    context.end()
+    for nominee in _ordered_entries(context.state, heads):
+        process_entry(context, nominee)
+    context.end_cycle()
     for nominee in heads:
         if nominee.outcome == "preempting":
-            explain(context, nominee)
+            record_pending_reason(context, nominee)
     decided = len(context.decisions) > count_before
     # A tree may have changed since its heads were nominated: trees can share nodes.
     still = (tree for tree, stamp in idle if tree.stamp == stamp)
-    _rest(context.state, still if decided else trees)
+    _mark_clean(context.state, still if decided else trees)
     return decided
 
 
-def run_kueue(context: DecideContext) -> bool:
+def run_kueue_cycle(context: DecideContext) -> bool:
     """Run one cycle over all trees with a head; tell whether another may change anything.
 
     Scans of flavors may go round for ever while nothing fits. Once all scans are where they were
@@ -86,60 +86,64 @@ def run_kueue(context: DecideContext) -> bool:
     placed = len(context.decisions) > count_before
     trees = [tree for tree in state.forest.trees if _has_head(state, tree)]
     if not trees:
-        context.end()
+        context.end_cycle()
         return placed
-    if _run_kueue(context, trees) or placed:
+    if _process_kueue_heads(context, trees) or placed:
         if context.scanned:
             record_scans(context)
         context.earlier_scans = []
         return True
-    stand = {key: scan for key, (scan, *_) in context.scanned.items()}
-    if not stand or stand in context.earlier_scans:
+    progress = {key: scan for key, (scan, *_) in context.scanned.items()}
+    if not progress or progress in context.earlier_scans:
         if context.earlier_scans:
             context.scanned = {}
         return False
-    context.earlier_scans.append(stand)
+    context.earlier_scans.append(progress)
     return True
 
 
-def _run_kueue(context: DecideContext, trees: list[Tree]) -> bool:
+def _process_kueue_heads(context: DecideContext, trees: list[Tree]) -> bool:
     context.cycle += 1
-    heads = list(_nominated(context, trees))
-    for nominee in _ordered(context.state, heads):
+    heads = list(_nominate_heads(context, trees))
+    for nominee in _ordered_entries(context.state, heads):
         process_kueue(context, nominee)
-    context.end()
+    context.end_cycle()
     acted = [requeue_kueue(context, nominee) for nominee in heads]
     return any(acted)
 
 
-def _offered(context: DecideContext, cq: ClusterQueueState) -> Nominee | None:
+def _next_nominee(context: DecideContext, cq: ClusterQueueState) -> Nominee | None:
     """Return the first workload of a ClusterQueue that can act; set aside those before it."""
     state, near = context.state, iter(cq.reachable)
     next_near = next(near, None)
     while True:
-        workload = first(state, cq)
+        workload = head_of(state, cq)
         if next_near is not None and (workload is None or next_near[0] < workload.rank):
-            nominee = _near(context, cq, *next_near)
+            nominee = _direct_nominee(context, cq, *next_near)
             if nominee is not None:
                 return nominee
             next_near = next(near, None)
             continue
-        if workload is None or overtakes(state, cq, workload):
+        if workload is None or is_behind_preemption(state, cq, workload):
             return None
         shape = workload.shape
-        if shape is not None and shape.explained and waits_still(state, cq, shape, workload):
+        if (
+            shape is not None
+            and shape.explained
+            and set_aside_if_unchanged(state, cq, shape, workload)
+        ):
             continue
         nominee = nominate(state, cq, workload)
         if can_act(context, nominee):
             return nominee
-        news = explain(context, nominee)
+        news = record_pending_reason(context, nominee)
         set_aside(cq, workload, others=nominee.outcome == "elsewhere")
-        watch(state, nominee)
+        watch_constraints(state, nominee)
         if news and nominee.outcome == "gated":
             return None  # its gate may be opened now, before later workloads of the queue
 
 
-def _near(
+def _direct_nominee(
     context: DecideContext, cq: ClusterQueueState, rank: Rank, shape: Shape, watch: Watch
 ) -> Nominee | None:
     """Return a shape's first workload if it fits directly; else offer it for full nomination."""
@@ -155,46 +159,46 @@ def _near(
         and workload.pending_status.reason == "WaitingForQuota"
     )
     if not waits:
-        reach(cq, shape)
+        offer_again(cq, shape)
     return None
 
 
-def _rest(state: State, trees: Iterable[Tree]) -> None:
+def _mark_clean(state: State, trees: Iterable[Tree]) -> None:
     """Skip trees without a head in later cycles until they change."""
     for tree in trees:
         tree.dirty = False
     state.forest.dirty = [tree for tree in state.forest.dirty if tree.dirty]
 
 
-def _name(tree: Tree) -> str:
+def _tree_name(tree: Tree) -> str:
     # Not by which tree changed first: a rebuilt state does not know that.
     return tree.cluster_queues[0].name
 
 
 def _has_head(state: State, tree: Tree) -> bool:
     generator = (cq for cq in tree.cluster_queues if cq.active and cq.heap)
-    return any(first(state, cq) is not None for cq in generator)
+    return any(head_of(state, cq) is not None for cq in generator)
 
 
-def _nominated(context: DecideContext, trees: list[Tree]) -> Iterator[Nominee]:
+def _nominate_heads(context: DecideContext, trees: list[Tree]) -> Iterator[Nominee]:
     state = context.state
     for cq in (cq for tree in trees for cq in tree.cluster_queues if cq.active and cq.heap):
-        workload = first(state, cq)
+        workload = head_of(state, cq)
         if workload is not None:
-            yield nominate(state, cq, workload, scan_of(context, cq, workload))
+            yield nominate(state, cq, workload, resumed_scan(context, cq, workload))
 
 
-def _ordered(state: State, heads: list[Nominee]) -> Iterator[Nominee]:
+def _ordered_entries(state: State, heads: list[Nominee]) -> Iterator[Nominee]:
     """Yield entries in order, first those with an intent: quota is reserved for them."""
     yield from (head for head in heads if head.intent is not None)
     entries = [head for head in heads if head.intent is None and head.proposal]
     if state.policy.fair_sharing:
-        yield from in_turns(state, entries)
+        yield from tournament_order(state, entries)
     else:
-        yield from classic(state, entries)
+        yield from classic_order(state, entries)
 
 
-def classic(state: State, entries: Iterable[E]) -> list[E]:
+def classic_order(state: State, entries: Iterable[E]) -> list[E]:
     """Return entries in the order in which a cycle without fair sharing processes them.
 
     Borrowing comes before priority: entries that borrow less go first.
@@ -209,7 +213,7 @@ def classic(state: State, entries: Iterable[E]) -> list[E]:
             preemptors and not entry.is_preemptor,
             entry.borrows,
             -workload.priority if by_priority else 0,
-            queue_time(policy, workload),
+            queue_order_time(policy, workload),
             workload.uid,
             workload.key,
         )

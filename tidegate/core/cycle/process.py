@@ -10,9 +10,13 @@ Source: behaviour.md 3.4; docs/adr/0005.
 
 from __future__ import annotations
 
-from tidegate.core.admission.admit import admit, preempt
-from tidegate.core.admission.concurrent import attend_variant, holder, waits_for_variant
-from tidegate.core.admission.intents import fulfil
+from tidegate.core.admission.admit import admit, preempt_targets
+from tidegate.core.admission.concurrent import (
+    must_wait_for_variant,
+    process_variant,
+    sibling_with_quota,
+)
+from tidegate.core.admission.intents import fulfil_intent
 from tidegate.core.folding.workload_deadlines import first_unready_workload, is_admission_blocked
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee, Proposal, with_podsets
@@ -28,23 +32,23 @@ def can_act(context: DecideContext, nominee: Nominee) -> bool:
     state, proposal, is_variant = context.state, nominee.proposal, nominee.workload.variant_of
     if proposal is None:
         return False
-    if not proposal.works:
-        lacks_quota(nominee, proposal)
+    if not proposal.is_feasible:
+        set_no_fit_reason(nominee, proposal)
         return False
-    if is_variant and waits_for_variant(state, nominee):
+    if is_variant and must_wait_for_variant(state, nominee):
         return False
     if proposal.targets:
         return not is_gated(context, nominee)
-    if waits_for_pods(state, nominee):
+    if must_wait_for_pods_ready(state, nominee):
         return False
-    replaces_variant = is_variant and holder(state, nominee.workload) is not None
-    if not replaces_variant and not _fits(context, nominee, proposal):
+    replaces_variant = is_variant and sibling_with_quota(state, nominee.workload) is not None
+    if not replaces_variant and not _fits_now(context, nominee, proposal):
         nominee.outcome, nominee.reason = "deferred", "WaitingForPreemptedWorkloads"
         return False
     return True
 
 
-def waits_for_pods(state: State, nominee: Nominee) -> bool:
+def must_wait_for_pods_ready(state: State, nominee: Nominee) -> bool:
     """Tell whether other workloads' pods must be ready first; name one of them if that is new."""
     if not is_admission_blocked(state):
         return False
@@ -61,7 +65,7 @@ def _blocking_details(state: State, before: Workload | None) -> str:
     return f"those of {before.key}" + ("" if watched else ", whose kind is not watched")
 
 
-def lacks_quota(nominee: Nominee, proposal: Proposal) -> None:
+def set_no_fit_reason(nominee: Nominee, proposal: Proposal) -> None:
     """Set the reason of a head that neither fits nor has preemption candidates."""
     if proposal.assignment.mode == "NoFit":
         nominee.outcome = "no fit"
@@ -82,32 +86,34 @@ def is_gated(context: DecideContext, nominee: Nominee) -> bool:
     return True
 
 
-def process(context: DecideContext, nominee: Nominee) -> None:
+def process_entry(context: DecideContext, nominee: Nominee) -> None:
     """Admit an entry or let it preempt, if no earlier entry took its quota or nodes."""
     proposal = nominee.proposal
     is_variant = nominee.workload.variant_of
-    if proposal is None or (is_variant and attend_variant(context, nominee, proposal)):
+    if proposal is None or (is_variant and process_variant(context, nominee, proposal)):
         return
     starts = nominee.intent is not None or not proposal.targets
     if starts and is_admission_blocked(context.state):
         return
     if nominee.intent is not None:
-        if fulfil(context, nominee):
-            _note_admission(nominee)
+        if fulfil_intent(context, nominee):
+            _mark_admitted(nominee)
         return
     if not proposal.targets and not _may_start(context, nominee, proposal):
         return
-    late = overlaps(context, nominee, proposal) or _came_too_late(context, nominee, proposal)
-    if not late and fits_after(context, nominee, proposal):
-        take(context, nominee, proposal)
+    late = has_overlapping_targets(context, nominee, proposal) or _lost_preemption_right(
+        context, nominee, proposal
+    )
+    if not late and fits_after_preemption(context, nominee, proposal):
+        admit_or_preempt(context, nominee, proposal)
 
 
 def _may_start(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
     """Tell whether an entry without targets fits beside all charges and need not yield."""
-    return not _yields_to_owners(nominee) and _fits(context, nominee, proposal)
+    return not _yields_to_owners(nominee) and _fits_now(context, nominee, proposal)
 
 
-def overlaps(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
+def has_overlapping_targets(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
     """Tell whether one of an entry's targets was preempted earlier in this cycle.
 
     The slice that it replaces is one, too: its job is ordered to stop.
@@ -117,7 +123,7 @@ def overlaps(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bo
     return any(target.workload.key in context.victims for target in proposal.targets)
 
 
-def _came_too_late(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
+def _lost_preemption_right(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
     """Tell whether an entry, itself displaced, lost its right to preempt in other ClusterQueues.
 
     Another displaced workload used that right earlier in this cycle; see docs/adr/0005.
@@ -127,7 +133,7 @@ def _came_too_late(context: DecideContext, nominee: Nominee, proposal: Proposal)
     return is_displaced(context.state, nominee.cq, nominee.workload)
 
 
-def fits_after(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
+def fits_after_preemption(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
     """Tell whether an entry fits once this cycle's victims and its own have left."""
     cluster_queues = context.state.forest.cluster_queues
     gone = {target.workload.key: target.workload for target in proposal.targets} | context.victims
@@ -144,7 +150,7 @@ def fits_after(context: DecideContext, nominee: Nominee, proposal: Proposal) -> 
     return is_fitting
 
 
-def take(context: DecideContext, nominee: Nominee, proposal: Proposal) -> None:
+def admit_or_preempt(context: DecideContext, nominee: Nominee, proposal: Proposal) -> None:
     """Admit an entry, or preempt its targets and reserve the quota that they will free."""
     cq = nominee.cq
     if proposal.targets:
@@ -152,16 +158,16 @@ def take(context: DecideContext, nominee: Nominee, proposal: Proposal) -> None:
         context.reserve_seats(proposal.assignment.seats)
         for target in proposal.targets:
             context.victims[target.workload.key] = target.workload
-        new = preempt(context, nominee, proposal)
+        new = preempt_targets(context, nominee, proposal)
         nominee.outcome = "preempting" if new else "deferred"
         nominee.reason = "WaitingForPreemptedWorkloads"
     else:
         assignment = with_podsets(context.state, nominee, proposal)
         admit(context, nominee.cq, nominee.workload, assignment)
-        _note_admission(nominee)
+        _mark_admitted(nominee)
 
 
-def _note_admission(nominee: Nominee) -> None:
+def _mark_admitted(nominee: Nominee) -> None:
     nominee.outcome = "admitted"
     if not nominee.borrows:
         nominee.cq.tree.owners_served = True
@@ -172,9 +178,9 @@ def _yields_to_owners(nominee: Nominee) -> bool:
     return nominee.borrows > 0 and nominee.cq.tree.owners_served
 
 
-def _fits(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
+def _fits_now(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
     """Return whether an assignment fits beside all charges, those of leaving workloads included."""
     charges = proposal.assignment.usage.items()
     if not context.fits_now(nominee.cq, charges):
         return False
-    return context.place_now(nominee.workload, proposal.assignment)
+    return context.finds_nodes_now(nominee.workload, proposal.assignment)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tidegate.core.admission.concurrent import attend_variant
+from tidegate.core.admission.concurrent import process_variant
 from tidegate.core.cycle.process import (
-    fits_after,
+    admit_or_preempt,
+    fits_after_preemption,
+    has_overlapping_targets,
     is_gated,
-    lacks_quota,
-    overlaps,
-    take,
-    waits_for_pods,
+    must_wait_for_pods_ready,
+    set_no_fit_reason,
 )
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee, Proposal, propose_again
@@ -23,50 +23,50 @@ from tidegate.model.gates import gate_enabled
 from tidegate.model.ids import FlavorResource
 
 
-def process(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
+def process_entry(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
     context: DecideContext, nominee: Nominee
 ) -> None:
     """Admit an entry, let it preempt, or set its reason: the steps of behaviour.md 3.4."""
     proposal = nominee.proposal
     is_variant = nominee.workload.variant_of
-    if proposal is None or (is_variant and attend_variant(context, nominee, proposal)):
+    if proposal is None or (is_variant and process_variant(context, nominee, proposal)):
         return
-    if proposal.assignment.mode == "Fit" and waits_for_pods(context.state, nominee):
+    if proposal.assignment.mode == "Fit" and must_wait_for_pods_ready(context.state, nominee):
         return
-    overlap = overlaps(context, nominee, proposal)
-    if not overlap and _lost_its_place(context, nominee, proposal):
+    overlap = has_overlapping_targets(context, nominee, proposal)
+    if not overlap and _lost_its_nodes(context, nominee, proposal):
         proposal = _recompute(context, nominee, proposal)
-        overlap = overlaps(context, nominee, proposal)
-    elif overlap and _recomputes(context, nominee):
+        overlap = has_overlapping_targets(context, nominee, proposal)
+    elif overlap and _may_recompute(context, nominee):
         proposal = _recompute(context, nominee, proposal)
         if proposal.assignment.mode == "Fit":
             _defer(context, nominee)
             return
-        overlap = overlaps(context, nominee, proposal)
-    if not proposal.works:
-        _fail(context, nominee, proposal)
+        overlap = has_overlapping_targets(context, nominee, proposal)
+    if not proposal.is_feasible:
+        _set_no_fit(context, nominee, proposal)
     elif proposal.targets and is_gated(context, nominee):
         pass  # its reason is set
     elif overlap:
         _skip(nominee, "another workload preempts the same workloads")
-    elif not fits_after(context, nominee, proposal):
+    elif not fits_after_preemption(context, nominee, proposal):
         _skip(nominee, "another workload took the quota in this cycle")
     else:
-        take(context, nominee, proposal)
+        admit_or_preempt(context, nominee, proposal)
 
 
-def _recomputes(context: DecideContext, nominee: Nominee) -> bool:
+def _may_recompute(context: DecideContext, nominee: Nominee) -> bool:
     """Tell whether an entry whose targets leave already is proposed again without them."""
     if nominee.workload.replaces in context.victims:
         return False  # what is left of its job is not known before the older slice has stopped
     return gate_enabled(context.state.policy, "RecomputeAssignmentUponPreemptionTargetsOverlap")
 
 
-def _fail(context: DecideContext, nominee: Nominee, proposal: Proposal) -> None:
+def _set_no_fit(context: DecideContext, nominee: Nominee, proposal: Proposal) -> None:
     """Set why a head cannot act, and reserve what it waits for against later entries."""
-    lacks_quota(nominee, proposal)
+    set_no_fit_reason(nominee, proposal)
     if nominee.outcome == "no candidates" and _reserves_quota(nominee):
-        _reserve(context, nominee, proposal)
+        _reserve_lacking_quota(context, nominee, proposal)
 
 
 def _reserves_quota(nominee: Nominee) -> bool:
@@ -82,16 +82,16 @@ def _skip(nominee: Nominee, details: str) -> None:
     nominee.outcome, nominee.reason, nominee.details = "skipped", "WaitingForQuota", details
 
 
-def _lost_its_place(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
+def _lost_its_nodes(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
     """Tell whether an entry still fits into quota, but an earlier entry took its nodes."""
-    if not proposal.assignment.seats or not proposal.works:
+    if not proposal.assignment.seats or not proposal.is_feasible:
         return False
     if not gate_enabled(context.state.policy, "TASRecomputeAssignmentWithinSchedulingCycle"):
         return False
-    if fits_after(context, nominee, proposal):
+    if fits_after_preemption(context, nominee, proposal):
         return False
     unplaced = replace(proposal, assignment=replace(proposal.assignment, seats=[]))
-    return fits_after(context, nominee, unplaced)
+    return fits_after_preemption(context, nominee, unplaced)
 
 
 def _recompute(context: DecideContext, nominee: Nominee, before: Proposal) -> Proposal:
@@ -123,7 +123,7 @@ def _defer(context: DecideContext, nominee: Nominee) -> None:
     nominee.details = "it fits once workloads that others preempt have stopped"
 
 
-def _reserve(context: DecideContext, nominee: Nominee, proposal: Proposal) -> None:
+def _reserve_lacking_quota(context: DecideContext, nominee: Nominee, proposal: Proposal) -> None:
     """Reserve what an entry waits for against later entries of this cycle.
 
     Source: behaviour.md 3.4, step 5.
@@ -138,7 +138,7 @@ def _reserve(context: DecideContext, nominee: Nominee, proposal: Proposal) -> No
         elif cell.borrowing is not None:
             amount = min(units, cell.nominal + cell.borrowing - cell.usage)
             if amount < 0:
-                context.lower(cell, amount)
+                context.lower_usage(cell, amount)
                 continue
         charges.append((fr, amount))
     context.reserve(nominee.cq.tree, nominee.cq.node, charges)

@@ -12,9 +12,15 @@ from msgspec.structs import replace
 from tidegate.contracts.decision_kinds.placements import PlacementTried
 from tidegate.contracts.decisions import FlavorTried, WorkloadPending
 from tidegate.core.flavors.fitting import IN_USE
-from tidegate.core.flavors.placing import explained
+from tidegate.core.flavors.placing import placements_tried
 from tidegate.core.nomination.decide_context import DecideContext
-from tidegate.core.nomination.explain import is_unchanged, kinds, sentence, tried, unplaced
+from tidegate.core.nomination.explain import (
+    has_unplaced_podset,
+    is_unchanged,
+    pending_message,
+    tried_flavors,
+    tried_without_amounts,
+)
 from tidegate.core.nomination.nominate import Nominee, Outcome
 from tidegate.core.preemption.candidates import GUARANTEE
 from tidegate.core.quota.charging import requested_units
@@ -29,11 +35,11 @@ _PARKED_ALONE: tuple[Outcome, ...] = ("gated", "refused", "elsewhere")
 _PARKED_TOGETHER: tuple[Outcome, ...] = ("no fit", "no candidates")
 
 
-def explain(context: DecideContext, nominee: Nominee) -> bool:
+def record_pending_reason(context: DecideContext, nominee: Nominee) -> bool:
     """Record why a head waits unless its last reason still holds; tell whether it was recorded."""
     if nominee.outcome != "preempting" and is_unchanged(context.state, nominee):
         return False
-    _record(context, nominee, _pending_status(nominee, inadmissible=False))
+    _record_pending(context, nominee, _pending_status(nominee, inadmissible=False))
     return True
 
 
@@ -42,7 +48,7 @@ def requeue_kueue(context: DecideContext, nominee: Nominee) -> bool:
     if nominee.outcome == "admitted":
         return True
     workload, best_effort = nominee.workload, nominee.cq.spec.strategy == "BestEffortFIFO"
-    scan = _progress(nominee)
+    scan = _scan_progress(nominee)
     untried = any(at != -1 for stopped in scan for at in stopped.values())
     parks = nominee.outcome == "elsewhere" or (
         best_effort and not untried and nominee.outcome in (*_PARKED_ALONE, *_PARKED_TOGETHER)
@@ -60,7 +66,7 @@ def requeue_kueue(context: DecideContext, nominee: Nominee) -> bool:
         together = parks and nominee.outcome in _PARKED_TOGETHER
         together = together and gate_enabled(context.state.policy, "SchedulingEquivalenceHashing")
         context.scanned.pop(workload.key, None)
-        _record(context, nominee, pending, scan=scan if untried else (), together=together)
+        _record_pending(context, nominee, pending, scan=scan if untried else (), together=together)
         return True
     if untried or scanned:  # also an unchanged scan: its age is that of this cycle
         context.scanned[workload.key] = scan if untried else (), context.cycle, context.state.seq
@@ -77,7 +83,7 @@ def record_scans(context: DecideContext) -> None:
         again = WorkloadPending(
             **decision_fields(state, workload),
             reason=workload.pending_status.reason,
-            message=sentence(workload.pending_status.reason, None),
+            message=pending_message(workload.pending_status.reason, None),
             scan=scan,
             cycle=cycle,
         )
@@ -85,7 +91,7 @@ def record_scans(context: DecideContext) -> None:
     context.scanned = {}
 
 
-def _progress(nominee: Nominee) -> tuple[dict[str, int], ...]:
+def _scan_progress(nominee: Nominee) -> tuple[dict[str, int], ...]:
     if nominee.proposal is None or nominee.outcome in ("preempting", "deferred"):
         return ()
     return nominee.proposal.assignment.scan
@@ -95,12 +101,12 @@ def _pending_status(nominee: Nominee, *, inadmissible: bool) -> PendingStatus:
     assignment = None if nominee.proposal is None else nominee.proposal.assignment
     return PendingStatus(
         reason=nominee.reason,
-        tried=kinds(assignment),
+        tried=tried_without_amounts(assignment),
         inadmissible=inadmissible,
     )
 
 
-def _record(
+def _record_pending(
     context: DecideContext,
     nominee: Nominee,
     pending: PendingStatus,
@@ -114,8 +120,8 @@ def _record(
         nominee.cq,
         nominee.workload.shape,
     )
-    flavors_tried, message = _words(state, nominee, pending)
-    flavors_tried, guaranteed = _trace(state, cq, workload, flavors_tried)
+    flavors_tried, message = _tried_and_message(state, nominee, pending)
+    flavors_tried, guaranteed = _add_guarantees(state, cq, workload, flavors_tried)
     context.record(
         WorkloadPending(
             **decision_fields(state, workload),
@@ -126,37 +132,39 @@ def _record(
             shape=shape.key.hex()[:_SHAPE_DIGITS] if together and shape else "",
             scan=scan,
             requests=requested_units(state, workload),
-            placements=_placements(state, nominee),
-            cycle=context.number,
+            placements=_placements_tried(state, nominee),
+            cycle=context.recorded_cycle,
         )
     )
 
 
-def _placements(state: State, nominee: Nominee) -> tuple[PlacementTried, ...]:
-    if nominee.proposal is None or not unplaced(nominee):
+def _placements_tried(state: State, nominee: Nominee) -> tuple[PlacementTried, ...]:
+    if nominee.proposal is None or not has_unplaced_podset(nominee):
         return ()
-    return explained(state, nominee.workload, nominee.proposal.assignment)
+    return placements_tried(state, nominee.workload, nominee.proposal.assignment)
 
 
-def _words(
+def _tried_and_message(
     state: State, nominee: Nominee, pending: PendingStatus
 ) -> tuple[tuple[FlavorTried, ...], str]:
     """Return the flavors tried with their current amounts, and the reason as one sentence."""
     workload, cq = nominee.workload, nominee.cq
     if nominee.proposal is None:
-        return (), sentence(pending.reason, None, nominee.details)
+        return (), pending_message(pending.reason, None, nominee.details)
     assignment = nominee.proposal.assignment
-    flavors_tried = tried(state, cq, workload, assignment)
-    return flavors_tried, sentence(pending.reason, assignment, nominee.details)
+    flavors_tried = tried_flavors(state, cq, workload, assignment)
+    return flavors_tried, pending_message(pending.reason, assignment, nominee.details)
 
 
-def _trace(
+def _add_guarantees(
     state: State, cq: ClusterQueueState, workload: Workload, attempts: tuple[FlavorTried, ...]
 ) -> tuple[tuple[FlavorTried, ...], str]:
     """Return attempts with the amounts that other workloads' guarantees hold, and a sentence."""
     rows, messages = list[FlavorTried](), dict[str, None]()
     for row in attempts:
-        guaranteed = [] if row.reason != IN_USE else list(_guaranteed(state, cq, workload, row))
+        guaranteed = (
+            [] if row.reason != IN_USE else list(_guaranteed_amounts(state, cq, workload, row))
+        )
         units = sum(amount for amount, _ in guaranteed)
         rows.append(replace(row, guaranteed=units) if units else row)
         if units:
@@ -169,7 +177,7 @@ def _trace(
     return tuple(rows), " ".join(messages)
 
 
-def _guaranteed(
+def _guaranteed_amounts(
     state: State, cq: ClusterQueueState, workload: Workload, row: FlavorTried
 ) -> Iterable[tuple[int, int]]:
     """Yield guaranteed amounts, in the own queue of lower priority, and the end of each."""

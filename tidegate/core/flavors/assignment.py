@@ -13,20 +13,20 @@ from typing import get_args
 
 from msgspec.structs import replace
 
-from tidegate.core.flavors.choices import Assignment, PodSetChoice, external, highest
-from tidegate.core.flavors.eligibility import asks_for_topology
+from tidegate.core.flavors.choices import Assignment, PodSetChoice, highest_borrow_level, mode_name
+from tidegate.core.flavors.eligibility import requests_topology
 from tidegate.core.flavors.fitting import (
     FIT,
     NO_FIT,
     Attempt,
     Choice,
-    Lack,
+    Inputs,
+    NoFitReason,
     Oracle,
-    Question,
-    better,
-    goes_on,
-    no_victims,
-    search,
+    choose_flavor,
+    is_preferred,
+    no_candidates,
+    should_try_next_flavor,
 )
 from tidegate.core.flavors.placing import place_assignment
 from tidegate.core.members.placement import candidate_clusters
@@ -44,16 +44,16 @@ from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Part, Slot
 from tidegate.model.podset import PodSet
 
-_SEVERITY: dict[Lack, int] = {
+_SEVERITY: dict[NoFitReason, int] = {
     "TopologyPlacementFailed": 0,
     "WaitingForQuota": 1,
     "ExceedsMaxQuota": 2,
     "NoMatchingFlavor": 3,
 }
-assert set(_SEVERITY) == set(get_args(Lack)), "each lack has a severity, none is missing"
+assert set(_SEVERITY) == set(get_args(NoFitReason)), "each lack has a severity, none is missing"
 
 
-def assign(  # noqa: PLR0913 - each is a degree of freedom of one search
+def assign_flavors(  # noqa: PLR0913 - each is a degree of freedom of one search
     state: State,
     workload: Workload,
     *,
@@ -78,15 +78,15 @@ def assign(  # noqa: PLR0913 - each is a degree of freedom of one search
     """
     if cq is None:
         cq = forest(state).cluster_queues[workload.cluster_queue]
-    question = Question(
+    question = Inputs(
         state=state, workload=workload, cq=cq, oracle=oracle, only=only, spares=spares
     )
     if not workload.body:
-        return _assign_all(question, counts, scan)
-    return _assign_anywhere(question, counts)
+        return _assign_podsets(question, counts, scan)
+    return _assign_by_cluster(question, counts)
 
 
-def _assign_anywhere(question: Question, counts: tuple[int, ...] | None) -> Assignment:
+def _assign_by_cluster(question: Inputs, counts: tuple[int, ...] | None) -> Assignment:
     """Choose flavors for a placed job, all of one cluster: the first whose flavors fit.
 
     Clusters are tried like flavors: fungibility says when the next is tried, and which is better.
@@ -96,12 +96,12 @@ def _assign_anywhere(question: Question, counts: tuple[int, ...] | None) -> Assi
     assignments = list[Assignment]()
     for cluster in candidate_clusters(state, workload) or ("",):
         within = replace(question, cluster=cluster, assumed={})
-        assignment = _assign_all(within, counts, ())
+        assignment = _assign_podsets(within, counts, ())
         assignments.append(assignment)
         worst = min((podset.worst for podset in assignment.podsets), default=FIT)
         rank = Attempt(flavor=cluster, mode=worst, borrow=assignment.borrows)
-        stops = not goes_on(cq.spec.fungibility, rank.mode, rank.borrow)
-        if stops or best is None or better(rank, best[0], cq.spec.fungibility):
+        stops = not should_try_next_flavor(cq.spec.fungibility, rank.mode, rank.borrow)
+        if stops or best is None or is_preferred(rank, best[0], cq.spec.fungibility):
             best = rank, assignment
         if stops:
             break
@@ -109,15 +109,15 @@ def _assign_anywhere(question: Question, counts: tuple[int, ...] | None) -> Assi
     if best[0].mode == FIT:
         return best[1]
     if best[0].mode == NO_FIT:
-        return _naming_all(min(assignments, key=_severity), assignments)
-    return _naming_all(best[1], assignments)
+        return _with_all_attempts(min(assignments, key=_severity), assignments)
+    return _with_all_attempts(best[1], assignments)
 
 
 def _severity(assignment: Assignment) -> int:
     return _SEVERITY[assignment.reason or "NoMatchingFlavor"]
 
 
-def _naming_all(nearest: Assignment, assignments: list[Assignment]) -> Assignment:
+def _with_all_attempts(nearest: Assignment, assignments: list[Assignment]) -> Assignment:
     """Add the flavors tried in every cluster to an assignment, each flavor once.
 
     All of them decide which assignment is the nearest, so a pending job watches all of them.
@@ -133,38 +133,38 @@ def _naming_all(nearest: Assignment, assignments: list[Assignment]) -> Assignmen
     return nearest
 
 
-def _assign_all(
-    question: Question, counts: tuple[int, ...] | None, scan: tuple[dict[str, int], ...]
+def _assign_podsets(
+    question: Inputs, counts: tuple[int, ...] | None, scan: tuple[dict[str, int], ...]
 ) -> Assignment:
     workload, cq = question.workload, question.cq
-    assignment = Assignment(podsets=_unassigned(question, counts), usage=question.assumed)
+    assignment = Assignment(podsets=_empty_choices(question, counts), usage=question.assumed)
     worst = FIT
-    for members in grouped(workload.podsets):
+    for members in podset_groups(workload.podsets):
         stopped = scan[members[0]] if members[0] < len(scan) else {}
         podsets = [workload.podsets[at] for at in members]
-        _assign(question, podsets, [assignment.podsets[at] for at in members], stopped)
+        _assign_group(question, podsets, [assignment.podsets[at] for at in members], stopped)
         worst = min(worst, *(assignment.podsets[at].worst for at in members))
         if worst == NO_FIT:
-            assignment.reason = _reason(assignment.podsets[members[0]])
+            assignment.reason = _nearest_reason(assignment.podsets[members[0]])
             assignment.podsets = assignment.podsets[: members[-1] + 1]
             break
-    assignment.mode = external(worst)
-    if cq.has_topologies or any(map(asks_for_topology, workload.podsets)):
+    assignment.mode = mode_name(worst)
+    if cq.has_topologies or any(map(requests_topology, workload.podsets)):
         place_assignment(question, assignment)
     if worst != NO_FIT:
-        assignment.borrows = highest(assignment)
+        assignment.borrows = highest_borrow_level(assignment)
     return assignment
 
 
-def assigned(
+def choices_from_slots(
     state: State,
     cq: ClusterQueueState,
     workload: Workload,
     chosen: Iterable[tuple[Part, Slot]],
 ) -> list[PodSetChoice]:
     """Return the choices of each podset, given a fitting flavor for each part of a workload."""
-    question = Question(state=state, workload=workload, cq=cq, oracle=no_victims, only=None)
-    choices = _unassigned(question, None)
+    question = Inputs(state=state, workload=workload, cq=cq, oracle=no_candidates, only=None)
+    choices = _empty_choices(question, None)
     by_name = {choice.name: choice for choice in choices}
     for part, slot in chosen:
         for podset in part.podsets:
@@ -177,7 +177,7 @@ def assigned(
     return choices
 
 
-def _unassigned(question: Question, counts: tuple[int, ...] | None) -> list[PodSetChoice]:
+def _empty_choices(question: Inputs, counts: tuple[int, ...] | None) -> list[PodSetChoice]:
     """Return each podset with its requests, and no flavor yet."""
     workload, choices = question.workload, list[PodSetChoice]()
     for index, each in enumerate(requests_per_pod(question.state, workload)):
@@ -190,7 +190,7 @@ def _unassigned(question: Question, counts: tuple[int, ...] | None) -> list[PodS
     return choices
 
 
-def grouped(podsets: tuple[PodSet, ...]) -> list[list[int]]:
+def podset_groups(podsets: tuple[PodSet, ...]) -> list[list[int]]:
     """Return the podsets' indexes, grouped by which must get the same flavors."""
     groups: dict[str, list[int]] = {}
     for index, podset in enumerate(podsets):
@@ -199,10 +199,13 @@ def grouped(podsets: tuple[PodSet, ...]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _assign(  # noqa: C901 - the order of its steps is Kueue's
-    question: Question, podsets: list[PodSet], choices: list[PodSetChoice], stopped: dict[str, int]
+def _assign_group(  # noqa: C901 - the order of its steps is Kueue's
+    question: Inputs,
+    podsets: list[PodSet],
+    choices: list[PodSetChoice],
+    stopped: dict[str, int],
 ) -> None:
-    requests = choices[0].requests if len(choices) == 1 else _total(choices)
+    requests = choices[0].requests if len(choices) == 1 else _total_requests(choices)
     chosen: dict[str, Choice] = {}
     for resource in sorted(requests, reverse=True):  # the order observed in Kueue
         if resource in chosen:
@@ -211,11 +214,11 @@ def _assign(  # noqa: C901 - the order of its steps is Kueue's
         if group is None:
             if requests[resource] == 0 or question.state.policy.ignore_undeclared:
                 continue
-            _fail(choices, [], [f"resource {resource} is not covered by the ClusterQueue"])
+            _set_no_fit(choices, [], [f"resource {resource} is not covered by the ClusterQueue"])
             return
-        group_choice = search(question, podsets, requests, group, stopped.get(resource, -1))
+        group_choice = choose_flavor(question, podsets, requests, group, stopped.get(resource, -1))
         if group_choice.choices is None:
-            _fail(choices, group_choice.attempts, group_choice.passed_over)
+            _set_no_fit(choices, group_choice.attempts, group_choice.passed_over)
             return
         chosen.update(group_choice.choices)
         for member in choices:
@@ -227,11 +230,11 @@ def _assign(  # noqa: C901 - the order of its steps is Kueue's
         requested = requests[resource] - had
         question.assumed[fr] = question.assumed.get(fr, 0) + requested
     for member in choices:
-        own = member.requests or _inherited(question, chosen)
+        own = member.requests or _inherited_resources(question, chosen)
         member.choices = {name: choice for name, choice in chosen.items() if name in own}
 
 
-def _inherited(question: Question, chosen: dict[str, Choice]) -> list[str]:
+def _inherited_resources(question: Inputs, chosen: dict[str, Choice]) -> list[str]:
     """Return the resources whose flavors with a topology a podset without requests inherits."""
     flavors = question.state.objects.flavors
     return [
@@ -241,7 +244,7 @@ def _inherited(question: Question, chosen: dict[str, Choice]) -> list[str]:
     ]
 
 
-def _total(choices: list[PodSetChoice]) -> dict[str, int]:
+def _total_requests(choices: list[PodSetChoice]) -> dict[str, int]:
     total: dict[str, int] = {}
     for choice in choices:
         for name, units in choice.requests.items():
@@ -249,14 +252,14 @@ def _total(choices: list[PodSetChoice]) -> dict[str, int]:
     return total
 
 
-def _fail(choices: list[PodSetChoice], attempts: list[Attempt], reasons: list[str]) -> None:
+def _set_no_fit(choices: list[PodSetChoice], attempts: list[Attempt], reasons: list[str]) -> None:
     for choice in choices:
         choice.attempts, choice.reasons, choice.choices, choice.fits = attempts, reasons, {}, False
 
 
-def _reason(choice: PodSetChoice) -> Lack:
+def _nearest_reason(choice: PodSetChoice) -> NoFitReason:
     """Return the least severe reason of the flavors tried: the nearest to a fit."""
-    literal: Lack | None = None
+    literal: NoFitReason | None = None
     for attempt in choice.attempts:
         reason = attempt.reason
         if reason is not None and (literal is None or _SEVERITY[reason] < _SEVERITY[literal]):

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.core.flavors.assignment import assign
+from tidegate.core.flavors.assignment import assign_flavors
 from tidegate.core.flavors.choices import Assignment
-from tidegate.core.flavors.fitting import Question, no_victims
+from tidegate.core.flavors.fitting import Inputs, no_candidates
 from tidegate.core.flavors.parts import parts_of
 from tidegate.core.quota.tree import cell_available
 from tidegate.core.state.cluster_queues import ClusterQueueState
@@ -25,24 +25,26 @@ STEPS_MAX = 1_000
 class _Search(msgspec.Struct, kw_only=True, eq=False):
     """The state of one search."""
 
-    question: Question
+    question: Inputs
     parts: list[Part]
     chosen: list[str] = []  # the flavors of the parts so far
     steps: int = 0
-    found: Assignment | None = None  # the assignment with these flavors
+    assignment: Assignment | None = None  # the assignment with these flavors
 
 
-def fit_anywhere(state: State, cq: ClusterQueueState, workload: Workload) -> Assignment | None:
+def assign_with_backtracking(
+    state: State, cq: ClusterQueueState, workload: Workload
+) -> Assignment | None:
     """Return an assignment that fits without preemption with any choice of flavors, or None."""
     parts = parts_of(state, cq, workload)
     if not parts.covered or all(len(part.group.slots) == 1 for part in parts.each):
         return None
-    question = Question(state=state, workload=workload, cq=cq, oracle=no_victims, only=None)
+    question = Inputs(state=state, workload=workload, cq=cq, oracle=no_candidates, only=None)
     search = _Search(question=question, parts=parts.each)
-    return search.found if _place(search) else None
+    return search.assignment if _choose_flavors(search) else None
 
 
-def _accept(search: _Search) -> bool:
+def _accept_assignment(search: _Search) -> bool:
     """Tell whether the search may end: the chosen flavors fit, nodes included; keep them if so."""
     question = search.question
     only = {
@@ -51,17 +53,19 @@ def _accept(search: _Search) -> bool:
         for podset in part.podsets
         for resource in part.requests
     }
-    assignment = assign(
-        question.state, question.workload, oracle=no_victims, cq=question.cq, only=only
+    assignment = assign_flavors(
+        question.state, question.workload, oracle=no_candidates, cq=question.cq, only=only
     )
-    search.found = assignment if assignment.mode == "Fit" else None
-    return search.found is not None or not (question.cq.has_topologies or question.workload.body)
+    search.assignment = assignment if assignment.mode == "Fit" else None
+    return search.assignment is not None or not (
+        question.cq.has_topologies or question.workload.body
+    )
 
 
-def _place(search: _Search) -> bool:
+def _choose_flavors(search: _Search) -> bool:
     """Choose flavors for the parts that have none yet; tell whether all fit."""
     if len(search.chosen) == len(search.parts):
-        return _accept(search)
+        return _accept_assignment(search)
     part, assumed = search.parts[len(search.chosen)], search.question.assumed
     for slot in part.slots:
         search.steps += 1
@@ -73,7 +77,7 @@ def _place(search: _Search) -> bool:
         for cell, units in cells:
             assumed[cell.fr] = assumed.get(cell.fr, 0) + units
         search.chosen.append(slot.flavor)
-        if _place(search):
+        if _choose_flavors(search):
             return True
         search.chosen.pop()
         for cell, units in cells:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.core.flavors.fitting import FIT, NO_FIT, Attempt, Choice, Lack, Oracle
+from tidegate.core.flavors.fitting import FIT, NO_FIT, Attempt, Choice, NoFitReason, Oracle
 from tidegate.core.quota.charging import flavor_resource
 from tidegate.core.topology.fitting.request import Failure
 from tidegate.core.topology.usage import Seat
@@ -33,7 +33,7 @@ class PodSetChoice(msgspec.Struct, kw_only=True):
     @property
     def mode(self) -> str:
         """Return Fit, Preempt or NoFit."""
-        return external(self.worst)
+        return mode_name(self.worst)
 
     @property
     def worst(self) -> int:
@@ -52,7 +52,7 @@ class Assignment(msgspec.Struct, kw_only=True):
     podsets: list[PodSetChoice]
     mode: str = "Fit"  # the worst of the podsets'
     borrows: int = 0  # the highest level of its resources
-    reason: Lack | None = None  # why there is no fit
+    reason: NoFitReason | None = None  # why there is no fit
     usage: dict[FlavorResource, int] = {}
     """Its charges beyond those of the slice it replaces, for podsets with flavors."""
     seats: list[Seat] = []  # the nodes of its pods, beyond those of the slice it replaces
@@ -65,23 +65,23 @@ class Assignment(msgspec.Struct, kw_only=True):
         )
 
 
-def external(mode: int) -> str:
+def mode_name(mode: int) -> str:
     """Return Kueue's name of a mode: NoFit, Preempt or Fit."""
     return _EXTERNAL[mode]
 
 
-def highest(assignment: Assignment) -> int:
+def highest_borrow_level(assignment: Assignment) -> int:
     """Return the highest level of an assignment's resources."""
     levels = (choice.borrow for podset in assignment.podsets for choice in podset.choices.values())
     return max(levels, default=0)
 
 
-def ask_unasked(oracle: Oracle, assignment: Assignment) -> None:
+def call_spared_oracle(oracle: Oracle, assignment: Assignment) -> None:
     """Call the oracle for amounts that it was spared: together they have preemption candidates."""
     for podset in assignment.podsets:
         for resource, choice in podset.choices.items():
-            if choice.unasked:
-                fr, units = flavor_resource(choice.flavor, resource), choice.unasked
+            if choice.spared_units:
+                fr, units = flavor_resource(choice.flavor, resource), choice.spared_units
                 choice.mode, choice.borrow = oracle(fr, units)
-                choice.unasked = 0
-    assignment.borrows = highest(assignment)
+                choice.spared_units = 0
+    assignment.borrows = highest_borrow_level(assignment)

@@ -17,23 +17,23 @@ from tidegate.model.texts import parse_signed
 _REPELLING = ("NoSchedule", "NoExecute")
 
 
-def mismatch(podset: PodSet, flavor: FlavorSpec) -> str:
+def flavor_mismatch(podset: PodSet, flavor: FlavorSpec) -> str:
     """Return why a podset's pods may not run on a flavor, without its name; "" if they may."""
     tolerations = (*podset.tolerations, *flavor.tolerations)
     for taint in flavor.node_taints:
-        if taint.effect in _REPELLING and not tolerated(taint, tolerations):
+        if taint.effect in _REPELLING and not is_tolerated(taint, tolerations):
             text = f"{taint.key}={taint.value}" if taint.value else taint.key
             return f"untolerated taint {text}:{taint.effect}"
     labels = flavor.node_labels
     for key, value in podset.node_selector.items():
         if key in labels and labels[key] != value:
             return "node selector or affinity not matched"
-    if podset.node_affinity and not _attracted(podset.node_affinity, labels):
+    if podset.node_affinity and not _matches_affinity(podset.node_affinity, labels):
         return "node selector or affinity not matched"
     return ""
 
 
-def asks_for_topology(podset: PodSet) -> bool:
+def requests_topology(podset: PodSet) -> bool:
     """Tell whether a podset requests a topology: required, preferred, unconstrained or slices."""
     topology_request = podset.topology
     if topology_request is None:
@@ -44,7 +44,7 @@ def asks_for_topology(podset: PodSet) -> bool:
     return bool(named or topology_request.slice_required or topology_request.layers)
 
 
-def holds(requirement: Requirement, labels: dict[str, str]) -> bool:
+def matches_requirement(requirement: Requirement, labels: dict[str, str]) -> bool:
     """Tell whether labels meet one requirement of a selector; an unknown operator never does."""
     value = labels.get(requirement.key)
     match requirement.operator:
@@ -60,22 +60,22 @@ def holds(requirement: Requirement, labels: dict[str, str]) -> bool:
             return (
                 value is not None
                 and len(requirement.values) == 1
-                and _compares(requirement.operator, value, requirement.values[0])
+                and _matches_comparison(requirement.operator, value, requirement.values[0])
             )
         case _:
             return False
 
 
-def selects(selector: LabelSelector | None, labels: dict[str, str]) -> bool:
+def selector_matches(selector: LabelSelector | None, labels: dict[str, str]) -> bool:
     """Tell whether a selector selects labels; none selects nothing, an empty one everything."""
     if selector is None:
         return False
     if any(labels.get(key) != value for key, value in selector.labels.items()):
         return False
-    return all(holds(expression, labels) for expression in selector.expressions)
+    return all(matches_requirement(expression, labels) for expression in selector.expressions)
 
 
-def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+def is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
     """Tell whether one of these tolerations tolerates a taint."""
     return any(_tolerates(toleration, taint) for toleration in tolerations)
 
@@ -91,20 +91,22 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
         case "" | "Equal":
             return bool(toleration.key) and toleration.value == taint.value
         case _:
-            return _compares(toleration.operator, taint.value, toleration.value)
+            return _matches_comparison(toleration.operator, taint.value, toleration.value)
 
 
-def _attracted(terms: tuple[NodeTerm, ...], labels: dict[str, str]) -> bool:
+def _matches_affinity(terms: tuple[NodeTerm, ...], labels: dict[str, str]) -> bool:
     """Tell whether labels match any term; a term left without expressions matches all."""
     return any(
         all(
-            holds(expression, labels) for expression in term.expressions if expression.key in labels
+            matches_requirement(expression, labels)
+            for expression in term.expressions
+            if expression.key in labels
         )
         for term in terms
     )
 
 
-def _compares(operator: str, value: str, bound: str) -> bool:
+def _matches_comparison(operator: str, value: str, bound: str) -> bool:
     """Tell whether a whole number is above (Gt) or below (Lt) another; no text is either."""
     number, other = parse_signed(value), parse_signed(bound)
     if number is None or other is None:

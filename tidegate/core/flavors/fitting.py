@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from tidegate.core.flavors.eligibility import asks_for_topology, mismatch
+from tidegate.core.flavors.eligibility import flavor_mismatch, requests_topology
 from tidegate.core.members.cluster_status import flavor_refusal
 from tidegate.core.members.placement import is_flavor_open, placement_refusal
 from tidegate.core.quota.charging import PODS, changes_flavor, replaced_units
@@ -31,7 +31,7 @@ NO_FIT, NO_CANDIDATES, PREEMPT, RECLAIM, FIT = range(5)
 TOO_MUCH, IN_USE = "more than there could be", "not enough unused quota"
 """Why an amount does not fit, as text."""
 
-Lack: TypeAlias = Literal[
+NoFitReason: TypeAlias = Literal[
     "TopologyPlacementFailed", "WaitingForQuota", "ExceedsMaxQuota", "NoMatchingFlavor"
 ]
 """What a flavor lacks: the pending reasons that trying a flavor can give."""
@@ -47,7 +47,7 @@ class Choice(msgspec.Struct, kw_only=True):
     mode: int
     borrow: int  # the level; 0: within the queue's own quota
     tried: int = -1  # where the flavor scan stopped; -1: it reached the last
-    unasked: int = 0  # the amount for which the oracle was spared; ``borrow`` may be less then
+    spared_units: int = 0  # the amount for which the oracle was spared; ``borrow`` may be less then
 
 
 class Attempt(msgspec.Struct, kw_only=True):
@@ -56,14 +56,14 @@ class Attempt(msgspec.Struct, kw_only=True):
     flavor: str
     mode: int
     borrow: int = 0
-    reason: Lack | None = None  # why it does not fit; None: it does, or could
+    reason: NoFitReason | None = None  # why it does not fit; None: it does, or could
     message: str = ""  # the reason as text without amounts; empty: it fits
     resource: str = ""  # the resource that decided; empty: none was tried
     requested: int = 0
     cell: Cell | None = None
 
 
-class Question(msgspec.Struct, kw_only=True, eq=False):
+class Inputs(msgspec.Struct, kw_only=True, eq=False):
     """The fixed inputs of choosing one workload's flavors, and usage assumed so far."""
 
     state: State
@@ -76,7 +76,7 @@ class Question(msgspec.Struct, kw_only=True, eq=False):
     spares: bool = False  # the oracle is not called where another resource decides anyway
 
 
-class Found(msgspec.Struct, kw_only=True, eq=False):
+class GroupChoice(msgspec.Struct, kw_only=True, eq=False):
     """The result of the search over one resource group's flavors."""
 
     choices: dict[str, Choice] | None = None  # None: no flavor is possible
@@ -85,13 +85,13 @@ class Found(msgspec.Struct, kw_only=True, eq=False):
     passed_over: list[str] = []  # why flavors were skipped without a try
 
 
-def search(
-    question: Question,
+def choose_flavor(
+    question: Inputs,
     podsets: list[PodSet],
     requests: dict[str, int],
     group: Group,
     stopped: int,
-) -> Found:
+) -> GroupChoice:
     """Choose one flavor of a resource group for all requests of podsets together.
 
     Args:
@@ -103,20 +103,20 @@ def search(
     """
     resources = [name for name in group.resources if name in requests]
     fungibility = question.cq.spec.fungibility
-    result = Found()
+    result = GroupChoice()
     best: Attempt | None = None
     at = -1
     for at in range(0 if question.only is not None else stopped + 1, len(group.slots)):
         slot = group.slots[at]
-        if excluded := _excluded(question, podsets, resources, slot):
+        if excluded := _exclusion(question, podsets, resources, slot):
             result.passed_over.append(excluded)
             continue
-        attempt, choices = _try(question, podsets, slot, resources, requests)
+        attempt, choices = _try_flavor(question, podsets, slot, resources, requests)
         result.attempts.append(attempt)
-        if not goes_on(fungibility, attempt.mode, attempt.borrow):
+        if not should_try_next_flavor(fungibility, attempt.mode, attempt.borrow):
             best, result.choices = attempt, choices
             break
-        if attempt.mode != NO_FIT and (best is None or better(attempt, best, fungibility)):
+        if attempt.mode != NO_FIT and (best is None or is_preferred(attempt, best, fungibility)):
             best, result.choices = attempt, choices
     if best is not None and result.choices is not None:
         result.fits = best.mode == FIT
@@ -126,7 +126,7 @@ def search(
     return result
 
 
-def goes_on(fungibility: FlavorFungibility, mode: int, height: int) -> bool:
+def should_try_next_flavor(fungibility: FlavorFungibility, mode: int, height: int) -> bool:
     """Tell whether the next flavor is tried too; see behaviour.md 5.4."""
     if mode <= NO_CANDIDATES:
         return True
@@ -135,9 +135,9 @@ def goes_on(fungibility: FlavorFungibility, mode: int, height: int) -> bool:
     return height > 0 and fungibility.when_can_borrow == "TryNextFlavor"
 
 
-def fit(
-    question: Question, cell: Cell, units: int, settled: int = -1
-) -> tuple[int, int, Lack | None]:
+def fit_mode(
+    question: Inputs, cell: Cell, units: int, settled: int = -1
+) -> tuple[int, int, NoFitReason | None]:
     """Return how an amount fits into a queue's cell, at which level, and why if it does not.
 
     ``settled``: the level at which another resource of the flavor has no candidates: up to that
@@ -149,7 +149,7 @@ def fit(
     if units <= 0 or units <= cell_available(cell):
         return FIT, height, None
     state, cq = question.state, question.cq
-    if units <= cell.nominal or may_reclaim or _preempts_while_borrowing(state, cq):
+    if units <= cell.nominal or may_reclaim or _can_preempt_while_borrowing(state, cq):
         if height > settled:
             mode, height = question.oracle(cell.fr, units)
             return mode, height, "WaitingForQuota"
@@ -157,7 +157,7 @@ def fit(
     return NO_FIT, 0, "WaitingForQuota"
 
 
-def _preempts_while_borrowing(state: State, cq: ClusterQueueState) -> bool:
+def _can_preempt_while_borrowing(state: State, cq: ClusterQueueState) -> bool:
     """Tell whether a ClusterQueue's workloads may preempt in others though they borrow."""
     preemption = cq.spec.preemption
     if preemption.borrow_within_cohort != "Never":
@@ -165,20 +165,20 @@ def _preempts_while_borrowing(state: State, cq: ClusterQueueState) -> bool:
     return bool(state.policy.fair_sharing) and preemption.reclaim_within_cohort != "Never"
 
 
-def no_victims(fr: FlavorResource, units: int) -> tuple[int, int]:
+def no_candidates(fr: FlavorResource, units: int) -> tuple[int, int]:
     """Return that there are no candidates: the oracle of searches without preemption."""
     del fr, units
     return NO_CANDIDATES, 0
 
 
-def eligible(question: Question, podsets: list[PodSet], slot: Slot, resources: list[str]) -> bool:
+def is_eligible(question: Inputs, podsets: list[PodSet], slot: Slot, resources: list[str]) -> bool:
     """Tell whether podsets may use a flavor at all, whatever quota there is."""
-    if _excluded(question, podsets, resources, slot):
+    if _exclusion(question, podsets, resources, slot):
         return False
-    return not _ineligible(question, podsets, slot, resources)
+    return not _mismatch(question, podsets, slot, resources)
 
 
-def _excluded(question: Question, podsets: list[PodSet], resources: list[str], slot: Slot) -> str:
+def _exclusion(question: Inputs, podsets: list[PodSet], resources: list[str], slot: Slot) -> str:
     """Return why a flavor is skipped without a try; "" if it is not."""
     if question.only is not None:
         chosen = {
@@ -193,15 +193,15 @@ def _excluded(question: Question, podsets: list[PodSet], resources: list[str], s
     return f"flavor {slot.flavor} is not among its allowed flavors" if variants else ""
 
 
-def _try(
-    question: Question,
+def _try_flavor(
+    question: Inputs,
     podsets: list[PodSet],
     slot: Slot,
     resources: list[str],
     requests: dict[str, int],
 ) -> tuple[Attempt, dict[str, Choice]]:
     """Try one flavor: its mode is the least preferred one of its resources."""
-    if wrong := _ineligible(question, podsets, slot, resources):
+    if wrong := _mismatch(question, podsets, slot, resources):
         tried = Attempt(flavor=slot.flavor, mode=NO_FIT, reason="NoMatchingFlavor", message=wrong)
         return tried, {}
     attempt = Attempt(flavor=slot.flavor, mode=FIT)
@@ -212,14 +212,14 @@ def _try(
         units -= replaced_units(question.state, question.workload, podsets, resource, slot.flavor)
         settles = question.spares and attempt.mode == NO_CANDIDATES
         settled = attempt.borrow if settles else -1
-        mode, height, reason = fit(question, cell, units, settled)
+        mode, height, reason = fit_mode(question, cell, units, settled)
         if mode != FIT:
             attempt.requested, attempt.cell, attempt.resource = units, cell, resource
             attempt.message = TOO_MUCH if reason == "ExceedsMaxQuota" else IN_USE
         choice = Choice(flavor=slot.flavor, mode=mode, borrow=height)
         if mode == NO_CANDIDATES and height <= settled:
-            choice.unasked = units
-        if mode == NO_FIT or better(attempt, choice, question.cq.spec.fungibility):
+            choice.spared_units = units
+        if mode == NO_FIT or is_preferred(attempt, choice, question.cq.spec.fungibility):
             attempt.mode, attempt.borrow = mode, height
         if mode == NO_FIT:
             attempt.reason, attempt.borrow = reason, 0
@@ -239,24 +239,24 @@ def _all_must_fit(state: State) -> bool:
     return state.scan.backtracks
 
 
-def _ineligible(question: Question, podsets: list[PodSet], slot: Slot, resources: list[str]) -> str:
+def _mismatch(question: Inputs, podsets: list[PodSet], slot: Slot, resources: list[str]) -> str:
     if slot.spec is None:
         return "no such ResourceFlavor"
-    if wrong := _elsewhere(question, slot.spec):
+    if wrong := _cluster_mismatch(question, slot.spec):
         return wrong
     for podset in podsets:
         if question.workload.replaces and changes_flavor(
             question.state, question.workload, podset, slot, resources
         ):
             return "not the flavor of the slice that is replaced"
-        if wrong := _off_topology(question, podset, slot):
+        if wrong := _topology_mismatch(question, podset, slot):
             return wrong
-        if wrong := mismatch(podset, slot.spec):
+        if wrong := flavor_mismatch(podset, slot.spec):
             return wrong
     return ""
 
 
-def _elsewhere(question: Question, spec: FlavorSpec) -> str:
+def _cluster_mismatch(question: Inputs, spec: FlavorSpec) -> str:
     """Return why a workload may not use a flavor because of the flavor's clusters; "": it may."""
     state, workload = question.state, question.workload
     if not workload.body:
@@ -271,13 +271,13 @@ def _elsewhere(question: Question, spec: FlavorSpec) -> str:
     )
 
 
-def _off_topology(question: Question, podset: PodSet, slot: Slot) -> str:
+def _topology_mismatch(question: Inputs, podset: PodSet, slot: Slot) -> str:
     """Return why a podset may not use a flavor because of topologies; "": it may.
 
     A flavor without a topology need have none if it has no quota of what the pods request.
     """
     cq, state = question.cq, question.state
-    asks = asks_for_topology(podset)
+    asks = requests_topology(podset)
     if not asks and not cq.has_topologies:
         return ""
     assert slot.spec is not None
@@ -288,7 +288,7 @@ def _off_topology(question: Question, podset: PodSet, slot: Slot) -> str:
     return topology_mismatch(state, podset, slot.spec, only=cq.only_topologies)
 
 
-def better(
+def is_preferred(
     first: Attempt | Choice, other: Attempt | Choice, fungibility: FlavorFungibility
 ) -> bool:
     """Tell whether the mode and level of ``first`` are strictly preferred to those of ``other``."""

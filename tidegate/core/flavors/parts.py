@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from tidegate.core.flavors.assignment import grouped
-from tidegate.core.flavors.eligibility import asks_for_topology
-from tidegate.core.flavors.fitting import Question, eligible, no_victims
-from tidegate.core.flavors.placing import request_of
+from tidegate.core.flavors.assignment import podset_groups
+from tidegate.core.flavors.eligibility import requests_topology
+from tidegate.core.flavors.fitting import Inputs, is_eligible, no_candidates
+from tidegate.core.flavors.placing import placement_request
 from tidegate.core.quota.charging import PODS, pod_count, requests_per_pod, total_requests
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
@@ -31,20 +31,20 @@ def parts_of(state: State, cq: ClusterQueueState, workload: Workload) -> Parts:
     shape = workload.shape
     if shape is not None and shape.parts is not None:
         return shape.parts
-    placed = cq.has_topologies or any(map(asks_for_topology, workload.podsets))
+    placed = cq.has_topologies or any(map(requests_topology, workload.podsets))
     if shape is None or placed or workload.replaces:
-        return _parts(state, cq, workload)
-    shape.parts = _parts(state, cq, workload)
+        return _compute_parts(state, cq, workload)
+    shape.parts = _compute_parts(state, cq, workload)
     return shape.parts
 
 
-def _parts(state: State, cq: ClusterQueueState, workload: Workload) -> Parts:
-    question = Question(state=state, workload=workload, cq=cq, oracle=no_victims, only=None)
+def _compute_parts(state: State, cq: ClusterQueueState, workload: Workload) -> Parts:
+    question = Inputs(state=state, workload=workload, cq=cq, oracle=no_candidates, only=None)
     parts, covered = list[Part](), True
-    for members in grouped(workload.podsets):
+    for members in podset_groups(workload.podsets):
         podsets = [workload.podsets[at] for at in members]
-        total = _total(state, cq, workload, members, least=False)
-        least = _total(state, cq, workload, members, least=True)
+        total = _total_requests(state, cq, workload, members, least=False)
+        least = _total_requests(state, cq, workload, members, least=True)
         by_group: dict[int, Part] = {}
         for name in sorted(total, reverse=True):
             group = cq.group_of.get(name)
@@ -58,20 +58,20 @@ def _parts(state: State, cq: ClusterQueueState, workload: Workload) -> Parts:
         for part in by_group.values():
             slots = part.group.slots
             part.slots = [
-                slot for slot in slots if eligible(question, podsets, slot, list(part.requests))
+                slot for slot in slots if is_eligible(question, podsets, slot, list(part.requests))
             ]
             parts.append(part)
-    return Parts(each=parts, covered=covered, needs=_needs(state, cq, workload))
+    return Parts(each=parts, covered=covered, needs=_needed_flavor_resources(state, cq, workload))
 
 
-def _total(
+def _total_requests(
     state: State, cq: ClusterQueueState, workload: Workload, members: list[int], *, least: bool
 ) -> dict[str, int]:
     """Return the total requests of podsets; ``least``: with as few pods as they may start with."""
     each, total = requests_per_pod(state, workload), dict[str, int]()
     for at in members:
         podset = workload.podsets[at]
-        pods = _pods(workload, podset, least=least)
+        pods = _counted_pods(workload, podset, least=least)
         requests = total_requests(each[at], pods)
         if PODS in cq.group_of:
             requests[PODS] = pods
@@ -80,12 +80,14 @@ def _total(
     return total
 
 
-def _pods(workload: Workload, podset: PodSet, *, least: bool) -> int:
+def _counted_pods(workload: Workload, podset: PodSet, *, least: bool) -> int:
     pods = pod_count(workload, podset)
     return pods if podset.min_count is None or not least else min(pods, podset.min_count)
 
 
-def _needs(state: State, cq: ClusterQueueState, workload: Workload) -> tuple[FlavorResource, ...]:
+def _needed_flavor_resources(
+    state: State, cq: ClusterQueueState, workload: Workload
+) -> tuple[FlavorResource, ...]:
     """Return every flavor-resource that a workload may be charged."""
     requests = dict.fromkeys(
         (PODS, *(name for each in requests_per_pod(state, workload) for name in each))
@@ -110,10 +112,10 @@ def explained_demand(
 
     A failure: no nodes would suffice.
     """
-    for members in grouped(workload.podsets):
+    for members in podset_groups(workload.podsets):
         podsets = [workload.podsets[at] for at in members]
         if any(other_podset.name == podset for other_podset in podsets):
-            return _demand(state, workload, podsets, flavor, least=False)
+            return _placement_demand(state, workload, podsets, flavor, least=False)
     return None
 
 
@@ -136,20 +138,20 @@ def least_demand(
     ]
     if len(placing) > 1:
         return None
-    return _demand(state, workload, podsets, slot.flavor, least=True)
+    return _placement_demand(state, workload, podsets, slot.flavor, least=True)
 
 
-def _demand(
+def _placement_demand(
     state: State, workload: Workload, podsets: Sequence[PodSet], flavor: str, *, least: bool
 ) -> Demand | Failure | None:
     placer = state.forest.topologies.placers.get(flavor)
     several = len(podsets) > 1
     if placer is None or len(podsets) > 2 or workload.replaces:  # noqa: PLR2004 - a leader and its workers
         return None
-    if several and not all(map(asks_for_topology, podsets)):
+    if several and not all(map(requests_topology, podsets)):
         return None
     asks = [
-        request_of(state, workload, podset, flavor, pod_count(workload, podset))
+        placement_request(state, workload, podset, flavor, pod_count(workload, podset))
         for podset in podsets
     ]
     if not least or all(podset.min_count is None for podset in podsets):

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from tidegate.contracts.decision_kinds.placements import PlacementTried
 from tidegate.core.flavors.choices import Assignment, PodSetChoice
-from tidegate.core.flavors.eligibility import asks_for_topology
-from tidegate.core.flavors.fitting import FIT, NO_FIT, PREEMPT, Question
+from tidegate.core.flavors.eligibility import requests_topology
+from tidegate.core.flavors.fitting import FIT, NO_FIT, PREEMPT, Inputs
 from tidegate.core.quota.readiness import PROVISIONING
 from tidegate.core.state.state import State, Workload
 from tidegate.core.topology.cluster import pod_requests_of, topologies
@@ -30,29 +30,29 @@ DOMAINS_MAX = 8_000
 """Domains of one workload: a message has at most 1 MiB, and a hostname 63 characters."""
 
 
-def place_assignment(question: Question, assignment: Assignment) -> None:
+def place_assignment(question: Inputs, assignment: Assignment) -> None:
     """Place each podset with a topology; lower the modes of those that do not fit."""
-    if not _topology_flavor_each(question, assignment) or assignment.mode == "NoFit":
+    if not _set_topology_flavors(question, assignment) or assignment.mode == "NoFit":
         return
     state, workload = question.state, question.workload
     for podset in assignment.podsets:
         if podset.topology_flavor and _waits_for_nodes(state, question.cq.spec.checks, podset):
             podset.topology_flavor, podset.delayed = "", True
     if any(podset.topology_flavor for podset in assignment.podsets):
-        _place(state, workload, assignment)
+        _place_or_lower(state, workload, assignment)
 
 
-def _place(state: State, workload: Workload, assignment: Assignment) -> None:
+def _place_or_lower(state: State, workload: Workload, assignment: Assignment) -> None:
     if assignment.mode == "Fit":
-        failures = seat(state, workload, assignment)
+        failures = place_podsets(state, workload, assignment)
         if not failures:
             return
         for at in failures:
-            _lower(assignment.podsets[at])
+            _lower_mode(assignment.podsets[at])
     lacking = {at: choice.failure for at, choice in enumerate(assignment.podsets)}
-    failures = seat(state, workload, assignment, empty=True)
+    failures = place_podsets(state, workload, assignment, empty=True)
     assignment.mode = "NoFit" if failures else "Preempt"
-    _settle(assignment, failures)
+    _lower_unplaced(assignment, failures)
     for at, member_choice in enumerate(assignment.podsets):
         member_choice.failure = member_choice.failure or lacking[at]
 
@@ -67,18 +67,18 @@ def _waits_for_nodes(state: State, rules: tuple[CheckRule, ...], choice: PodSetC
     return False
 
 
-def _settle(assignment: Assignment, failures: dict[int, Failure]) -> None:
+def _lower_unplaced(assignment: Assignment, failures: dict[int, Failure]) -> None:
     """Lower podsets that fit on no nodes to NoFit, and others that need preemption to Preempt."""
     if failures:
         assignment.reason = "TopologyPlacementFailed"
     for at, choice in enumerate(assignment.podsets):
         if at in failures:
-            _lower(choice, NO_FIT)
+            _lower_mode(choice, NO_FIT)
         elif choice.topology_flavor:
-            _lower(choice)
+            _lower_mode(choice)
 
 
-def seat(
+def place_podsets(
     state: State, workload: Workload, assignment: Assignment, *, empty: bool = False
 ) -> dict[int, Failure]:
     """Place the podsets of an assignment and store their nodes; return those that do not fit.
@@ -97,13 +97,17 @@ def seat(
         if placer is None:
             failures |= dict.fromkeys(members, Failure(kind="noLevel"))
             continue
-        asks = [_request(state, workload, placer, assignment.podsets[at], at) for at in members]
+        asks = [
+            _choice_request(state, workload, placer, assignment.podsets[at], at) for at in members
+        ]
         before = len(assignment.seats)
         for at, ask, outcome in zip(members, asks, place(placer, asks, empty=empty), strict=True):
             choice = assignment.podsets[at]
             if isinstance(outcome, Placed):
                 choice.placed = placer.recorded(outcome) if outcome.leaves else None
-                assignment.seats.append(Seat(flavor, _new(outcome, ask), {**ask.each, "pods": 1}))
+                assignment.seats.append(
+                    Seat(flavor, _without_replaced_pods(outcome, ask), {**ask.each, "pods": 1})
+                )
             else:
                 failures[at] = outcome
                 choice.placed, choice.failure = None, outcome
@@ -111,10 +115,10 @@ def seat(
         tops.charge(assumed[-1], 1, empty=empty)
     for holdings in assumed:
         tops.charge(holdings, -1, empty=empty)
-    return failures or _too_many(assignment)
+    return failures or _domain_limit_failures(assignment)
 
 
-def _too_many(assignment: Assignment) -> dict[int, Failure]:
+def _domain_limit_failures(assignment: Assignment) -> dict[int, Failure]:
     """Return failures if a workload would be in more domains than fit into a message."""
     domains = sum(len(seated.placed.leaves) for seated in assignment.seats)
     if domains <= DOMAINS_MAX:
@@ -127,27 +131,27 @@ def _too_many(assignment: Assignment) -> dict[int, Failure]:
     return failures
 
 
-def explained(
+def placements_tried(
     state: State, workload: Workload, assignment: Assignment
 ) -> tuple[PlacementTried, ...]:
     """Return why podsets fit on no nodes, level by level: O(nodes), for the pending reason."""
-    tops, placement_trieds = topologies(state), list[PlacementTried]()
+    tops, attempts = topologies(state), list[PlacementTried]()
     for at, choice in enumerate(assignment.podsets):
         placer = tops.placers.get(choice.topology_flavor)
         if choice.failure is None or placer is None:
             continue
-        ask = _request(state, workload, placer, choice, at)
+        ask = _choice_request(state, workload, placer, choice, at)
         request = request_by(placer, ask, ask.count)
         numbers = None
         if not isinstance(request, Failure):
             numbers = placer.numbers(shape_of(placer, request, ask, None))
         spec = state.objects.flavors[choice.topology_flavor].spec
         why = tried(numbers, choice.failure, choice.name, choice.topology_flavor)
-        placement_trieds.append(replace(why, topology=spec.topology))
-    return tuple(placement_trieds)
+        attempts.append(replace(why, topology=spec.topology))
+    return tuple(attempts)
 
 
-def _new(placed: Placed, ask: Ask) -> Placed:
+def _without_replaced_pods(placed: Placed, ask: Ask) -> Placed:
     """Return a placement without the replaced slice's pods, which are counted there already."""
     if ask.previous is None or not ask.counted:
         return placed
@@ -156,21 +160,23 @@ def _new(placed: Placed, ask: Ask) -> Placed:
     return Placed(leaves=tuple((leaf, pods) for leaf, pods in generator if pods > 0))
 
 
-def request_of(state: State, workload: Workload, podset: PodSet, flavor: str, count: int) -> Ask:
+def placement_request(
+    state: State, workload: Workload, podset: PodSet, flavor: str, count: int
+) -> Ask:
     """Return a podset's placement request to its flavor's topology."""
     defined = state.objects.flavors.get(flavor)
     return Ask(
-        podset=as_started(workload, podset),
+        podset=with_check_updates(workload, podset),
         count=count,
         each=pod_requests_of(state, workload, podset),
         group="" if podset.topology is None else podset.topology.group,
-        implied=not asks_for_topology(podset),
+        implied=not requests_topology(podset),
         tolerations=() if defined is None else defined.spec.tolerations,
         short=bool(workload.reclaimable.get(podset.name)),
     )
 
 
-def as_started(workload: Workload, podset: PodSet) -> PodSet:
+def with_check_updates(workload: Workload, podset: PodSet) -> PodSet:
     """Return a podset with the node selectors and tolerations that ready checks add to its pods."""
     if not workload.checks:
         return podset
@@ -183,19 +189,19 @@ def as_started(workload: Workload, podset: PodSet) -> PodSet:
     return podset
 
 
-def _request(
+def _choice_request(
     state: State, workload: Workload, placer: Placer, choice: PodSetChoice, at: int
 ) -> Ask:
     podset = workload.podsets[at]
-    ask = request_of(state, workload, podset, choice.topology_flavor, choice.count)
-    had = _replaced(state, workload, podset.name) if placer.options.elastic else None
+    ask = placement_request(state, workload, podset, choice.topology_flavor, choice.count)
+    had = _replaced_domains(state, workload, podset.name) if placer.options.elastic else None
     if had is None:
         return ask
     previous = leaves_of(placer.tree, had)
     return replace(ask, gone=True) if previous is None else replace(ask, previous=previous)
 
 
-def _replaced(state: State, workload: Workload, podset: str) -> list[TopologyDomain] | None:
+def _replaced_domains(state: State, workload: Workload, podset: str) -> list[TopologyDomain] | None:
     """Return the domains of the replaced slice's remaining pods of a podset; None: not placed."""
     older = state.workloads.get(workload.replaces) if workload.replaces else None
     if older is None:
@@ -206,7 +212,7 @@ def _replaced(state: State, workload: Workload, podset: str) -> list[TopologyDom
     return list(first_pods(unpack(assignment.topology), requested(older, podset)))
 
 
-def _lower(member_choice: PodSetChoice, mode: int = PREEMPT) -> None:
+def _lower_mode(member_choice: PodSetChoice, mode: int = PREEMPT) -> None:
     """Lower a podset's mode to Preempt or NoFit for resources of its flavor with a topology."""
     member_choice.fits = False
     for choice in member_choice.choices.values():
@@ -214,16 +220,16 @@ def _lower(member_choice: PodSetChoice, mode: int = PREEMPT) -> None:
             choice.mode = mode if choice.mode == FIT else min(mode, choice.mode)
 
 
-def _topology_flavor_each(question: Question, assignment: Assignment) -> bool:
+def _set_topology_flavors(question: Inputs, assignment: Assignment) -> bool:
     """Set each podset's topology flavor; return whether each that requests a topology has one."""
     state, workload = question.state, question.workload
     right = True
     for at, choice in enumerate(assignment.podsets):
         podset = workload.podsets[at]
-        asks = asks_for_topology(podset)
-        choice.topology_flavor = _flavor(state, choice)
-        wrong = len(_flavors(state, choice)) > 1 or not choice.topology_flavor
-        wrong = wrong or _grows_together(state, workload, podset)
+        asks = requests_topology(podset)
+        choice.topology_flavor = _topology_flavor(state, choice)
+        wrong = len(_topology_flavors(state, choice)) > 1 or not choice.topology_flavor
+        wrong = wrong or _is_elastic_topology_refused(state, workload, podset)
         if assignment.mode != "NoFit" and asks and wrong:
             choice.fits, choice.topology_flavor, choice.wrong = False, "", True
             right = False
@@ -233,7 +239,7 @@ def _topology_flavor_each(question: Question, assignment: Assignment) -> bool:
     return right
 
 
-def _grows_together(state: State, workload: Workload, podset: PodSet) -> bool:
+def _is_elastic_topology_refused(state: State, workload: Workload, podset: PodSet) -> bool:
     """Tell whether Kueue refuses an elastic job's podset since its pods are to be together."""
     if state.scan.backtracks or not workload.elastic or podset.topology is None:
         return False
@@ -241,7 +247,7 @@ def _grows_together(state: State, workload: Workload, podset: PodSet) -> bool:
     return bool(together) and gate_enabled(state.policy, "ElasticJobsViaWorkloadSlicesWithTAS")
 
 
-def _flavors(state: State, member_choice: PodSetChoice) -> list[str]:
+def _topology_flavors(state: State, member_choice: PodSetChoice) -> list[str]:
     named = dict.fromkeys(choice.flavor for choice in member_choice.choices.values())
     return [
         name
@@ -250,6 +256,6 @@ def _flavors(state: State, member_choice: PodSetChoice) -> list[str]:
     ]
 
 
-def _flavor(state: State, choice: PodSetChoice) -> str:
-    results = _flavors(state, choice)
+def _topology_flavor(state: State, choice: PodSetChoice) -> str:
+    results = _topology_flavors(state, choice)
     return results[0] if results else ""

@@ -24,11 +24,17 @@ from tidegate.contracts.decisions import (
 )
 from tidegate.contracts.phases import HOLDING, SLICE_REPLACED
 from tidegate.core.folding.strays import fold_stray
-from tidegate.core.preemption.trial import note_moves
+from tidegate.core.preemption.trial import fold_displaced_preemption
 from tidegate.core.queueing import admission_fair_sharing
-from tidegate.core.queueing.heads import leave, place
-from tidegate.core.queueing.quota_ops import begin_leaving, deactivate, give, requeue_victims, take
-from tidegate.core.queueing.siblings import beyond, hand_over
+from tidegate.core.queueing.heads import dequeue, enqueue
+from tidegate.core.queueing.quota_ops import (
+    charge_quota,
+    deactivate,
+    end_intent,
+    mark_evicting,
+    release_quota,
+)
+from tidegate.core.queueing.siblings import charges_beyond_replaced, transfer_job
 from tidegate.core.quota.charging import charges_of, requests_digest
 from tidegate.core.quota.forest import count_intent_usage, forest
 from tidegate.core.state import deadlines
@@ -56,7 +62,7 @@ def apply_decision(state: State, event: AdmissionEvent) -> None:
     """Fold a decision about a workload; about an unknown one it ends an intent or stops a stray."""
     workload = state.workloads.get(event.workload)
     if isinstance(event, PreemptionAbandoned):
-        requeue_victims(state, event.workload)
+        end_intent(state, event.workload)
     if workload is None or (event.uid and workload.uid != event.uid):
         _fold_stray_stop(state, event)
         return
@@ -90,7 +96,7 @@ def _fold_quota(state: State, workload: Workload, event: _Quota) -> None:
         case WorkloadAdmitted():
             workload.phase, workload.recovering = "admitted", False
             workload.admitted_us = event.at_us
-            admission_fair_sharing.consume(state, workload)
+            admission_fair_sharing.consume_penalty(state, workload)
             state.forest.to_reconcile[workload.key] = None
             look_at_nodes(state, workload)
             set_repair_deadline(state, workload)
@@ -102,10 +108,10 @@ def _fold_quota(state: State, workload: Workload, event: _Quota) -> None:
 
 def _fold_reserved(state: State, workload: Workload, event: QuotaReserved) -> None:
     state.cycle = max(state.cycle, event.cycle)
-    leave(state, workload)
+    dequeue(state, workload)
     if state.sticky.get(workload.cluster_queue) == workload.key:
         del state.sticky[workload.cluster_queue]
-    give(state, workload, outside=False)  # a second reservation replaces the first
+    release_quota(state, workload, outside=False)  # a second reservation replaces the first
     workload.phase, workload.reserved_us = "reserved", event.at_us
     workload.evicted_reason = workload.preempted_reason = workload.requeue_reason = ""
     workload.made_way_for = workload.mismatch = ""
@@ -114,14 +120,14 @@ def _fold_reserved(state: State, workload: Workload, event: QuotaReserved) -> No
     workload.pending_status = workload.scan = None
     if event.checks and state.requeue.rechecks:
         workload.checks, workload.checks_seq = {}, state.seq  # reset
-    take(state, workload, event.cluster_queue or workload.cluster_queue, event.assignment)
-    requeue_victims(state, workload.key)
+    charge_quota(state, workload, event.cluster_queue or workload.cluster_queue, event.assignment)
+    end_intent(state, workload.key)
     admission_fair_sharing.charge_penalty(state, workload)
     state.forest.to_reconcile[workload.key] = None
 
 
 def _fold_released(state: State, workload: Workload, event: QuotaReleased) -> None:
-    give(state, workload, outside=workload.evicted_reason != "Preempted")
+    release_quota(state, workload, outside=workload.evicted_reason != "Preempted")
     replaced = event.reason == SLICE_REPLACED
     workload.phase = "finished" if replaced else "pending"
     workload.finished_us = event.at_us if replaced else workload.finished_us
@@ -129,7 +135,7 @@ def _fold_released(state: State, workload: Workload, event: QuotaReleased) -> No
         workload.executed_us += event.at_us - workload.admitted_us
     workload.stopped, workload.reserved_us, workload.admitted_us = False, 0, 0
     if replaced:
-        hand_over(state, workload)
+        transfer_job(state, workload)
     workload.dispatch = clear_run(workload.dispatch)
     admission_fair_sharing.drop_penalty(state, workload)
     _reset_checks(state, workload)
@@ -178,7 +184,7 @@ def _fold_pending(state: State, workload: Workload, event: WorkloadPending) -> N
         set_inadmissible(shape)
     else:
         workload.inadmissible = True
-        place(state, workload)
+        enqueue(state, workload)
 
 
 def _fold_preemption(state: State, workload: Workload, event: _Preemption) -> None:
@@ -187,7 +193,7 @@ def _fold_preemption(state: State, workload: Workload, event: _Preemption) -> No
             _fold_intended(state, workload, event)
         case PreemptionAbandoned():
             workload.pending_status = None
-            place(state, workload)  # without its intent it competes again
+            enqueue(state, workload)  # without its intent it competes again
             state.forest.to_reconcile[workload.key] = None
         case WorkloadPreempted():
             workload.preempted_reason, workload.displaced_seq = event.reason, state.seq
@@ -204,14 +210,14 @@ def _fold_intended(state: State, workload: Workload, event: PreemptionIntended) 
     if not state.requeue.reserves_freed_quota:
         state.sticky[workload.cluster_queue] = workload.key
         return
-    leave(state, workload)
-    requeue_victims(state, workload.key)  # a second intent replaces the first
+    dequeue(state, workload)
+    end_intent(state, workload.key)  # a second intent replaces the first
     intent = Intent(
         workload=workload.key,
         cluster_queue=workload.cluster_queue,
         victims=event.victims,
         assignment=event.assignment,
-        charges=beyond(state, workload, charges_of(workload, event.assignment)),
+        charges=charges_beyond_replaced(state, workload, charges_of(workload, event.assignment)),
         seq=state.seq,
     )
     state.intents[workload.key] = intent
@@ -221,9 +227,9 @@ def _fold_intended(state: State, workload: Workload, event: PreemptionIntended) 
             other.made_way_for = workload.key  # other victims have a WorkloadPreempted for that
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     count_intent_usage(state.forest, intent, 1)
-    place(state, workload)
+    enqueue(state, workload)
     if cq is not None:
-        note_moves(state, cq, workload, event.victims)
+        fold_displaced_preemption(state, cq, workload, event.victims)
         record_usage_change(state, cq)
     invalidate_topology_trees(state, intent.assignment)
 
@@ -235,7 +241,7 @@ def _fold_eviction(state: State, workload: Workload, event: _Eviction) -> None:
             workload.recovered = False
             if workload.phase in HOLDING:
                 workload.phase = "evicting"
-                begin_leaving(state, workload)
+                mark_evicting(state, workload)
                 set_repair_deadline(state, workload)
                 _void_successor_intent(state, workload)
             _reset_checks(state, workload)
@@ -259,7 +265,7 @@ def _void_successor_intent(state: State, workload: Workload) -> None:
             state.intents[successor.key] = replace(
                 intent, void="the slice it replaces has to leave"
             )
-        place(state, successor)
+        enqueue(state, successor)
         state.forest.to_reconcile[successor.key] = None
 
 
@@ -288,5 +294,5 @@ def _fold_requeued(state: State, workload: Workload, event: WorkloadRequeued) ->
         deadlines.set(state, f"requeue/{workload.key}", event.after_us)
     else:
         deadlines.clear(state, f"requeue/{workload.key}")
-    place(state, workload)
+    enqueue(state, workload)
     state.forest.to_reconcile[workload.key] = None

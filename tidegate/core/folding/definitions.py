@@ -30,8 +30,8 @@ from tidegate.contracts.fact_kinds.definitions import (
 )
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.folding import workload_deadlines
-from tidegate.core.queueing.heads import leave, place, unstick, wake
-from tidegate.core.queueing.quota_ops import resolve
+from tidegate.core.queueing import heads
+from tidegate.core.queueing.quota_ops import update_priority
 from tidegate.core.quota import generations
 from tidegate.core.quota.forest import affected_trees, forest
 from tidegate.core.state.definition_kinds import fold_namespace
@@ -167,7 +167,7 @@ def rebuild_forest(state: State, event: _Quota | ClusterQueueReleased | BudgetDe
     if isinstance(event, ClusterQueueDefined | ClusterQueueRemoved):
         _requeue_cluster_queue(state, event.name)
     for tree in affected_trees(state, event):
-        wake(state, tree)
+        heads.queue_inadmissible_workloads(state, tree)
 
 
 def _requeue_cluster_queue(state: State, cluster_queue: str) -> None:
@@ -214,11 +214,11 @@ def _requeue_local_queue(state: State, local_queue: str) -> None:
 
 def requeue_pending(state: State, workload: Workload, cluster_queue: str) -> None:
     """Queue a pending workload in a ClusterQueue, which need not exist."""
-    leave(state, workload)
+    heads.dequeue(state, workload)
     if workload.cluster_queue != cluster_queue:
-        unstick(state, workload)
+        heads.clear_sticky(state, workload)
         workload.cluster_queue, workload.inadmissible = cluster_queue, False
-    place(state, workload)
+    heads.enqueue(state, workload)
 
 
 def _fold_priority_class(state: State, event: _Class) -> None:
@@ -237,7 +237,7 @@ def _fold_priority_class(state: State, event: _Class) -> None:
     if isinstance(event, WorkloadPriorityClassDefined | PriorityClassDefined):
         for workload in state.workloads.values():
             if workload.phase != "finished" and _has_class(workload, event):
-                resolve(state, workload)
+                update_priority(state, workload)
 
 
 def _has_class(workload: Workload, event: _Class) -> bool:
@@ -293,7 +293,7 @@ def _invalidate_requests(state: State, workloads: list[Workload]) -> None:
             state.forest.to_reconcile[workload.key] = None  # it may have lost its right to start
         if workload.phase == "pending":
             workload.inadmissible = False
-            place(state, workload)
+            heads.enqueue(state, workload)
             cq = state.forest.cluster_queues.get(workload.cluster_queue)
             if cq is not None:
                 cq.tree.stamp += 1

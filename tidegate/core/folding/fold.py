@@ -152,7 +152,7 @@ def _fold_definition(state: State, event: DefinitionEvent) -> None:
     apply_definition(state, event)
     forget_move(state, event)
     reconcile_drained_flavor(state, event)
-    admission_fair_sharing.follow(state, event)
+    admission_fair_sharing.update_sampling(state, event)
     budgets.update_meters(state, event)
     copies.update_after_definition(state, event, had_placement=had_placement)
 
@@ -162,7 +162,7 @@ def _fold_policy(state: State, event: PolicyConfigured) -> None:
     variants.reconcile_all(state, event)
     forget_former_members(state)
     copies.recheck_placed_jobs(state)
-    admission_fair_sharing.follow(state, event)
+    admission_fair_sharing.update_sampling(state, event)
 
 
 def _fold_queue_decision(state: State, event: QueueDecision | BudgetDecision) -> None:

@@ -25,7 +25,7 @@ from tidegate.contracts.observed.handovers import (
     SpentBudget,
 )
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.queueing.heads import wake
+from tidegate.core.queueing.heads import queue_inadmissible_workloads
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.partition_moves import MovingTree, tree_workloads
 from tidegate.core.state import budgets
@@ -155,7 +155,7 @@ def _wake_all_trees(state: State) -> None:
     state.forest.stale = True
     if state.workloads:
         for tree in forest(state).trees:
-            wake(state, tree)
+            queue_inadmissible_workloads(state, tree)
 
 
 def forget_move(state: State, event: object) -> None:

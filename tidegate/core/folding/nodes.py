@@ -19,7 +19,7 @@ from tidegate.contracts.fact_kinds.definitions import (
     TopologyDefined,
     TopologyRemoved,
 )
-from tidegate.core.queueing.quota_ops import wake_placing
+from tidegate.core.queueing.quota_ops import wake_topology_trees
 from tidegate.core.state.interning import intern_amounts, intern_node
 from tidegate.core.state.scheduling_queue import invalidate_topology_trees
 from tidegate.core.state.state import State
@@ -62,7 +62,7 @@ def apply_node(  # noqa: C901 - an arm an event
         return
     cluster.node_changed(state, event.name)
     if state.workloads:
-        wake_placing(state)
+        wake_topology_trees(state)
 
 
 def apply_placement(state: State, event: PlacementEvent) -> None:

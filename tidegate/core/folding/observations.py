@@ -21,7 +21,7 @@ from tidegate.contracts.facts import ActuationFailed, JobStateReported, LedgerOp
 from tidegate.core.folding.definitions import requeue_pending
 from tidegate.core.folding.workload_deadlines import set_deadlines
 from tidegate.core.members.cluster_status import execution_cluster
-from tidegate.core.queueing.quota_ops import note_checkpoint
+from tidegate.core.queueing.quota_ops import update_checkpoint
 from tidegate.core.state import deadlines
 from tidegate.core.state.definition_kinds import definitions_of
 from tidegate.core.state.desired_state import set_repair_deadline
@@ -182,7 +182,7 @@ def _fold_workload(state: State, event: JobStateReported | ActuationFailed | Ord
                 workload.recovered = False
             workload.state, workload.state_us = event.state, event.at_us
             workload.version = max(workload.version, event.version)
-            note_checkpoint(state, workload)
+            update_checkpoint(state, workload)
         case ActuationFailed():
             workload.failure = Failure(
                 reason=event.reason, decision_seq=event.decision_seq, at_us=event.at_us

@@ -15,7 +15,7 @@ import msgspec
 from tidegate.contracts.codec import FAILURES
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.multikueue.nomination import index_group
-from tidegate.core.queueing.heads import place
+from tidegate.core.queueing.heads import enqueue
 from tidegate.core.quota.charging import charges_of
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import ClusterQueueState, Forest
@@ -152,7 +152,7 @@ def _rebuild(state: State, stored: Any) -> None:  # noqa: ANN401 - its type is m
         cq.outside_seq, cq.moved_seq = outside_seq, moved_seq
     for workload in state.workloads.values():
         index_group(state, workload)
-        place(state, workload)
+        enqueue(state, workload)
         trees.to_reconcile[workload.key] = None
     for name, keys in stored.inadmissible.items():
         cq = _cluster_queue(trees, name)

@@ -30,8 +30,8 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.core.folding.workloads import apply_workload
-from tidegate.core.queueing.heads import leave, place
-from tidegate.core.queueing.siblings import GATE, PREEMPTION_GATE, UNGATES, variants
+from tidegate.core.queueing.heads import dequeue, enqueue
+from tidegate.core.queueing.siblings import GATE, PREEMPTION_GATE, UNGATES, variants_of
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import set_repair_deadline
 from tidegate.core.state.state import State, Workload
@@ -104,7 +104,7 @@ def reconcile_due_parents(state: State) -> None:
 
 def _fold_created(state: State, parent: Workload, event: VariantCreated) -> None:
     if parent.phase == "pending":
-        leave(state, parent)
+        dequeue(state, parent)
         if state.sticky.get(parent.cluster_queue) == parent.key:
             del state.sticky[parent.cluster_queue]
         parent.phase, parent.pending_status = "parent", None
@@ -119,7 +119,7 @@ def _fold_deleted(state: State, parent: Workload, event: VariantDeleted) -> None
     if event.last and parent.phase == "parent":
         deadlines.clear(state, f"{UNGATES}/{parent.key}")
         parent.phase = "pending"
-        place(state, parent)
+        enqueue(state, parent)
 
 
 def _fold_ungated(state: State, parent: Workload, event: VariantUngated) -> None:
@@ -133,7 +133,7 @@ def _fold_ungated(state: State, parent: Workload, event: VariantUngated) -> None
     )
     variant.preemption_gates, variant.pending_status = gates, None
     variant.inadmissible, variant.scan = False, None
-    place(state, variant)
+    enqueue(state, variant)
     deadlines.set(state, f"{UNGATES}/{parent.key}", event.at_us + PATIENCE_US)
 
 
@@ -143,9 +143,9 @@ def _update_from_variant(
     state.forest.to_reconcile[parent.key] = None
     _update_parent(state, parent, variant, event)
     if isinstance(event, _AFFECTING_SIBLINGS):
-        for sibling in variants(state, parent):
+        for sibling in variants_of(state, parent):
             if sibling.phase == "pending" and sibling is not variant:
-                place(state, sibling)
+                enqueue(state, sibling)
                 state.forest.to_reconcile[sibling.key] = None
 
 
@@ -172,7 +172,7 @@ def _set_acting(state: State, parent: Workload, variant: Workload) -> None:
     variant.version = max(variant.version, parent.version)
     variant.ready, variant.ready_us = parent.ready, parent.ready_us
     variant.executed_us = parent.executed_us
-    if not any(_may_preempt(sibling) for sibling in variants(state, parent)):
+    if not any(_may_preempt(sibling) for sibling in variants_of(state, parent)):
         deadlines.clear(state, f"{UNGATES}/{parent.key}")
     set_repair_deadline(state, parent)
     set_repair_deadline(state, variant)

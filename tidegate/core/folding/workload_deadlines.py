@@ -13,8 +13,8 @@ from __future__ import annotations
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.preemption.candidates import GUARANTEE
-from tidegate.core.queueing.admission_checks import unasked
-from tidegate.core.queueing.heads import wake
+from tidegate.core.queueing.admission_checks import has_unobserved_check
+from tidegate.core.queueing.heads import queue_inadmissible_workloads
 from tidegate.core.quota.forest import forest
 from tidegate.core.state import deadlines
 from tidegate.core.state.cluster_queues import ClusterQueueState
@@ -135,7 +135,7 @@ def end_guarantees(state: State) -> None:
         if cq is not None:
             invalidate_tree(state, cq.tree)
             if state.requeue.by_event:
-                wake(state, cq.tree)
+                queue_inadmissible_workloads(state, cq.tree)
 
 
 def is_admission_blocked(state: State) -> bool:
@@ -170,7 +170,7 @@ def first_unready_workload(state: State) -> Workload | None:
 def _next_repeat_us(state: State, workload: Workload) -> int | None:
     if workload.unpublished and workload.phase in ("reserved", "admitted"):
         return state.now_us
-    if not state.requeue.rechecks or not unasked(state, workload):
+    if not state.requeue.rechecks or not has_unobserved_check(state, workload):
         return None
     after_us = state.policy.repair_after_us << min(workload.reissues, _DOUBLINGS_MAX)
     return max(workload.reserved_us, workload.reissued_us) + min(after_us, INTERVAL_US_MAX)

@@ -20,11 +20,14 @@ from tidegate.contracts.facts import (
 )
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.multikueue.nomination import GROUPED_KINDS, unindex_group
-from tidegate.core.queueing import admission_fair_sharing
-from tidegate.core.queueing.admission_checks import check_of
-from tidegate.core.queueing.heads import leave, place, unstick, wake
-from tidegate.core.queueing.quota_ops import give, note_checkpoint, recharge, resolve, take
-from tidegate.core.queueing.siblings import find_place, leave_family, revived, take_place_of
+from tidegate.core.queueing import admission_fair_sharing, heads, quota_ops
+from tidegate.core.queueing.admission_checks import multikueue_check
+from tidegate.core.queueing.siblings import (
+    link_slices,
+    reactivated_phase,
+    remove_variant,
+    set_replaced_slice,
+)
 from tidegate.core.quota.forest import forest
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import set_repair_deadline
@@ -89,16 +92,18 @@ def _fold_submitted(state: State, event: WorkloadSubmitted) -> None:
     if event.uid:
         state.by_uid[event.uid] = event.workload
     if workload.elastic:
-        find_place(state, workload)
+        link_slices(state, workload)
     queue = workload.local_queue
     state.by_queue.setdefault(queue, {})[event.workload] = None
     workload.cluster_queue = state.objects.queue_of(queue)
-    resolve(state, workload, needs_class=not event.held_quota)
+    quota_ops.update_priority(state, workload, needs_class=not event.held_quota)
     if workload.shape is None:
-        place(state, workload)
+        heads.enqueue(state, workload)
     cq = state.forest.cluster_queues.get(workload.cluster_queue)
     idle = workload.shape is None or cq is None or not cq.active
-    idle = idle or bool(check_of(state, workload.cluster_queue))  # it may fit no cluster at all
+    idle = idle or bool(
+        multikueue_check(state, workload.cluster_queue)
+    )  # it may fit no cluster at all
     if idle or not workload.active or not workload.state.suspended:
         state.forest.to_reconcile[event.workload] = None
     set_repair_deadline(state, workload)
@@ -144,15 +149,15 @@ def _is_reclaim_enabled(state: State) -> bool:
 
 
 def _dequeue(state: State, workload: Workload) -> None:
-    leave(state, workload)
+    heads.dequeue(state, workload)
     deadlines.clear_workload(state, workload.key)
-    unstick(state, workload)
+    heads.clear_sticky(state, workload)
     admission_fair_sharing.drop_penalty(state, workload)
 
 
 def _fold_removed(state: State, workload: Workload) -> None:
     _dequeue(state, workload)
-    give(state, workload, outside=True)
+    quota_ops.release_quota(state, workload, outside=True)
     _wake_tree(state, workload)
     del state.workloads[workload.key]
     for uid in (workload.uid, workload.job.uid):
@@ -161,7 +166,7 @@ def _fold_removed(state: State, workload: Workload) -> None:
     older = state.workloads.get(workload.replaces)
     if older is not None and older.successor == workload.key:
         older.successor = ""
-    leave_family(state, workload)
+    remove_variant(state, workload)
     if workload.job.kind in GROUPED_KINDS:
         unindex_group(state, workload)
     _unindex_local_queue(state, workload)
@@ -180,12 +185,12 @@ def _wake_tree(state: State, workload: Workload) -> None:
     """Wake a tree though no quota became free, as Kueue does; kueue mode only."""
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     if cq is not None and state.requeue.by_event:
-        wake(state, cq.tree)
+        heads.queue_inadmissible_workloads(state, cq.tree)
 
 
 def _fold_finished(state: State, workload: Workload, event: WorkloadFinished) -> None:
     _dequeue(state, workload)
-    give(state, workload, outside=True)
+    quota_ops.release_quota(state, workload, outside=True)
     if workload.phase != "finished":
         _wake_tree(state, workload)
     workload.phase, workload.finished_us = "finished", event.at_us
@@ -200,9 +205,9 @@ def _fold_changed(state: State, workload: Workload, event: WorkloadChanged) -> N
     moved = workload.queue != event.queue
     before = (workload.podsets, workload.allowed_flavors, workload.preemption_gates)
     if moved:
-        leave(state, workload)
+        heads.dequeue(state, workload)
         _unindex_local_queue(state, workload)
-        unstick(state, workload)
+        heads.clear_sticky(state, workload)
     workload.version = max(workload.version, event.version)
     workload.queue, workload.podsets = event.queue, event.podsets
     workload.priority_class = event.priority_class
@@ -211,7 +216,7 @@ def _fold_changed(state: State, workload: Workload, event: WorkloadChanged) -> N
     workload.active, workload.max_execution_s = event.active, event.max_execution_s
     workload.author, workload.allowed_flavors = event.author, event.allowed_flavors
     workload.gates, workload.preemption_gates = event.gates, event.preemption_gates
-    take_place_of(state, workload, event.replaces, elastic=event.elastic)
+    set_replaced_slice(state, workload, event.replaces, elastic=event.elastic)
     workload.held_quota, workload.held_places = event.held_quota, event.held_places
     if before != (workload.podsets, workload.allowed_flavors, workload.preemption_gates):
         workload.requests, workload.scan = None, None
@@ -220,39 +225,39 @@ def _fold_changed(state: State, workload: Workload, event: WorkloadChanged) -> N
         intent = state.intents[workload.key]
         state.intents[workload.key] = replace(intent, void="the workload changed")
     if workload.elastic and workload.phase in HOLDING:
-        recharge(state, workload)
+        quota_ops.recharge_quota(state, workload)
     if moved:
         state.by_queue.setdefault(workload.local_queue, {})[workload.key] = None
         admission_fair_sharing.move_penalty(state, workload, queue_before)
     _requeue_changed(state, workload, activated=event.active and not was_active)
-    resolve(state, workload)
+    quota_ops.update_priority(state, workload)
 
 
 def _requeue_changed(state: State, workload: Workload, *, activated: bool) -> None:
     """Queue a changed workload again if it is pending; one with quota stays charged."""
     if activated and workload.phase == "inactive":
-        workload.phase = revived(workload)
+        workload.phase = reactivated_phase(workload)
         workload.requeue_reason, workload.inadmissible, workload.scan = "", False, None
         workload.requeue_after_us = workload.requeue_count = 0
     if workload.phase != "pending":
         return
     if not workload.active:
-        unstick(state, workload)
+        heads.clear_sticky(state, workload)
         _wake_tree(state, workload)
-    leave(state, workload)
+    heads.dequeue(state, workload)
     workload.cluster_queue = state.objects.queue_of(workload.local_queue)
-    place(state, workload)
+    heads.enqueue(state, workload)
 
 
 def _fold_adopted(state: State, workload: Workload, event: WorkloadAdopted) -> None:
-    leave(state, workload)
+    heads.dequeue(state, workload)
     workload.held_quota, workload.held_places = False, {}
     workload.phase = "admitted"
     workload.reserved_us = workload.admitted_us = event.admitted_us or event.at_us
     workload.executed_us = max(workload.executed_us, event.executed_us)
     state.moves.to_adopt.pop(workload.uid, None)
-    take(state, workload, event.cluster_queue, event.assignment)
-    note_checkpoint(state, workload)
+    quota_ops.charge_quota(state, workload, event.cluster_queue, event.assignment)
+    quota_ops.update_checkpoint(state, workload)
     set_repair_deadline(state, workload)
 
 
@@ -262,12 +267,12 @@ def _fold_reclaimed(state: State, workload: Workload, event: PodsReclaimed) -> N
     changed = workload.reclaimable != event.reclaimable
     workload.reclaimable = event.reclaimable
     if workload.phase in HOLDING:
-        recharge(state, workload)
+        quota_ops.recharge_quota(state, workload)
         if changed:
             _wake_tree(state, workload)  # even if the pods that are done requested nothing
     else:
         workload.inadmissible, workload.scan = False, None
-        place(state, workload)
+        heads.enqueue(state, workload)
 
 
 def _fold_ready(workload: Workload, event: PodsReadyReported) -> None:

@@ -38,7 +38,7 @@ from tidegate.core.multikueue.withdrawal import (
     withdraw_from,
     worker_lost_us,
 )
-from tidegate.core.queueing.admission_checks import check_of, check_state, required_checks
+from tidegate.core.queueing.admission_checks import check_state, multikueue_check, required_checks
 from tidegate.core.state.remotes import Dispatch
 from tidegate.core.state.state import State, Workload, decision_fields
 from tidegate.model.multikueue import CONTROLLER, OUT_OF_SYNC, adapter_of
@@ -54,7 +54,7 @@ def dispatch(state: State, workload: Workload) -> list[DecisionEvent]:
 
     Also when its round is over, or a lost cluster is to be given up: a deadline of ``fold.FAMILY``.
     """
-    check = check_of(state, workload.cluster_queue)
+    check = multikueue_check(state, workload.cluster_queue)
     if not check or workload.phase not in ("reserved", "admitted"):
         return (
             _reject_check(state, workload, check)

@@ -32,7 +32,7 @@ from tidegate.core.members.copies import recheck_placed_jobs
 from tidegate.core.multikueue.nomination import reconcile_followers, reconcile_groups
 from tidegate.core.multikueue.slices import current_slice
 from tidegate.core.multikueue.withdrawal import worker_lost_us
-from tidegate.core.queueing.heads import place, wake
+from tidegate.core.queueing.heads import enqueue, queue_inadmissible_workloads
 from tidegate.core.quota.forest import forest
 from tidegate.core.state import deadlines
 from tidegate.core.state.remotes import Dispatch, RemoteCluster
@@ -125,10 +125,10 @@ def _wake_dispatched(state: State) -> None:
     if not state.workloads:
         return
     for tree in forest(state).trees:
-        wake(state, tree)
+        queue_inadmissible_workloads(state, tree)
     for workload in state.workloads.values():
         if workload.phase == "pending" and CONTROLLER in workload.gates:
-            place(state, workload)
+            enqueue(state, workload)
         if workload.phase == "reserved" or workload.dispatch is not None:
             state.forest.to_reconcile[workload.key] = None
 

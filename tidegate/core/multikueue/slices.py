@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from tidegate.contracts.decision_kinds.clusters import ClusterChosen
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.queueing.admission_checks import check_of
+from tidegate.core.queueing.admission_checks import multikueue_check
 from tidegate.core.state.remotes import Dispatch
 from tidegate.core.state.state import State, Workload, decision_fields
 from tidegate.model.multikueue import Adapter
@@ -66,7 +66,7 @@ def is_copy_kept(state: State, workload: Workload) -> bool:
     current = current_slice(state, workload)
     if current is workload or current.phase not in HOLDING:
         return False
-    if not check_of(state, current.cluster_queue):
+    if not multikueue_check(state, current.cluster_queue):
         return False
     current_dispatch = current.dispatch or Dispatch()
     undecided = current.phase == "reserved" and not (

@@ -11,7 +11,7 @@ import msgspec
 
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.flavors.choices import Assignment
-from tidegate.core.flavors.placing import seat
+from tidegate.core.flavors.placing import place_podsets
 from tidegate.core.folding.fold import apply
 from tidegate.core.quota.tree import Cell, Node, add_usage, cell_available, cell_of, remove_usage
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
@@ -36,7 +36,9 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
     """Usage that the cycle added to the trees beyond the charges; negative: subtracted."""
     lowered: list[tuple[Cell, int]] = []  # see ``lower``
     cycle_trees: list[Tree] = []  # the trees of this cycle
-    seated: list[tuple[tuple[PlacedPods, ...], int]] = []  # pods added to nodes; -1: subtracted
+    reserved_pods: list[
+        tuple[tuple[PlacedPods, ...], int]
+    ] = []  # pods added to nodes; -1: subtracted
     unused: dict[str, dict[FlavorResource, int]] = {}  # by ClusterQueue; see ``free_now``
     unused_at: dict[str, tuple[int, int]] = {}  # the cycle and its tree's stamp at that time
     removed_leaving: list[
@@ -49,12 +51,12 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
     ] = []  # after each cycle since the last one that changed anything else
 
     @property
-    def number(self) -> int:
+    def recorded_cycle(self) -> int:
         """Return the cycle's number for events: 0 where nothing depends on it."""
         return self.cycle if self.state.scan.resumes else 0
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Tell whether this turn reached ``decisions_max``: the next turn decides the rest."""
         return len(self.decisions) >= self.decisions_max
 
@@ -74,7 +76,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
         add_usage(node, remaining)
         self.reserved.append((tree, node, remaining))
 
-    def lower(self, cell: Cell, amount: int) -> None:
+    def lower_usage(self, cell: Cell, amount: int) -> None:
         """Add a negative amount to a ClusterQueue's usage alone, for later entries of this cycle.
 
         Kueue's addition passes on only what exceeds the local quota, so the cohort keeps its usage.
@@ -91,9 +93,9 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
         """Add pods to their nodes for later entries of this cycle, or subtract them (-1)."""
         if holdings:
             self.state.forest.topologies.charge(holdings, sign)
-            self.seated.append((holdings, sign))
+            self.reserved_pods.append((holdings, sign))
 
-    def place_now(self, workload: Workload, assignment: Assignment) -> bool:
+    def finds_nodes_now(self, workload: Workload, assignment: Assignment) -> bool:
         """Return whether an assignment finds nodes beside all pods, leaving ones included.
 
         Keeps the assignment's nodes if they are free, and searches others if not.
@@ -104,12 +106,12 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
         for holdings in self.removed_leaving:
             topologies.charge(holdings, 1)
         placed = bool(assignment.seats) and topologies.fit(assignment.seats)
-        placed = placed or not seat(self.state, workload, assignment)
+        placed = placed or not place_podsets(self.state, workload, assignment)
         for holdings in self.removed_leaving:
             topologies.charge(holdings, -1)
         return placed
 
-    def begin(self, trees: Iterable[Tree]) -> None:
+    def begin_cycle(self, trees: Iterable[Tree]) -> None:
         """Show each tree as it will be: without leaving workloads, with the intents' charges."""
         if not self.state.requeue.reserves_freed_quota:
             return
@@ -120,13 +122,13 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
             for workload in tree.leaving.values():
                 freed = [(fr, -units) for fr, units in workload.charges]
                 self.reserve(tree, cluster_queues[workload.cluster_queue].node, freed)
-        self._begin_nodes()
+        self._begin_cycle_on_nodes()
         for intent in self.state.intents.values():
             cq = cluster_queues.get(intent.cluster_queue)
             if cq is not None and cq.tree.in_cycle:
                 self.reserve(cq.tree, cq.node, intent.charges)
 
-    def _begin_nodes(self) -> None:
+    def _begin_cycle_on_nodes(self) -> None:
         """Show nodes as they will be, too, for workloads of all trees: trees may share nodes."""
         topologies = self.state.forest.topologies
         if not topologies.placers:
@@ -138,7 +140,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
         for intent in self.state.intents.values():
             self.reserve_pods(intended(self.state, intent))
 
-    def end(self) -> None:
+    def end_cycle(self) -> None:
         """Undo all that the cycle added to or subtracted from trees and nodes."""
         for tree in self.cycle_trees:
             tree.in_cycle = False
@@ -146,26 +148,26 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
             cell.usage -= amount
         for _, node, charges in reversed(self.reserved):
             remove_usage(node, charges)
-        for holdings, sign in self.seated:
+        for holdings, sign in self.reserved_pods:
             self.state.forest.topologies.charge(holdings, -sign)
-        self.reserved, self.lowered, self.seated, self.removed_leaving = [], [], [], []
+        self.reserved, self.lowered, self.reserved_pods, self.removed_leaving = [], [], [], []
         self.victims, self.cycle_trees = {}, []
 
     def fits_now(self, cq: ClusterQueueState, charges: Charges) -> bool:
         """Return whether charges fit beside all others, those of leaving workloads included."""
-        return all(units <= 0 or units <= self.free_now(cq, fr) for fr, units in charges)
+        return all(units <= 0 or units <= self.available_now(cq, fr) for fr, units in charges)
 
-    def free_now(self, cq: ClusterQueueState, fr: FlavorResource) -> int:
+    def available_now(self, cq: ClusterQueueState, fr: FlavorResource) -> int:
         """Return the quota that is unused beside all charges; computed once per tree and stamp."""
         if not self.reserved:
             return cell_available(cell_of(cq.node, fr))
         at, unused = (self.cycle, cq.tree.stamp), self.unused.get(cq.name)
         if unused is None or self.unused_at[cq.name] != at or fr not in unused:
             cell_of(cq.node, fr)
-            self._look_now(cq.tree, at)
+            self._compute_unused_now(cq.tree, at)
         return self.unused[cq.name][fr]
 
-    def _look_now(self, tree: Tree, at: tuple[int, int]) -> None:
+    def _compute_unused_now(self, tree: Tree, at: tuple[int, int]) -> None:
         reserved_nodes = [(node, remaining) for of, node, remaining in self.reserved if of is tree]
         for node, rest in reserved_nodes:
             remove_usage(node, rest)

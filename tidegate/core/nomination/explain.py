@@ -15,8 +15,8 @@ from tidegate.core.flavors.choices import Assignment, PodSetChoice
 from tidegate.core.flavors.fitting import TOO_MUCH, Attempt
 from tidegate.core.flavors.parts import explained_demand
 from tidegate.core.nomination.nominate import Nominee
-from tidegate.core.preemption.available import unused
-from tidegate.core.preemption.candidates import preemptable
+from tidegate.core.preemption.available import unused_amount
+from tidegate.core.preemption.candidates import preemptable_usage
 from tidegate.core.quota.charging import requests_digest, requests_per_pod
 from tidegate.core.quota.tree import cell_available, infinite_to_unlimited
 from tidegate.core.state.cluster_queues import ClusterQueueState
@@ -58,7 +58,7 @@ SENTENCES: dict[PendingReason, str] = {
 assert set(SENTENCES) == set(get_args(PendingReason)), "each reason has a sentence, none is missing"
 
 
-def kinds(assignment: Assignment | None) -> Tried:
+def tried_without_amounts(assignment: Assignment | None) -> Tried:
     """Return the flavors tried without amounts: reasons are compared by these."""
     return tuple(
         (podset.name, attempt.flavor, attempt.resource, attempt.message)
@@ -101,9 +101,9 @@ def _is_same_reason(pending: PendingStatus, nominee: Nominee) -> bool:
     """
     assert nominee.proposal is not None
     assignment = nominee.proposal.assignment
-    if pending.reason != nominee.reason or pending.tried != kinds(assignment):
+    if pending.reason != nominee.reason or pending.tried != tried_without_amounts(assignment):
         return False
-    return pending.places == _unplaced_first(assignment)
+    return pending.places == _unplaced_podsets(assignment)
 
 
 def _lacks_nodes(state: State, workload: Workload, pending: PendingStatus) -> bool:
@@ -115,7 +115,7 @@ def _lacks_nodes(state: State, workload: Workload, pending: PendingStatus) -> bo
         if isinstance(demand, Failure):
             continue
         capacity = replace(demand.capacity, empty=pending.reason == NODELESS)
-        if demand.slices <= unused(state, capacity):
+        if demand.slices <= unused_amount(state, capacity):
             return False
     return True
 
@@ -123,16 +123,18 @@ def _lacks_nodes(state: State, workload: Workload, pending: PendingStatus) -> bo
 def _lacks_quota(pending: PendingStatus, nominee: Nominee) -> bool:
     """Tell whether each quota constraint in a reason is still violated."""
     assert nominee.proposal is not None
-    now = {(kind[0], kind[1]): kind[3] for kind in kinds(nominee.proposal.assignment)}
+    now = {
+        (kind[0], kind[1]): kind[3] for kind in tried_without_amounts(nominee.proposal.assignment)
+    }
     return all(
-        _blocks(nominee.cq, flavor_tried, requested)
+        _is_still_violated(nominee.cq, flavor_tried, requested)
         if flavor_tried[2]
         else now.get((flavor_tried[0], flavor_tried[1]), flavor_tried[3]) == flavor_tried[3]
         for flavor_tried, requested in zip(pending.tried, pending.requested, strict=True)
     )
 
 
-def _unplaced_first(assignment: Assignment) -> tuple[tuple[str, str], ...]:
+def _unplaced_podsets(assignment: Assignment) -> tuple[tuple[str, str], ...]:
     """Return the first podset that did not fit on each flavor's nodes, as ``places`` keeps it."""
     return places(
         (podset.name, podset.topology_flavor)
@@ -141,13 +143,15 @@ def _unplaced_first(assignment: Assignment) -> tuple[tuple[str, str], ...]:
     )
 
 
-def unplaced(nominee: Nominee) -> bool:
+def has_unplaced_podset(nominee: Nominee) -> bool:
     """Tell whether a head lacks nodes, not quota."""
     podsets = () if nominee.proposal is None else nominee.proposal.assignment.podsets
     return any(podset.failure is not None for podset in podsets)
 
 
-def _blocks(cq: ClusterQueueState, flavor_tried: tuple[str, str, str, str], requested: int) -> bool:
+def _is_still_violated(
+    cq: ClusterQueueState, flavor_tried: tuple[str, str, str, str], requested: int
+) -> bool:
     """Tell whether one quota constraint of a reason is still violated."""
     _, flavor, resource, message = flavor_tried
     group = cq.group_of.get(resource)
@@ -165,27 +169,27 @@ def _is_uncovered(state: State, cq: ClusterQueueState, workload: Workload) -> bo
     return not ignored and any(units and name not in cq.group_of for name, units in each)
 
 
-def tried(
+def tried_flavors(
     state: State, cq: ClusterQueueState, workload: Workload, assignment: Assignment
 ) -> tuple[FlavorTried, ...]:
     """Return the flavors tried, with their current amounts."""
     return tuple(
-        _tried(state, cq, workload, podset, attempt)
+        _tried_flavor(state, cq, workload, podset, attempt)
         for podset, attempt in _decisive_attempts(assignment)
     )
 
 
-def sentence(reason: PendingReason, assignment: Assignment | None, details: str = "") -> str:
+def pending_message(reason: PendingReason, assignment: Assignment | None, details: str = "") -> str:
     """Return why a workload waits as one English sentence."""
-    podset = _decisive(assignment)
+    podset = _decisive_podset(assignment)
     named = "a podset" if podset is None else f"podset {podset.name}"
     begin = SENTENCES[reason].format(podset=named)
     begin = begin[0].upper() + begin[1:]
-    rest = details or ("" if podset is None else "; ".join(_details(podset)))
+    rest = details or ("" if podset is None else "; ".join(_podset_details(podset)))
     return f"{begin}: {rest}." if rest else f"{begin}."
 
 
-def _tried(
+def _tried_flavor(
     state: State, cq: ClusterQueueState, workload: Workload, podset: PodSetChoice, attempt: Attempt
 ) -> FlavorTried:
     cell = attempt.cell
@@ -201,7 +205,7 @@ def _tried(
         unused=infinite_to_unlimited(cell_available(cell)),
         maximum=infinite_to_unlimited(cell.potential),
         reason=attempt.message,
-        preemptable=preemptable(state, cq, workload, cell.fr),
+        preemptable=preemptable_usage(state, cq, workload, cell.fr),
     )
 
 
@@ -209,20 +213,20 @@ def _decisive_attempts(
     assignment: Assignment | None,
 ) -> Iterator[tuple[PodSetChoice, Attempt]]:
     """Yield the failed attempts of the podset that decides why the workload does not fit."""
-    podset = _decisive(assignment)
+    podset = _decisive_podset(assignment)
     for attempt in () if podset is None else podset.attempts:
         if podset is not None and attempt.message:
             yield podset, attempt
 
 
-def _decisive(assignment: Assignment | None) -> PodSetChoice | None:
+def _decisive_podset(assignment: Assignment | None) -> PodSetChoice | None:
     choices = (
         None if assignment is None else [podset for podset in assignment.podsets if not podset.fits]
     )
     return choices[-1] if choices else None
 
 
-def _lacking(lack: Failure) -> str:
+def _lacking_nodes(lack: Failure) -> str:
     if error := error_of(lack):
         return f"no placement: {error}"
     fits, of = (lack.layers[0][1:]) if lack.layers else (lack.fits, lack.of)
@@ -230,11 +234,11 @@ def _lacking(lack: Failure) -> str:
     return f"nodes for {fits} of {of} {unit}s"
 
 
-def _details(podset: PodSetChoice) -> Iterator[str]:
+def _podset_details(podset: PodSetChoice) -> Iterator[str]:
     if podset.wrong:
         yield "the podset requests a topology, but not exactly one of its flavors has one"
     if (lack := podset.failure) is not None:
-        yield f"the topology of flavor {podset.topology_flavor} has {_lacking(lack)}"
+        yield f"the topology of flavor {podset.topology_flavor} has {_lacking_nodes(lack)}"
     for attempt in podset.attempts:
         if not attempt.message:
             continue

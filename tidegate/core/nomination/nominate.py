@@ -15,16 +15,20 @@ from typing import Literal
 import msgspec
 
 from tidegate.contracts.decisions import PendingReason
-from tidegate.core.flavors.assignment import assign, assigned
-from tidegate.core.flavors.backtracking import fit_anywhere
-from tidegate.core.flavors.choices import Assignment, ask_unasked
+from tidegate.core.flavors.assignment import assign_flavors, choices_from_slots
+from tidegate.core.flavors.backtracking import assign_with_backtracking
+from tidegate.core.flavors.choices import Assignment, call_spared_oracle
 from tidegate.core.flavors.parts import parts_of
 from tidegate.core.folding.workload_deadlines import is_admission_blocked
 from tidegate.core.nomination.decide_context import DecideContext, Scan
-from tidegate.core.preemption.bounds import may_suffice, preemptor_of
-from tidegate.core.preemption.search import oracle, place_without, targets
+from tidegate.core.preemption.bounds import may_fit_after_evictions, preemptor_of
+from tidegate.core.preemption.search import (
+    place_without_targets,
+    preemption_oracle,
+    preemption_targets,
+)
 from tidegate.core.preemption.trial import Target
-from tidegate.core.queueing.admissibility import NAMESPACE_MISMATCH, refused
+from tidegate.core.queueing.admissibility import NAMESPACE_MISMATCH, nomination_blocker
 from tidegate.core.quota.charging import pod_count
 from tidegate.core.quota.tree import Cell, cell_available, lowest_fitting_height
 from tidegate.core.state.cluster_queues import ClusterQueueState
@@ -80,7 +84,7 @@ class Proposal(msgspec.Struct, kw_only=True, eq=False):
     flavors: list[Slot] = []  # of the workload's parts, where its podsets are not written down yet
 
     @property
-    def works(self) -> bool:
+    def is_feasible(self) -> bool:
         """Tell whether the assignment fits, or would once its targets have left."""
         return self.assignment.mode == "Fit" or bool(self.targets)
 
@@ -91,14 +95,14 @@ _Amounts = dict[FlavorResource, int]
 def nominate(state: State, cq: ClusterQueueState, workload: Workload, scan: Scan = ()) -> Nominee:
     """Return a workload's proposal, or its reason to wait; changes nothing."""
     nominee = Nominee(workload=workload, cq=cq)
-    if _admissible(state, workload, nominee):
+    if _is_admissible(state, workload, nominee):
         nominee.proposal = propose(state, cq, workload, scan)
         nominee.borrows = nominee.proposal.assignment.borrows
         nominee.is_preemptor = state.sticky.get(cq.name) == workload.key
     return nominee
 
 
-def scan_of(context: DecideContext, cq: ClusterQueueState, workload: Workload) -> Scan:
+def resumed_scan(context: DecideContext, cq: ClusterQueueState, workload: Workload) -> Scan:
     """Return where a workload's flavor scan resumes, as Kueue's does; empty if outdated."""
     scan, cycle, seq = context.scanned.get(workload.key, workload.scan) or ((), 0, 0)
     policy = context.state.policy
@@ -108,9 +112,9 @@ def scan_of(context: DecideContext, cq: ClusterQueueState, workload: Workload) -
     return scan if seq >= context.state.generations.get(cq.name, 0) else ()
 
 
-def _admissible(state: State, workload: Workload, nominee: Nominee) -> bool:
+def _is_admissible(state: State, workload: Workload, nominee: Nominee) -> bool:
     """Tell whether a workload may be admitted at all; if not, set the nominee's reason."""
-    barrier = refused(state, workload)
+    barrier = nomination_blocker(state, workload)
     if barrier is None:
         return True
     nominee.outcome = "elsewhere" if barrier.code == NAMESPACE_MISMATCH else "refused"
@@ -122,14 +126,14 @@ def propose(
     state: State, cq: ClusterQueueState, workload: Workload, scan: tuple[dict[str, int], ...] = ()
 ) -> Proposal:
     """Return the best proposal: all pods, with or without preemption, before fewer pods."""
-    full = _propose(state, cq, workload, scan=scan)
-    if not full.works and state.scan.backtracks:
-        elsewhere = fit_anywhere(state, cq, workload)
+    full = _propose_once(state, cq, workload, scan=scan)
+    if not full.is_feasible and state.scan.backtracks:
+        elsewhere = assign_with_backtracking(state, cq, workload)
         if elsewhere is not None:
             return Proposal(assignment=elsewhere)
-    if full.works or not gate_enabled(state.policy, "PartialAdmission"):
+    if full.is_feasible or not gate_enabled(state.policy, "PartialAdmission"):
         return full
-    return _fewer(state, cq, workload, scan=scan) or full
+    return _propose_fewer_pods(state, cq, workload, scan=scan) or full
 
 
 def propose_again(
@@ -141,13 +145,13 @@ def propose_again(
         for podset in before.podsets
         for resource, choice in podset.choices.items()
     }
-    full = _propose(state, cq, workload, only=only)
-    if full.works or not gate_enabled(state.policy, "PartialAdmission"):
+    full = _propose_once(state, cq, workload, only=only)
+    if full.is_feasible or not gate_enabled(state.policy, "PartialAdmission"):
         return full
-    return _fewer(state, cq, workload, only=only) or full
+    return _propose_fewer_pods(state, cq, workload, only=only) or full
 
 
-def _propose(  # noqa: PLR0913 - passed on as they are
+def _propose_once(  # noqa: PLR0913 - passed on as they are
     state: State,
     cq: ClusterQueueState,
     workload: Workload,
@@ -156,21 +160,24 @@ def _propose(  # noqa: PLR0913 - passed on as they are
     counts: tuple[int, ...] | None = None,
     only: Mapping[tuple[str, str], str] | None = None,
 ) -> Proposal:
-    ask, spares = oracle(state, cq, workload), state.scan.backtracks and not workload.body
-    assignment = assign(
+    ask, spares = (
+        preemption_oracle(state, cq, workload),
+        state.scan.backtracks and not workload.body,
+    )
+    assignment = assign_flavors(
         state, workload, oracle=ask, cq=cq, counts=counts, only=only, scan=scan, spares=spares
     )
     if assignment.mode != "Preempt":
         return Proposal(assignment=assignment)
-    victims = targets(state, workload, assignment, cq=cq)
+    victims = preemption_targets(state, workload, assignment, cq=cq)
     if victims:
-        ask_unasked(ask, assignment)
+        call_spared_oracle(ask, assignment)
     if assignment.seats or any(podset.topology_flavor for podset in assignment.podsets):
-        place_without(state, workload, assignment, victims)
+        place_without_targets(state, workload, assignment, victims)
     return Proposal(assignment=assignment, targets=victims)
 
 
-def _fewer(
+def _propose_fewer_pods(
     state: State,
     cq: ClusterQueueState,
     workload: Workload,
@@ -179,7 +186,7 @@ def _fewer(
     only: Mapping[tuple[str, str], str] | None = None,
 ) -> Proposal | None:
     """Search the smallest reduction of pod counts that works, down to the podsets' minimums."""
-    full = [_most(state, workload, podset) for podset in workload.podsets]
+    full = [_initial_pod_count(state, workload, podset) for podset in workload.podsets]
     spare = [
         max(0, pods - podset.min_count) if podset.min_count is not None else 0
         for pods, podset in zip(full, workload.podsets, strict=True)
@@ -192,15 +199,15 @@ def _fewer(
     while low < high:
         step = (low + high) // 2
         counts = tuple(n - d * step // total for n, d in zip(full, spare, strict=True))
-        proposal = _propose(state, cq, workload, scan=scan, counts=counts, only=only)
-        if proposal.works:
+        proposal = _propose_once(state, cq, workload, scan=scan, counts=counts, only=only)
+        if proposal.is_feasible:
             proposals[step], high = proposal, step
         else:
             low = step + 1
     return proposals.get(low)
 
 
-def _most(state: State, workload: Workload, podset: PodSet) -> int:
+def _initial_pod_count(state: State, workload: Workload, podset: PodSet) -> int:
     """Return the pods with which the search for fewer begins.
 
     Kueue's begins with finished pods, too, unless all have: once admitted, these are not charged.
@@ -218,7 +225,7 @@ def direct_fit(context: DecideContext, cq: ClusterQueueState, workload: Workload
     state = context.state
     if cq.has_topologies or workload.replaces or workload.variant_of or workload.body:
         return None
-    if is_admission_blocked(state) or refused(state, workload) is not None:
+    if is_admission_blocked(state) or nomination_blocker(state, workload) is not None:
         return None
     parts = parts_of(state, cq, workload)
     if not parts.covered:
@@ -226,7 +233,7 @@ def direct_fit(context: DecideContext, cq: ClusterQueueState, workload: Workload
     usage: _Amounts = {}
     borrows, flavors = 0, list[Slot]()
     for part in parts.each:
-        slot = _chosen(state, cq, workload, part, usage)
+        slot = _first_fitting_slot(state, cq, workload, part, usage)
         if slot is None:
             return None
         flavors.append(slot)
@@ -247,11 +254,11 @@ def with_podsets(state: State, nominee: Nominee, proposal: Proposal) -> Assignme
     if proposal.flavors:
         parts = parts_of(state, nominee.cq, nominee.workload)
         chosen = zip(parts.each, proposal.flavors, strict=True)
-        assignment.podsets = assigned(state, nominee.cq, nominee.workload, chosen)
+        assignment.podsets = choices_from_slots(state, nominee.cq, nominee.workload, chosen)
     return assignment
 
 
-def _chosen(
+def _first_fitting_slot(
     state: State, cq: ClusterQueueState, workload: Workload, part: Part, charged: _Amounts
 ) -> Slot | None:
     """Return the first flavor that a part fits in, if all flavors before it are ruled out."""
@@ -277,6 +284,6 @@ def _is_ruled_out(
 ) -> bool:
     """Tell whether a flavor lacks an amount that evictions cannot free."""
     return any(
-        not may_suffice(preemptor_of(state, cq, workload, (cell.fr,)), cell, units)
+        not may_fit_after_evictions(preemptor_of(state, cq, workload, (cell.fr,)), cell, units)
         for cell, units in lacking
     )

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from tidegate.core.nomination.nominate import Entry, Nominee
-from tidegate.core.queueing.heads import queue_time
+from tidegate.core.queueing.heads import queue_order_time
 from tidegate.core.quota.shares import Share, dominant_share
 from tidegate.core.quota.tree import Node, parent_usage_delta
 from tidegate.core.state.state import State, Workload
@@ -21,7 +21,7 @@ from tidegate.model.gates import gate_enabled
 from tidegate.model.ids import FlavorResource
 from tidegate.model.policy import Policy
 
-Place = tuple[int, int, str, str]
+EntryOrder = tuple[int, int, str, str]
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -41,53 +41,53 @@ class Champion(msgspec.Struct, kw_only=True, eq=False):
     amounts: Mapping[FlavorResource, int]  # the part of its usage that reaches the node
     share: Share
     borrows: bool
-    place: Place
+    order: EntryOrder
 
 
-class _Seat(msgspec.Struct, kw_only=True, eq=False):
+class _TreeNode(msgspec.Struct, kw_only=True, eq=False):
     """A node of a tree with at least one entry below it."""
 
     node: Node
-    above: _Seat | None
-    below: list[_Seat] = []
+    above: _TreeNode | None
+    below: list[_TreeNode] = []
     champion: Champion | None = None
 
 
-def in_turns(state: State, entries: Iterable[Nominee]) -> Iterator[Nominee]:
+def tournament_order(state: State, entries: Iterable[Nominee]) -> Iterator[Nominee]:
     """Yield entries one by one; before each, shares are computed again on the current tree."""
     by_tree: dict[int, list[Nominee]] = {}
     for entry in entries:
         by_tree.setdefault(id(entry.cq.tree), []).append(entry)
     for nominees in by_tree.values():
-        if len(nominees) == 1 or not any(_acts(nominee) for nominee in nominees):
+        if len(nominees) == 1 or not any(_can_act(nominee) for nominee in nominees):
             yield from nominees  # at most one entry, or none that can act: order does not matter
         else:
             yield from _tournament(state, nominees)
 
 
-def _acts(entry: Nominee) -> bool:
+def _can_act(entry: Nominee) -> bool:
     """Tell whether an entry may be admitted or preempt; other entries at most reserve quota."""
     proposal = entry.proposal
     return proposal is not None and (proposal.assignment.mode == "Fit" or bool(proposal.targets))
 
 
 def _tournament(state: State, entries: list[Nominee]) -> Iterator[Nominee]:
-    rules = rules_of(state)
-    seats: dict[int, _Seat] = {}
+    rules = ordering_rules(state)
+    seats: dict[int, _TreeNode] = {}
     for entry in entries:
-        seat = _seat(seats, entry.cq.node)
-        place = place_of(state.policy, rules, entry.workload)
+        seat = _tournament_node(seats, entry.cq.node)
+        order = entry_order(state.policy, rules, entry.workload)
         requested = {fr: amount for fr, amount in entry.usage.items() if amount > 0}
-        seat.champion = champion_of(rules, seat.node, entry, requested, place)
+        seat.champion = champion_of(rules, seat.node, entry, requested, order)
     root = seats[id(entries[0].cq.tree.root)]
-    _fill(rules, root)
+    _find_champions(rules, root)
     while (best := root.champion) is not None:
         assert isinstance(best.entry, Nominee)
         yield best.entry
-        _leave(rules, seats[id(best.entry.cq.node)])
+        _remove_entry(rules, seats[id(best.entry.cq.node)])
 
 
-def rules_of(state: State) -> Rules:
+def ordering_rules(state: State) -> Rules:
     """Return the settings of the policy that order the entries."""
     policy = state.policy
     return Rules(
@@ -99,41 +99,41 @@ def rules_of(state: State) -> Rules:
     )
 
 
-def _seat(seats: dict[int, _Seat], node: Node) -> _Seat:
+def _tournament_node(seats: dict[int, _TreeNode], node: Node) -> _TreeNode:
     """Return a node's seat; creates it, and its ancestors' seats, if missing."""
     seat = seats.get(id(node))
     if seat is None:
-        above = None if node.parent is None else _seat(seats, node.parent)
-        seat = seats[id(node)] = _Seat(node=node, above=above)
+        above = None if node.parent is None else _tournament_node(seats, node.parent)
+        seat = seats[id(node)] = _TreeNode(node=node, above=above)
         if above is not None:
             above.below.append(seat)
     return seat
 
 
-def _fill(rules: Rules, seat: _Seat) -> None:
+def _find_champions(rules: Rules, seat: _TreeNode) -> None:
     """Find the champions of a seat and of all below it."""
     for child in seat.below:
         if child.node.is_cohort:
-            _fill(rules, child)
-    _crown(rules, seat)
+            _find_champions(rules, child)
+    _update_champion(rules, seat)
 
 
-def _leave(rules: Rules, seat: _Seat) -> None:
+def _remove_entry(rules: Rules, seat: _TreeNode) -> None:
     """Remove an entry after its turn, and compute the champions above it again."""
     seat.champion = None
     at = seat.above
     while at is not None:
-        _crown(rules, at)
+        _update_champion(rules, at)
         at = at.above
 
 
-def _crown(rules: Rules, seat: _Seat) -> None:
+def _update_champion(rules: Rules, seat: _TreeNode) -> None:
     """Set a cohort's champion: the best champion of its children."""
     generator = ((child.node, child.champion) for child in seat.below)
-    seat.champion = crowned(rules, seat.node, generator)
+    seat.champion = cohort_champion(rules, seat.node, generator)
 
 
-def crowned(
+def cohort_champion(
     rules: Rules, node: Node, below: Iterable[tuple[Node, Champion | None]]
 ) -> Champion | None:
     """Return a cohort's champion: the best of its children's, with the cohort's own share."""
@@ -148,12 +148,12 @@ def crowned(
     if best is None:
         return None
     return champion_of(
-        rules, node, best.entry, parent_usage_delta(came_from, best.amounts), best.place
+        rules, node, best.entry, parent_usage_delta(came_from, best.amounts), best.order
     )
 
 
 def champion_of(
-    rules: Rules, node: Node, entry: Entry, amounts: Mapping[FlavorResource, int], place: Place
+    rules: Rules, node: Node, entry: Entry, amounts: Mapping[FlavorResource, int], order: EntryOrder
 ) -> Champion:
     """Return an entry as a node's champion.
 
@@ -171,7 +171,7 @@ def champion_of(
         amounts=amounts,
         share=dominant_share(node, amounts, as_double=not rules.exact_shares),
         borrows=borrows,
-        place=place,
+        order=order,
     )
 
 
@@ -185,12 +185,12 @@ def _beats(rules: Rules, champion: Champion, other: Champion, lead: int) -> bool
         return True
     if other.share < champion.share:
         return False
-    if rules.cohorts_first and lead and champion.place[:2] == other.place[:2]:
+    if rules.cohorts_first and lead and champion.order[:2] == other.order[:2]:
         return lead > 0
-    return champion.place < other.place
+    return champion.order < other.order
 
 
-def place_of(policy: Policy, rules: Rules, workload: Workload) -> Place:
+def entry_order(policy: Policy, rules: Rules, workload: Workload) -> EntryOrder:
     """Return the order of a workload among entries with equal shares."""
     priority = -workload.priority if rules.by_priority else 0
-    return priority, queue_time(policy, workload), workload.uid, workload.key
+    return priority, queue_order_time(policy, workload), workload.uid, workload.key

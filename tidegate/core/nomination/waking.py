@@ -14,9 +14,14 @@ from typing import TypeAlias
 import msgspec
 from msgspec.structs import replace
 
-from tidegate.core.preemption.available import lasting, may_be_had, unused, version_below_root
+from tidegate.core.preemption.available import (
+    lack_at_root,
+    may_become_available,
+    unused_amount,
+    version_below_root,
+)
 from tidegate.core.preemption.bounds import Preemptor
-from tidegate.core.queueing.admission_fair_sharing import applies
+from tidegate.core.queueing.admission_fair_sharing import orders_by_usage
 from tidegate.core.quota.tree import INFINITE, Cell, cell_available
 from tidegate.core.state.cluster_queues import CellWatchers, ClusterQueueState, Shortfall, Tree
 from tidegate.core.state.scheduling_queue import first_workload, is_offered, requeue_shape, unpark
@@ -39,7 +44,7 @@ class _Waking(msgspec.Struct, kw_only=True, eq=False):
     lasts: bool = True  # as far as known, only a change at the root can wake the watchers
 
 
-def wake(state: State, tree: Tree) -> None:
+def wake_tree(state: State, tree: Tree) -> None:
     """Offer workloads of a tree again that may act or get a new reason since it changed.
 
     Call it after ``DecideContext.begin``, which shows the tree as the cycle sees it.
@@ -66,9 +71,9 @@ def _wake_queue(state: State, cq: ClusterQueueState) -> None:
     wakings = [
         _Waking(state=state, cq=cq, at=at, limit=limit, near=near)
         for at in cq.watchers.values()
-        if _may_wake(at, limit := _limit(at, version))
+        if _may_wake(at, limit := _largest_available(at, version))
     ]
-    direct = bool(wakings) and not cq.has_topologies and not applies(state, cq.spec)
+    direct = bool(wakings) and not cq.has_topologies and not orders_by_usage(state, cq.spec)
     for waking in wakings:
         _wake_named(waking, direct=direct)
     for waking in wakings:
@@ -80,7 +85,7 @@ def _wake_queue(state: State, cq: ClusterQueueState) -> None:
     cq.reachable = sorted(near.values()) if near else []
 
 
-def _limit(at: CellWatchers, version: int) -> int | None:
+def _largest_available(at: CellWatchers, version: int) -> int | None:
     """Return the largest amount that any watcher of a cell may get now; None: not known."""
     lack = at.shortfall
     if lack is None or at.shortfall_at != version or isinstance(at.cell, Capacity):
@@ -100,14 +105,14 @@ def _wake_named(waking: _Waking, *, direct: bool) -> None:
     entries = waking.at.named.entries
     if not entries:
         return
-    end = bisect_right(entries, unused(waking.state, waking.at.cell), key=_amount)
+    end = bisect_right(entries, unused_amount(waking.state, waking.at.cell), key=_amount)
     valid = [entry for entry in entries[:end] if entry[2].named is entry[3]]
     if len(valid) < end:
         entries[:end] = valid
     for _, _, shape, token in valid:
         top = first_workload(shape) if direct and shape.inadmissible else None
         if top is None:
-            _offer(waking.cq, shape, token)
+            _offer_again(waking.cq, shape, token)
         else:
             waking.near[id(shape)] = top.rank, shape, token
 
@@ -118,7 +123,7 @@ def _wake_beyond(waking: _Waking) -> Shortfall | None:
     lacks: list[Shortfall | None] = [Shortfall(units=named[0][0])] if named else []
     for of, watchers in list(beyond.items()):
         if watchers.entries:
-            lacks.append(_wake_reached(waking, watchers.entries, _at_most(waking.cq, of)))
+            lacks.append(_wake_reached(waking, watchers.entries, _maximal_rights(waking.cq, of)))
         else:
             del beyond[of]
     known_lacks = [lack for lack in lacks if lack is not None]
@@ -130,7 +135,7 @@ def _wake_beyond(waking: _Waking) -> Shortfall | None:
     )
 
 
-def _at_most(cq: ClusterQueueState, rights: Rights) -> Rights:
+def _maximal_rights(cq: ClusterQueueState, rights: Rights) -> Rights:
     """Return the most that rights may have become: lost ones may have come back since an event."""
     displaced = rights.displaced and cq.tree.outside_seq <= cq.tree.moved_seq
     moves = rights.moves or cq.outside_seq > cq.moved_seq
@@ -145,7 +150,7 @@ def _wake_reached(waking: _Waking, entries: list[_Entry], rights: Rights) -> Sho
     Returns what must change before any of the amounts may be had; None: not known.
     """
     valid, end, lack = list[_Entry](), 0, None
-    asking = Preemptor(state=waking.state, cq=waking.cq, rights=rights)
+    preemptor = Preemptor(state=waking.state, cq=waking.cq, rights=rights)
     for entry in entries:
         units, _, shape, token = entry
         if waking.limit is not None and units > waking.limit:
@@ -154,28 +159,28 @@ def _wake_reached(waking: _Waking, entries: list[_Entry], rights: Rights) -> Sho
         if shape.watch is not token:
             continue
         if not valid:
-            lack = _lack(waking, asking, units)
+            lack = _lack_of(waking, preemptor, units)
         valid.append(entry)
         if id(shape) in waking.near:
             continue
-        if not token.reached and not may_be_had(asking, waking.at.cell, units):
+        if not token.reached and not may_become_available(preemptor, waking.at.cell, units):
             break
-        _offer(waking.cq, shape, token)
+        _offer_again(waking.cq, shape, token)
     if len(valid) < end:
         entries[:end] = valid
     return lack if valid else Shortfall(units=INFINITE)
 
 
-def _lack(waking: _Waking, asking: Preemptor, units: int) -> Shortfall | None:
+def _lack_of(waking: _Waking, preemptor: Preemptor, units: int) -> Shortfall | None:
     """Return what must change before an amount, or a larger one, may be had; None: not known."""
     cell, lack = waking.at.cell, None
     if waking.limit is None and waking.lasts and isinstance(cell, Cell):
-        lack = lasting(asking, cell, units)
+        lack = lack_at_root(preemptor, cell, units)
         waking.lasts = lack is not None
     return lack
 
 
-def _offer(cq: ClusterQueueState, shape: Shape, token: Watch) -> None:
+def _offer_again(cq: ClusterQueueState, shape: Shape, token: Watch) -> None:
     """Offer a shape again because of what it watches; its watch entries stay in place."""
     if not token.reached:
         token.reached = True

@@ -21,7 +21,7 @@ from tidegate.core.flavors.fitting import IN_USE
 from tidegate.core.flavors.parts import explained_demand, least_demand, parts_of
 from tidegate.core.nomination.explain import NODELESS, OF_QUOTA
 from tidegate.core.nomination.nominate import Nominee
-from tidegate.core.preemption.available import may_be_had, unused
+from tidegate.core.preemption.available import may_become_available, unused_amount
 from tidegate.core.preemption.bounds import Preemptor, preemptor_of
 from tidegate.core.quota.tree import Cell
 from tidegate.core.state.cluster_queues import CellWatchers, ClusterQueueState, Watchers
@@ -35,7 +35,7 @@ _STALE_MAX = 64
 _serial = counter()
 
 
-def watch(state: State, nominee: Nominee) -> None:
+def watch_constraints(state: State, nominee: Nominee) -> None:
     """Let the shape of a workload that was set aside watch the constraints that it violates."""
     cq, workload, shape = nominee.cq, nominee.workload, nominee.workload.shape
     assert shape is not None
@@ -43,18 +43,20 @@ def watch(state: State, nominee: Nominee) -> None:
     shape.explained = _names_constraints(state, nominee)
     explained = shape.explained or not cq.has_topologies
     if explained and nominee.outcome in ("no fit", "no candidates") and not workload.replaces:
-        _register(state, cq, shape, workload)
+        _watch_violated(state, cq, shape, workload)
     if shape.named is None:
         left_seq = cq.tree.left_seq if nominee.outcome == "deferred" else -1
         cq.tree.unproven[id(shape)] = cq, shape, (cq.tree.stamp, left_seq)
 
 
-def waits_still(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
+def set_aside_if_unchanged(
+    state: State, cq: ClusterQueueState, shape: Shape, workload: Workload
+) -> bool:
     """Set a workload aside without nomination if its reason, which is known, holds again.
 
     It was woken in an earlier cycle, but other workloads took that quota before its turn.
     """
-    if not _violates_still(state, cq, shape, workload) and not _register(
+    if not _still_violates_watched(state, cq, shape, workload) and not _watch_violated(
         state, cq, shape, workload
     ):
         return False
@@ -62,23 +64,25 @@ def waits_still(state: State, cq: ClusterQueueState, shape: Shape, workload: Wor
     return True
 
 
-def _violates_still(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
+def _still_violates_watched(
+    state: State, cq: ClusterQueueState, shape: Shape, workload: Workload
+) -> bool:
     """Tell whether all constraints that a woken shape watched are violated again; watch them."""
     named_watch, proved = shape.named, shape.watch
     if named_watch is None or proved is None or proved.rights is None:
         return False
     for at, units in named_watch.constraints:
-        if units <= unused(state, at):
+        if units <= unused_amount(state, at):
             return False
     needs = preemptor_of(state, cq, workload, proved.rights.needs)
     for at, units in proved.constraints:
-        if may_be_had(needs, at, units):
+        if may_become_available(needs, at, units):
             return False
     named_watch.reached = proved.reached = False
     return True
 
 
-def reach(cq: ClusterQueueState, shape: Shape) -> None:
+def offer_again(cq: ClusterQueueState, shape: Shape) -> None:
     """Offer a shape again: none of its watched constraints is known to be violated."""
     for token in (shape.named, shape.watch):
         if token is not None:
@@ -86,33 +90,40 @@ def reach(cq: ClusterQueueState, shape: Shape) -> None:
     requeue_shape(cq, shape)
 
 
-def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
+def _watch_violated(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
     """Let a shape watch a violated constraint for each flavor, and those in its reason.
 
     Returns False, and watches nothing new, if a flavor has none or the reason's may hold.
     """
-    constraints = _named(state, cq, shape, workload)
-    if constraints is None or any(units <= unused(state, at) for at, units in constraints):
+    constraints = _reason_constraints(state, cq, shape, workload)
+    if constraints is None or any(units <= unused_amount(state, at) for at, units in constraints):
         return False
     proved = shape.watch is not None and not shape.watch.reached
-    if not proved and not _prove(state, cq, shape, workload):
+    if not proved and not _watch_per_flavor(state, cq, shape, workload):
         return False
     shape.named = Watch(constraints=constraints)
     for at, units in constraints:
-        _push(_of(cq, at).named, units, shape, shape.named)
+        _add_watcher(_cell_watchers(cq, at).named, units, shape, shape.named)
     return True
 
 
-def _prove(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
+def _watch_per_flavor(
+    state: State, cq: ClusterQueueState, shape: Shape, workload: Workload
+) -> bool:
     """Let a shape watch a violated constraint for each flavor; tell whether each has one."""
     parts = parts_of(state, cq, workload)
     needs = preemptor_of(state, cq, workload, parts.needs)
-    beyond = _proof(needs, workload, parts)
+    beyond = _violated_per_flavor(needs, workload, parts)
     if beyond is None:
         return False
     shape.watch = Watch(constraints=beyond, rights=needs.rights)
     for at, units in beyond:
-        _push(_of(cq, at).beyond.setdefault(needs.rights, Watchers()), units, shape, shape.watch)
+        _add_watcher(
+            _cell_watchers(cq, at).beyond.setdefault(needs.rights, Watchers()),
+            units,
+            shape,
+            shape.watch,
+        )
     return True
 
 
@@ -132,7 +143,7 @@ def _names_constraints(state: State, nominee: Nominee) -> bool:
     ):
         return False
     explained_count = len(pending.tried) + len(pending.places)
-    says = _named(state, nominee.cq, shape, workload)
+    says = _reason_constraints(state, nominee.cq, shape, workload)
     if says is None or (nominee.outcome == "deferred" and len(says) < explained_count):
         return False
     return pending.reason in (*OF_QUOTA, NODELESS) and nominee.outcome in (
@@ -142,7 +153,7 @@ def _names_constraints(state: State, nominee: Nominee) -> bool:
     )
 
 
-def _of(cq: ClusterQueueState, at: Cell | Capacity) -> CellWatchers:
+def _cell_watchers(cq: ClusterQueueState, at: Cell | Capacity) -> CellWatchers:
     key = at if isinstance(at, Capacity) else id(at)
     watchers = cq.watchers.get(key)
     if watchers is None:
@@ -151,7 +162,7 @@ def _of(cq: ClusterQueueState, at: Cell | Capacity) -> CellWatchers:
     return watchers
 
 
-def _push(watchers: Watchers, units: int, shape: Shape, token: Watch) -> None:
+def _add_watcher(watchers: Watchers, units: int, shape: Shape, token: Watch) -> None:
     entries = watchers.entries
     insort(entries, (units, next(_serial), shape, token))
     if len(entries) > watchers.entries_max:
@@ -159,7 +170,7 @@ def _push(watchers: Watchers, units: int, shape: Shape, token: Watch) -> None:
         watchers.entries_max = 2 * len(entries) + _STALE_MAX
 
 
-def _named(
+def _reason_constraints(
     state: State, cq: ClusterQueueState, shape: Shape, workload: Workload
 ) -> list[Constraint] | None:
     """Return the constraints in a workload's reason; once one holds, it needs a new reason.
@@ -171,7 +182,10 @@ def _named(
         return []
     if shape.explanation is None or shape.explanation[0] is not pending:
         capacity = _topology_constraints(state, workload, pending)
-        shape.explanation = pending, None if capacity is None else [*_cells(cq, pending), *capacity]
+        shape.explanation = (
+            pending,
+            None if capacity is None else [*_quota_constraints(cq, pending), *capacity],
+        )
     return shape.explanation[1]
 
 
@@ -194,16 +208,18 @@ def _topology_constraints(
     return results
 
 
-def _proof(asking: Preemptor, workload: Workload, parts: Parts) -> list[Constraint] | None:
+def _violated_per_flavor(
+    preemptor: Preemptor, workload: Workload, parts: Parts
+) -> list[Constraint] | None:
     """Return a violated constraint for each flavor of one part of a workload, or None."""
     for part in parts.each:
-        results = _violated(asking, workload, part)
+        results = _violated_constraints(preemptor, workload, part)
         if results is not None:
             return results
     return None
 
 
-def _cells(cq: ClusterQueueState, pending: PendingStatus) -> Iterator[Constraint]:
+def _quota_constraints(cq: ClusterQueueState, pending: PendingStatus) -> Iterator[Constraint]:
     for (_, flavor, resource, message), requested in zip(
         pending.tried, pending.requested, strict=True
     ):
@@ -214,46 +230,48 @@ def _cells(cq: ClusterQueueState, pending: PendingStatus) -> Iterator[Constraint
             )
 
 
-def _violated(asking: Preemptor, workload: Workload, part: Part) -> list[Constraint] | None:
+def _violated_constraints(
+    preemptor: Preemptor, workload: Workload, part: Part
+) -> list[Constraint] | None:
     """Return for each flavor of a part an amount that even evictions could not free, or None."""
     needs = [(name, units) for name, units in part.least.items() if units]
     if not needs:
         return None
     results: list[Constraint] = []
     for slot in part.slots:
-        lacking = _of_quota(asking, slot, needs)
+        lacking = _insufficient_quota(preemptor, slot, needs)
         if lacking is None:
-            lacking = _of_nodes(asking, workload, part, slot)
+            lacking = _insufficient_nodes(preemptor, workload, part, slot)
         if lacking is None:
             return None
         results += lacking
     return results
 
 
-def _of_quota(
-    asking: Preemptor, slot: Slot, needs: list[tuple[str, int]]
+def _insufficient_quota(
+    preemptor: Preemptor, slot: Slot, needs: list[tuple[str, int]]
 ) -> list[Constraint] | None:
     """Return which quota of a flavor is insufficient; empty if more than could ever be free."""
     for name, units in needs:
         cell = slot.cells[name]
         if units > cell.potential:
             return []
-        if not may_be_had(asking, cell, units):
+        if not may_become_available(preemptor, cell, units):
             return [(cell, units)]
     return None
 
 
-def _of_nodes(
-    asking: Preemptor, workload: Workload, part: Part, slot: Slot
+def _insufficient_nodes(
+    preemptor: Preemptor, workload: Workload, part: Part, slot: Slot
 ) -> list[Constraint] | None:
     """Return which capacity of a flavor's nodes is insufficient; empty if it always would be."""
-    needed = least_demand(asking.state, asking.cq, workload, part.podsets, slot)
+    needed = least_demand(preemptor.state, preemptor.cq, workload, part.podsets, slot)
     if needed is None:
         return None
     if isinstance(needed, Failure):
         return []
     capacity, slices = needed
-    if may_be_had(asking, capacity, slices):
+    if may_become_available(preemptor, capacity, slices):
         return None
     empty = replace(capacity, empty=True)
-    return [(empty if slices > unused(asking.state, empty) else capacity, slices)]
+    return [(empty if slices > unused_amount(preemptor.state, empty) else capacity, slices)]

@@ -12,8 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tidegate.core.preemption.bounds import Preemptor, below, limit_of, may_suffice, upwards
-from tidegate.core.preemption.trial import never_preempts, takes_more
+from tidegate.core.preemption.bounds import (
+    Preemptor,
+    may_fit_after_evictions,
+    path_to_root,
+    priority_limit,
+    usage_below_priority,
+)
+from tidegate.core.preemption.trial import is_queue_borrowing, never_preempts
 from tidegate.core.quota.tree import Cell, Node, cell_available
 from tidegate.core.state.cluster_queues import Shortfall
 from tidegate.core.state.state import State
@@ -21,57 +27,59 @@ from tidegate.core.topology.capacity import Capacity, fitting, reachable
 from tidegate.core.topology.evictable import Limits
 
 
-def unused(state: State, at: Cell | Capacity) -> int:
+def unused_amount(state: State, at: Cell | Capacity) -> int:
     """Return the amount that is unused now, as the cycle shows it; may be negative."""
     return fitting(state.forest.topologies, at) if isinstance(at, Capacity) else cell_available(at)
 
 
-def may_be_had(asking: Preemptor, at: Cell | Capacity, units: int) -> bool:
+def may_become_available(preemptor: Preemptor, at: Cell | Capacity, units: int) -> bool:
     """Tell whether an amount may fit after all evictions that a preemptor's rights allow.
 
     Call it while trees and nodes are as the cycle shows them to all entries.
     """
     if not isinstance(at, Capacity):
-        return may_suffice(asking, at, units)
-    if not asking.cq.tree.in_cycle or units <= unused(asking.state, at):
+        return may_fit_after_evictions(preemptor, at, units)
+    if not preemptor.cq.tree.in_cycle or units <= unused_amount(preemptor.state, at):
         return True
-    if at.empty or not _may_evict(asking):
+    if at.empty or not _may_have_candidates(preemptor):
         return False
-    return units <= reachable(asking.state.forest.topologies, at, _limits(asking))
+    return units <= reachable(preemptor.state.forest.topologies, at, _priority_limits(preemptor))
 
 
-def _limits(asking: Preemptor) -> Limits:
+def _priority_limits(preemptor: Preemptor) -> Limits:
     """Return the priorities below which a preemptor may evict, other rules left out."""
-    cq, rules = asking.cq, asking.cq.spec.preemption
-    alone = cq.node.parent is None or asking.rights.displaced
+    cq, rules = preemptor.cq, preemptor.cq.spec.preemption
+    alone = cq.node.parent is None or preemptor.rights.displaced
     others = "Never" if alone else rules.reclaim_within_cohort
     return Limits(
         cluster_queue=cq.name,
-        own=limit_of(asking.rights.priority, rules.within_cluster_queue),
-        others=limit_of(asking.rights.priority, others),
+        own=priority_limit(preemptor.rights.priority, rules.within_cluster_queue),
+        others=priority_limit(preemptor.rights.priority, others),
     )
 
 
-def _may_evict(asking: Preemptor) -> bool:
+def _may_have_candidates(preemptor: Preemptor) -> bool:
     """Tell whether a preemptor may have any candidate. Costs O(ClusterQueues of the tree)."""
-    cq, rights = asking.cq, asking.rights
+    cq, rights = preemptor.cq, preemptor.rights
     rules = cq.spec.preemption
-    if never_preempts(asking.state, rights.never):
+    if never_preempts(preemptor.state, rights.never):
         return False
-    if _has_below(cq.counts_by_priority, limit_of(rights.priority, rules.within_cluster_queue)):
+    if _has_lower_priority(
+        cq.counts_by_priority, priority_limit(rights.priority, rules.within_cluster_queue)
+    ):
         return True
     if cq.node.parent is None or rules.reclaim_within_cohort == "Never" or rights.displaced:
         return False
-    limit = limit_of(rights.priority, rules.reclaim_within_cohort)
+    limit = priority_limit(rights.priority, rules.reclaim_within_cohort)
     return any(
         other is not cq
-        and _has_below(other.counts_by_priority, limit)
-        and takes_more(other, rights.needs)
+        and _has_lower_priority(other.counts_by_priority, limit)
+        and is_queue_borrowing(other, rights.needs)
         for other in cq.tree.cluster_queues
     )
 
 
-def _has_below(counted: Mapping[int, int], limit: int) -> bool:
+def _has_lower_priority(counted: Mapping[int, int], limit: int) -> bool:
     return any(priority < limit for priority in counted)
 
 
@@ -84,23 +92,23 @@ def version_below_root(node: Node) -> int:
     return number
 
 
-def lasting(asking: Preemptor, cell: Cell, units: int) -> Shortfall | None:
+def lack_at_root(preemptor: Preemptor, cell: Cell, units: int) -> Shortfall | None:
     """Return what must change at the root before an amount may be had; None: not only the root.
 
     The result holds until ``version_below_root`` changes. The amount must not be available now.
     """
-    cq, fr, rules = asking.cq, cell.fr, asking.cq.spec.preemption
+    cq, fr, rules = preemptor.cq, cell.fr, preemptor.cq.spec.preemption
     reclaims = cell.parent is not None and rules.reclaim_within_cohort != "Never"
-    borrows = asking.state.policy.fair_sharing or rules.borrow_within_cohort != "Never"
+    borrows = preemptor.state.policy.fair_sharing or rules.borrow_within_cohort != "Never"
     if reclaims and borrows:
         return None
-    limit = limit_of(asking.rights.priority, rules.within_cluster_queue)
-    own = below(cq.usage_by_priority.get(fr), limit)
+    limit = priority_limit(preemptor.rights.priority, rules.within_cluster_queue)
+    own = usage_below_priority(cq.usage_by_priority.get(fr), limit)
     if not reclaims:
         return Shortfall(units=units - own, own=own)
     within = cell.usage + units - own <= cell.subtree_quota
     claims = (
         node.cells[fr].subtree_quota - node.cells[fr].usage >= remaining
-        for node, _, remaining in upwards(cq.node, fr, units)
+        for node, _, remaining in path_to_root(cq.node, fr, units)
     )
     return None if within or any(claims) else Shortfall(units=units - own, own=own)

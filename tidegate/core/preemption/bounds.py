@@ -12,18 +12,18 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.core.preemption.sums import (
-    borrowed,
-    giving,
-    leaving,
-    releasable,
-    sums_of,
+    borrowed_by_priority,
+    children_with_share,
+    evictable_with_charges,
+    node_sums,
+    releasable_amount,
     usage_below,
 )
 from tidegate.core.preemption.trial import (
     is_displaced,
-    may_move_shares,
+    is_within_quota,
+    may_preempt_for_shares,
     never_preempts,
-    within_quota,
 )
 from tidegate.core.quota.shares import Share, dominant_share
 from tidegate.core.quota.tree import Cell, Node, cell_available, local_available
@@ -45,19 +45,19 @@ class Preemptor(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     rights: Rights
 
 
-def may_suffice(asking: Preemptor, cell: Cell, units: int) -> bool:
+def may_fit_after_evictions(preemptor: Preemptor, cell: Cell, units: int) -> bool:
     """Tell whether an amount may fit into a cell after all evictions that the rights allow.
 
     Call it while the tree is as the cycle shows it to all entries. If an amount may fit, so may all
     smaller ones, so each result bounds other amounts until the tree changes.
     """
-    tree, rights = asking.cq.tree, asking.rights
+    tree, rights = preemptor.cq.tree, preemptor.rights
     if not tree.in_cycle:
         return True  # kueue mode: leaving workloads are candidates, too, and in no sum
     unused = cell_available(cell)
     if units <= unused:
         return True
-    if never_preempts(asking.state, rights.never):
+    if never_preempts(preemptor.state, rights.never):
         return False
     if tree.spans_at != tree.stamp:
         tree.spans, tree.spans_at = {}, tree.stamp
@@ -66,7 +66,7 @@ def may_suffice(asking: Preemptor, cell: Cell, units: int) -> bool:
     if span is None:
         span = tree.spans[key] = Span()
     if span.enough < units < span.too_much:
-        if _may_suffice(asking, cell, units, unused):
+        if _compute_may_fit(preemptor, cell, units, unused):
             span.enough = units
         else:
             span.too_much = units
@@ -80,25 +80,25 @@ def preemptor_of(
     rights = Rights(
         priority=workload.priority,
         displaced=is_displaced(state, cq, workload),
-        moves=not state.policy.fair_sharing or may_move_shares(state, cq, workload),
+        moves=not state.policy.fair_sharing or may_preempt_for_shares(state, cq, workload),
         never=workload.never_preempts,
         needs=needs,
     )
     return Preemptor(state=state, cq=cq, rights=rights)
 
 
-def _may_suffice(asking: Preemptor, cell: Cell, units: int, unused: int) -> bool:
+def _compute_may_fit(preemptor: Preemptor, cell: Cell, units: int, unused: int) -> bool:
     """Tell whether an amount of which less is unused may fit after evictions.
 
     Costs O(depth), with fair sharing also O(children of each ancestor), once sums are cached.
     """
-    cq, rights = asking.cq, asking.rights
-    limit = limit_of(rights.priority, cq.spec.preemption.within_cluster_queue)
-    own = below(cq.usage_by_priority.get(cell.fr), limit)
+    cq, rights = preemptor.cq, preemptor.rights
+    limit = priority_limit(rights.priority, cq.spec.preemption.within_cluster_queue)
+    own = usage_below_priority(cq.usage_by_priority.get(cell.fr), limit)
     if not _may_borrow(cell, units - own):
         return False
     lacking = units - unused - own
-    return lacking <= 0 or lacking <= _releasable(asking, cell, units, own)
+    return lacking <= 0 or lacking <= _releasable_amount(preemptor, cell, units, own)
 
 
 def _may_borrow(cell: Cell, units: int) -> bool:
@@ -110,79 +110,93 @@ def _may_borrow(cell: Cell, units: int) -> bool:
     return units - local_free <= cell.subtree_quota - cell.local_quota + cell.borrowing - over
 
 
-def _releasable(asking: Preemptor, cell: Cell, units: int, own: int) -> int:
+def _releasable_amount(preemptor: Preemptor, cell: Cell, units: int, own: int) -> int:
     """Return the most that evictions in other ClusterQueues could free."""
-    state, cq = asking.state, asking.cq
+    state, cq = preemptor.state, preemptor.cq
     reclaim = cq.spec.preemption.reclaim_within_cohort
-    if cell.parent is None or reclaim == "Never" or asking.rights.displaced:
+    if cell.parent is None or reclaim == "Never" or preemptor.rights.displaced:
         return 0
     if state.policy.fair_sharing:
-        return _releasable_fairly(asking, cell, units)
-    return _releasable_classic(asking, cell, units, own)
+        return _releasable_fair(preemptor, cell, units)
+    return _releasable_classic(preemptor, cell, units, own)
 
 
-def _releasable_classic(asking: Preemptor, cell: Cell, units: int, own: int) -> int:
+def _releasable_classic(preemptor: Preemptor, cell: Cell, units: int, own: int) -> int:
     """Return the most that other ClusterQueues could free by ``preemption.classic``.
 
     A preemptor within its own quota may reclaim from all ClusterQueues that borrow, unless a cohort
     between does not borrow. A borrowing preemptor may reclaim from ClusterQueues beside an ancestor
     whose quota still fits the amount, and from others only by ``borrowWithinCohort``.
     """
-    cq, priority = asking.cq, asking.rights.priority
-    limit = limit_of(priority, cq.spec.preemption.reclaim_within_cohort)
+    cq, priority = preemptor.cq, preemptor.rights.priority
+    limit = priority_limit(priority, cq.spec.preemption.reclaim_within_cohort)
     within = cell.usage - own + units <= cell.subtree_quota
-    lower = _borrowing_limit(cq, priority)
-    number, claimed, needs = 0, False, asking.rights.needs
-    for node, parent, remaining in upwards(cq.node, cell.fr, units):
+    lower = _borrow_priority_limit(cq, priority)
+    number, claimed, needs = 0, False, preemptor.rights.needs
+    for node, parent, remaining in path_to_root(cq.node, cell.fr, units):
         at = node.cells[cell.fr]
         claimed = claimed or at.subtree_quota - at.usage >= remaining
         most = limit if within or claimed else min(limit, lower)
         if most > -_ANY:
-            number += below(borrowed(cq.tree, parent, cell.fr, needs, cohorts=True), most)
-            if not within_quota(node, needs):
-                number -= below(borrowed(cq.tree, node, cell.fr, needs, cohorts=True), most)
+            number += usage_below_priority(
+                borrowed_by_priority(cq.tree, parent, cell.fr, needs, cohorts=True), most
+            )
+            if not is_within_quota(node, needs):
+                number -= usage_below_priority(
+                    borrowed_by_priority(cq.tree, node, cell.fr, needs, cohorts=True), most
+                )
     return number
 
 
-def _releasable_fairly(asking: Preemptor, cell: Cell, units: int) -> int:
+def _releasable_fair(preemptor: Preemptor, cell: Cell, units: int) -> int:
     """Return the most that other ClusterQueues could free by ``preemption.fair``.
 
     A preemptor within its own quota may reclaim from all ClusterQueues that borrow. Any other may
     take a victim whose side, below the lowest common cohort, keeps at least the least share that
     the preemptor's side could have: its share once all possible victims there have left.
     """
-    cq, rights, fr = asking.cq, asking.rights, cell.fr
-    limit, needs = limit_of(rights.priority, cq.spec.preemption.reclaim_within_cohort), rights.needs
+    cq, rights, fr = preemptor.cq, preemptor.rights, cell.fr
+    limit, needs = (
+        priority_limit(rights.priority, cq.spec.preemption.reclaim_within_cohort),
+        rights.needs,
+    )
     if cell.usage + units <= cell.subtree_quota:
-        everywhere = borrowed(cq.tree, cq.tree.root, fr, needs, cohorts=False)
-        own = borrowed(cq.tree, cq.node, fr, needs, cohorts=False)
-        return below(everywhere, limit) - below(own, limit)
+        everywhere = borrowed_by_priority(cq.tree, cq.tree.root, fr, needs, cohorts=False)
+        own = borrowed_by_priority(cq.tree, cq.node, fr, needs, cohorts=False)
+        return usage_below_priority(everywhere, limit) - usage_below_priority(own, limit)
     if not rights.moves:
         return 0
-    number, gone = 0, _own_losses(asking)
-    for node, parent, remaining in upwards(cq.node, fr, units):
-        if gone or giving(cq.tree, parent, node, needs, sums_of(cq.tree, node).share):
+    number, gone = 0, _own_evictable_usage(preemptor)
+    for node, parent, remaining in path_to_root(cq.node, fr, units):
+        if gone or children_with_share(
+            cq.tree, parent, node, needs, node_sums(cq.tree, node).share
+        ):
             least = dominant_share(node, {**gone, fr: gone.get(fr, 0) + remaining})
-            others = giving(cq.tree, parent, node, needs, least)
+            others = children_with_share(cq.tree, parent, node, needs, least)
             for child in others:
-                number += releasable(cq.tree, child, fr, least, limit)
+                number += releasable_amount(cq.tree, child, fr, least, limit)
                 if parent.parent is not None:
-                    _take(asking, gone, child, least)
+                    _add_evictable(preemptor, gone, child, least)
     return number
 
 
-def givers(asking: Preemptor, amounts: dict[FlavorResource, int]) -> set[str]:
+def candidate_queues(preemptor: Preemptor, amounts: dict[FlavorResource, int]) -> set[str]:
     """Return the other ClusterQueues in which fair shares may allow a victim.
 
     Each is tested alone, for all requested amounts. Other ClusterQueues have no possible victim.
     """
-    tree, names, gone, missing = asking.cq.tree, set[str](), _own_losses(asking), dict(amounts)
-    node = asking.cq.node
+    tree, names, gone, missing = (
+        preemptor.cq.tree,
+        set[str](),
+        _own_evictable_usage(preemptor),
+        dict(amounts),
+    )
+    node = preemptor.cq.node
     while node.parent is not None:
         extra = {fr: gone.get(fr, 0) + missing.get(fr, 0) for fr in {**gone, **missing}}
         least = dominant_share(node, extra)
-        for child in giving(tree, node.parent, node, asking.rights.needs, least):
-            workloads = _take(asking, gone, child, least)
+        for child in children_with_share(tree, node.parent, node, preemptor.rights.needs, least):
+            workloads = _add_evictable(preemptor, gone, child, least)
             names.update(workload.cluster_queue for workload in workloads)
         missing = {
             fr: max(0, units - local_available(node.cells[fr])) for fr, units in missing.items()
@@ -191,23 +205,27 @@ def givers(asking: Preemptor, amounts: dict[FlavorResource, int]) -> set[str]:
     return names
 
 
-def _own_losses(asking: Preemptor) -> dict[FlavorResource, int]:
+def _own_evictable_usage(preemptor: Preemptor) -> dict[FlavorResource, int]:
     """Return the usage that a preemptor may evict in its own ClusterQueue, negated."""
-    limit = limit_of(asking.rights.priority, asking.cq.spec.preemption.within_cluster_queue)
-    return {} if limit == -_ANY else dict(usage_below(asking.cq.tree, asking.cq, limit))
+    limit = priority_limit(
+        preemptor.rights.priority, preemptor.cq.spec.preemption.within_cluster_queue
+    )
+    return {} if limit == -_ANY else dict(usage_below(preemptor.cq.tree, preemptor.cq, limit))
 
 
-def _take(
-    asking: Preemptor, gone: dict[FlavorResource, int], child: Node, least: Share
+def _add_evictable(
+    preemptor: Preemptor, gone: dict[FlavorResource, int], child: Node, least: Share
 ) -> list[Workload]:
     """Add the usage of candidates below a node, negated, to ``gone``; return the candidates."""
-    workloads, charges = leaving(asking.cq.tree, child, asking.rights.needs, least)
+    workloads, charges = evictable_with_charges(
+        preemptor.cq.tree, child, preemptor.rights.needs, least
+    )
     for fr, units in charges.items():
         gone[fr] = gone.get(fr, 0) + units
     return workloads
 
 
-def upwards(node: Node, fr: FlavorResource, units: int) -> Iterator[tuple[Node, Node, int]]:
+def path_to_root(node: Node, fr: FlavorResource, units: int) -> Iterator[tuple[Node, Node, int]]:
     """Yield each node on the path to the root, its parent, and the amount that reaches the node."""
     while node.parent is not None:
         yield node, node.parent, units
@@ -217,7 +235,7 @@ def upwards(node: Node, fr: FlavorResource, units: int) -> Iterator[tuple[Node, 
         node = node.parent
 
 
-def _borrowing_limit(cq: ClusterQueueState, priority: int) -> int:
+def _borrow_priority_limit(cq: ClusterQueueState, priority: int) -> int:
     """Return the priority below which ``borrowWithinCohort`` allows victims."""
     rules = cq.spec.preemption
     if rules.borrow_within_cohort == "Never":
@@ -226,7 +244,7 @@ def _borrowing_limit(cq: ClusterQueueState, priority: int) -> int:
     return priority if most is None else min(priority, most + 1)
 
 
-def limit_of(priority: int, rule: str) -> int:
+def priority_limit(priority: int, rule: str) -> int:
     """Return the priority below which a policy allows victims of a preemptor of ``priority``.
 
     An upper bound: with LowerOrNewerEqualPriority only newer workloads of equal priority qualify.
@@ -242,7 +260,7 @@ def limit_of(priority: int, rule: str) -> int:
             return -_ANY
 
 
-def below(sums: _Sums | None, limit: int) -> int:
+def usage_below_priority(sums: _Sums | None, limit: int) -> int:
     """Return the usage of workloads below a priority."""
     total = 0
     for at, units in sums.items() if sums else ():

@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from tidegate.core.members.cluster_status import is_cluster_silent
-from tidegate.core.queueing.admission_fair_sharing import applies, usages
-from tidegate.core.queueing.heads import queue_time
+from tidegate.core.queueing.admission_fair_sharing import orders_by_usage, usage_by_local_queue
+from tidegate.core.queueing.heads import queue_order_time
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
@@ -28,7 +28,7 @@ _NOTHING_LOST = 1 << 62
 """Later than any time: a workload that has not started loses nothing."""
 
 
-def usage_first(state: State, ordered: list[C], workload_of: Callable[[C], Workload]) -> list[C]:
+def order_by_usage(state: State, ordered: list[C], workload_of: Callable[[C], Workload]) -> list[C]:
     """Return candidates, those of LocalQueues with more usage first, under admission fair sharing.
 
     Applies to each ClusterQueue with admission fair sharing, whatever the priorities: its
@@ -47,11 +47,11 @@ def usage_first(state: State, ordered: list[C], workload_of: Callable[[C], Workl
     places: dict[tuple[str, bool], list[int]] = {}
     for at, candidate in enumerate(ordered):
         workload = workload_of(candidate)
-        if applies(state, state.forest.cluster_queues[workload.cluster_queue].spec):
+        if orders_by_usage(state, state.forest.cluster_queues[workload.cluster_queue].spec):
             group = workload.cluster_queue, workload.phase == "evicting"
             places.setdefault(group, []).append(at)
     compared = (workload_of(ordered[at]) for each in places.values() for at in each)
-    by_queue = usages(state, compared)
+    by_queue = usage_by_local_queue(state, compared)
     result = list(ordered)
     for each in places.values():
         candidates = [ordered[at] for at in each]
@@ -61,7 +61,7 @@ def usage_first(state: State, ordered: list[C], workload_of: Callable[[C], Workl
     return result
 
 
-def order_key(
+def candidate_key(
     state: State,
     workload: Workload,
     preemptor_queue: str,
@@ -73,7 +73,7 @@ def order_key(
         workload.phase != "evicting",
         not elsewhere,
         workload.priority,
-        by_loss and elsewhere and leaves_a_gap(state, workload, needs),
+        by_loss and elsewhere and leaves_quota_unused(state, workload, needs),
         -(_unsaved_since_us(state, workload) or _NOTHING_LOST) if by_loss else 0,
         -(workload.reserved_us or state.now_us),
         workload.uid,
@@ -81,7 +81,9 @@ def order_key(
     )
 
 
-def leaves_a_gap(state: State, workload: Workload, needs: Collection[FlavorResource]) -> bool:
+def leaves_quota_unused(
+    state: State, workload: Workload, needs: Collection[FlavorResource]
+) -> bool:
     """Tell whether a ClusterQueue would use less than its own quota without a workload.
 
     Its other workloads would reclaim that quota at once, with new victims: docs/adr/0021.
@@ -94,7 +96,7 @@ def leaves_a_gap(state: State, workload: Workload, needs: Collection[FlavorResou
     return False
 
 
-def loses_us(state: State, workload: Workload) -> int:
+def lost_run_time_us(state: State, workload: Workload) -> int:
     """Return how much run time a workload loses if it is preempted now, in microseconds.
 
     Counts from its admission or from its newest checkpoint, whichever is later.
@@ -111,7 +113,7 @@ def _unsaved_since_us(state: State, workload: Workload) -> int:
     return max(workload.admitted_us, workload.checkpoint_us, parent.checkpoint_us)
 
 
-def _satisfies(policy: Policy, preemptor: Workload, candidate: Workload, rule: str) -> bool:
+def _satisfies_policy(policy: Policy, preemptor: Workload, candidate: Workload, rule: str) -> bool:
     """Tell whether a preemption policy allows ``preemptor`` to preempt ``candidate``."""
     match rule:
         case "Any":
@@ -121,12 +123,12 @@ def _satisfies(policy: Policy, preemptor: Workload, candidate: Workload, rule: s
         case "LowerOrNewerEqualPriority":
             if preemptor.priority != candidate.priority:
                 return preemptor.priority > candidate.priority
-            return queue_time(policy, preemptor) < queue_time(policy, candidate)
+            return queue_order_time(policy, preemptor) < queue_order_time(policy, candidate)
         case _:
             return False
 
 
-def uses(workload: Workload, needs: Collection[FlavorResource]) -> bool:
+def uses_flavor_resources(workload: Workload, needs: Collection[FlavorResource]) -> bool:
     """Tell whether a workload is charged one of these flavor-resources, even an amount of 0."""
     for fr, _ in workload.charges:  # noqa: SIM110 - hot
         if fr in needs:
@@ -134,7 +136,7 @@ def uses(workload: Workload, needs: Collection[FlavorResource]) -> bool:
     return False
 
 
-def of_cluster_queue(
+def candidates_of_queue(
     state: State,
     cq: ClusterQueueState,
     preemptor: Workload,
@@ -150,28 +152,28 @@ def of_cluster_queue(
         workload
         for workload in cq.holding.values()
         if (leaving or workload.phase != "evicting")
-        and uses(workload, needs)
+        and uses_flavor_resources(workload, needs)
         and not (cq.spec.min_runtime_us and f"{GUARANTEE}/{workload.key}" in state.deadlines.at)
-        and _satisfies(policy, preemptor, workload, rule)
+        and _satisfies_policy(policy, preemptor, workload, rule)
         and not is_cluster_silent(state, workload)
     ]
 
 
-def preemptable(
+def preemptable_usage(
     state: State, cq: ClusterQueueState, preemptor: Workload, fr: FlavorResource
 ) -> int:
     """Return all candidates' usage of a flavor-resource, of other queues only if these borrow."""
     rules = cq.spec.preemption
-    total = _usage(state, cq, preemptor, fr, rules.within_cluster_queue)
+    total = _candidate_usage(state, cq, preemptor, fr, rules.within_cluster_queue)
     if cq.node.parent is not None and rules.reclaim_within_cohort != "Never":
         for other in cq.tree.cluster_queues:
             cell = other.node.cells.get(fr)
             if cell is not None and cell.usage > cell.subtree_quota and other is not cq:
-                total += _usage(state, other, preemptor, fr, rules.reclaim_within_cohort)
+                total += _candidate_usage(state, other, preemptor, fr, rules.reclaim_within_cohort)
     return total
 
 
-def _usage(
+def _candidate_usage(
     state: State, cq: ClusterQueueState, preemptor: Workload, fr: FlavorResource, rule: str
 ) -> int:
     """Return the usage of ``of_cluster_queue``'s workloads, from the queue's sums if possible."""
@@ -184,7 +186,7 @@ def _usage(
             return sum(sums.values())
         if rule == "LowerPriority" or priority not in sums:
             return sum(units for at, units in sums.items() if at < priority)
-    workloads = of_cluster_queue(state, cq, preemptor, (fr,), rule)
+    workloads = candidates_of_queue(state, cq, preemptor, (fr,), rule)
     return sum(
         units
         for workload in workloads

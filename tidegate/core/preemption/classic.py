@@ -10,8 +10,8 @@ from typing import Literal
 import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason
-from tidegate.core.preemption.candidates import CandidateKey, of_cluster_queue, usage_first
-from tidegate.core.preemption.trial import Target, Trial, takes_more, within_quota
+from tidegate.core.preemption.candidates import CandidateKey, candidates_of_queue, order_by_usage
+from tidegate.core.preemption.trial import Target, Trial, is_queue_borrowing, is_within_quota
 from tidegate.core.quota.tree import Cell, Node, local_available
 from tidegate.core.state.state import Workload
 from tidegate.model.ids import FlavorResource
@@ -29,54 +29,56 @@ class _Candidate(msgspec.Struct, kw_only=True, eq=False):
     only_within: bool = False  # unusable in an attempt in which the preemptor borrows
 
 
-def classic(trial: Trial) -> list[Target]:
+def classic_victims(trial: Trial) -> list[Target]:
     """Return a minimal set of victims in the order of the search; empty: none suffices."""
-    others = _others(trial)
-    candidates = [*others, *_same(trial)]
+    others = _cohort_candidates(trial)
+    candidates = [*others, *_own_candidates(trial)]
     if not candidates:
         return []
-    candidates.sort(key=lambda candidate: _place(trial, candidate))
-    candidates = usage_first(trial.state, candidates, lambda candidate: candidate.workload)
-    for borrowing in _attempts(trial, others):
-        if targets := _attempt(trial, candidates, borrowing=borrowing):
+    candidates.sort(key=lambda candidate: _order_key(trial, candidate))
+    candidates = order_by_usage(trial.state, candidates, lambda candidate: candidate.workload)
+    for borrowing in _borrowing_attempts(trial, others):
+        if targets := _try_candidates(trial, candidates, borrowing=borrowing):
             return targets
     return []
 
 
-def _place(trial: Trial, candidate: _Candidate) -> tuple[bool, int, CandidateKey]:
+def _order_key(trial: Trial, candidate: _Candidate) -> tuple[bool, int, CandidateKey]:
     key = trial.key(candidate.workload)
     return key[0], ("hierarchy", "priority", "same").index(candidate.kind), key
 
 
-def _same(trial: Trial) -> list[_Candidate]:
+def _own_candidates(trial: Trial) -> list[_Candidate]:
     cq = trial.cq
     rule = cq.spec.preemption.within_cluster_queue
-    workloads = of_cluster_queue(trial.state, cq, trial.workload, trial.needs, rule)
+    workloads = candidates_of_queue(trial.state, cq, trial.workload, trial.needs, rule)
     return [
         _Candidate(workload=workload, kind="same", reason="InClusterQueue")
         for workload in workloads
     ]
 
 
-def _others(trial: Trial) -> list[_Candidate]:
+def _cohort_candidates(trial: Trial) -> list[_Candidate]:
     """Collect candidates from each ancestor's subtree, by whether the preemptor has a claim."""
     node, rule = trial.cq.node, trial.cq.spec.preemption.reclaim_within_cohort
-    if node.parent is None or rule == "Never" or trial.stays_home:
+    if node.parent is None or rule == "Never" or trial.is_limited_to_own_queue:
         return []
     results: list[_Candidate] = []
     remaining = dict(trial.amounts)
-    advantage = _claims(node, remaining)
+    advantage = _fits_subtree_quota(node, remaining)
     below, at = node, node.parent
     while True:
-        collected = _collect(trial, at, below, rule)
-        results += [_candidate(trial, workload, at, advantage=advantage) for workload in collected]
-        advantage = _claims(at, remaining) or advantage
+        collected = _collect_candidates(trial, at, below, rule)
+        results += [
+            _new_candidate(trial, workload, at, advantage=advantage) for workload in collected
+        ]
+        advantage = _fits_subtree_quota(at, remaining) or advantage
         if at.parent is None:
             return results
         below, at = at, at.parent
 
 
-def _claims(node: Node, remaining: dict[FlavorResource, int]) -> bool:
+def _fits_subtree_quota(node: Node, remaining: dict[FlavorResource, int]) -> bool:
     """Tell whether ``remaining`` fits into a node's own quota; subtract the node's local part."""
     fits = True
     for fr, units in remaining.items():
@@ -87,19 +89,23 @@ def _claims(node: Node, remaining: dict[FlavorResource, int]) -> bool:
     return fits
 
 
-def _collect(trial: Trial, node: Node, skipped: Node, rule: str) -> list[Workload]:
+def _collect_candidates(trial: Trial, node: Node, skipped: Node, rule: str) -> list[Workload]:
     workloads: list[Workload] = []
     for child in node.children:
-        if child is skipped or within_quota(child, trial.needs):
+        if child is skipped or is_within_quota(child, trial.needs):
             continue
         if child.is_cohort:
-            workloads.extend(_collect(trial, child, skipped, rule))
-        elif takes_more(cq := trial.state.forest.cluster_queues[child.name], trial.needs):
-            workloads.extend(of_cluster_queue(trial.state, cq, trial.workload, trial.needs, rule))
+            workloads.extend(_collect_candidates(trial, child, skipped, rule))
+        elif is_queue_borrowing(cq := trial.state.forest.cluster_queues[child.name], trial.needs):
+            workloads.extend(
+                candidates_of_queue(trial.state, cq, trial.workload, trial.needs, rule)
+            )
     return workloads
 
 
-def _candidate(trial: Trial, workload: Workload, common: Node, *, advantage: bool) -> _Candidate:
+def _new_candidate(
+    trial: Trial, workload: Workload, common: Node, *, advantage: bool
+) -> _Candidate:
     candidate = _Candidate(
         workload=workload, kind="hierarchy", reason="InCohortReclamation", lowest_common=common
     )
@@ -118,7 +124,7 @@ def _candidate(trial: Trial, workload: Workload, common: Node, *, advantage: boo
     return candidate
 
 
-def _attempts(trial: Trial, others: list[_Candidate]) -> list[bool]:
+def _borrowing_attempts(trial: Trial, others: list[_Candidate]) -> list[bool]:
     """Return whether the preemptor may borrow, for each attempt in order."""
     forbidden = trial.cq.spec.preemption.borrow_within_cohort == "Never"
     cells = trial.cq.node.cells
@@ -131,35 +137,35 @@ def _attempts(trial: Trial, others: list[_Candidate]) -> list[bool]:
     return [True, False]
 
 
-def _attempt(trial: Trial, candidates: list[_Candidate], *, borrowing: bool) -> list[Target]:
+def _try_candidates(trial: Trial, candidates: list[_Candidate], *, borrowing: bool) -> list[Target]:
     targets: list[Target] = []
     for candidate in candidates:
-        if candidate.lowest_common is not None and _is_spared(
+        if candidate.lowest_common is not None and _is_excluded(
             trial, candidate, borrowing=borrowing
         ):
             continue
-        trial.take_out(candidate.workload)
+        trial.remove_candidate(candidate.workload)
         queue = candidate.workload.cluster_queue
         targets.append(
             Target(workload=candidate.workload, cluster_queue=queue, reason=candidate.reason)
         )
         if trial.fits(borrowing=borrowing):
             return trial.fill_back(targets, borrowing=borrowing)
-    trial.restore(targets)
+    trial.restore_targets(targets)
     return []
 
 
-def _is_spared(trial: Trial, candidate: _Candidate, *, borrowing: bool) -> bool:
+def _is_excluded(trial: Trial, candidate: _Candidate, *, borrowing: bool) -> bool:
     """Tell whether another queue's workload is no candidate any more, in this attempt."""
     if borrowing and candidate.only_within:
         return True
-    if not takes_more(
+    if not is_queue_borrowing(
         trial.state.forest.cluster_queues[candidate.workload.cluster_queue], trial.needs
     ):
         return True
     node: Node | None = trial.node(candidate.workload)
     while node is not None and node is not candidate.lowest_common:
-        if within_quota(node, trial.needs):
+        if is_within_quota(node, trial.needs):
             return True
         node = node.parent
     return False

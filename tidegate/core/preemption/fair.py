@@ -12,9 +12,9 @@ from heapq import heapify, heappop, heappush
 import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason
-from tidegate.core.preemption.candidates import CandidateKey, usage_first
+from tidegate.core.preemption.candidates import CandidateKey, order_by_usage
 from tidegate.core.preemption.givers import fair_candidates
-from tidegate.core.preemption.trial import Target, Trial, takes_more
+from tidegate.core.preemption.trial import Target, Trial, is_queue_borrowing
 from tidegate.core.quota.shares import Share, counted_resources, dominant_share, is_borrowing
 from tidegate.core.quota.tree import Node, add_usage, cell_available, remove_usage
 from tidegate.core.state.state import State, Workload
@@ -37,31 +37,32 @@ class _Rank(msgspec.Struct, frozen=True, eq=False):
         return not self.share < other.share and self.first < other.first
 
 
-class _Fair(msgspec.Struct, kw_only=True, eq=False):
+class _Search(msgspec.Struct, kw_only=True, eq=False):
     """The state of one fair search; nodes are known by their identity."""
 
     trial: Trial
     queues: dict[str, deque[Workload]]  # ClusterQueue to its remaining candidates, in order
     path: list[Node]  # the preemptor's ClusterQueue and its ancestors, up to the root
-    giving: set[int]  # by identity: cohorts below which candidates may remain
+    cohorts: set[int]  # by identity: cohorts below which candidates may remain
     heaps: dict[int, list[_Rank]] = {}  # by cohort; see ``_greatest_queue``
-    gave: set[int] = set()  # queues whose heap entries are outdated
+    outdated_queues: set[int] = set()  # queues whose heap entries are outdated
     shares: dict[int, Share] = {}  # shares of cohorts; dropped when a victim below is taken
     targets: list[Target] = []
     retry: list[Workload] = []
 
 
-def fair(trial: Trial) -> list[Target]:
+def fair_victims(trial: Trial) -> list[Target]:
     """Return a minimal set of victims in the order of the search; empty: none suffices."""
     cq, policy = trial.cq, trial.state.policy
     amounts = trial.amounts.items()
-    within = gate_enabled(policy, "FairSharingPreemptWithinNominal") and trial.fits_quota
+    within = gate_enabled(policy, "FairSharingPreemptWithinNominal") and trial.is_within_own_quota
     candidates = sorted(fair_candidates(trial, within=within), key=trial.key)
     if not candidates:
         return []
-    candidates = usage_first(trial.state, candidates, lambda candidate: candidate)
-    queues = _queues(candidates)
-    state = _Fair(trial=trial, queues=queues, path=_path(cq.node), giving=_giving(trial, queues))
+    candidates = order_by_usage(trial.state, candidates, lambda candidate: candidate)
+    queues = _candidates_by_queue(candidates)
+    path, cohorts = _path(cq.node), _cohorts(trial, queues)
+    state = _Search(trial=trial, queues=queues, path=path, cohorts=cohorts)
     add_usage(cq.node, amounts)
     is_found = _first_pass(state, within=within)
     again = len(trial.state.policy.fair_sharing) > 1 and not _moves_for_good(trial.state)
@@ -69,7 +70,7 @@ def fair(trial: Trial) -> list[Target]:
         is_found = _second_pass(state)
     remove_usage(cq.node, amounts)
     if not is_found:
-        trial.restore(state.targets)
+        trial.restore_targets(state.targets)
         return []
     return trial.fill_back(state.targets, borrowing=True)
 
@@ -79,14 +80,14 @@ def _moves_for_good(state: State) -> bool:
     return state.scan.forbids_moving_back
 
 
-def _queues(candidates: Iterable[Workload]) -> dict[str, deque[Workload]]:
+def _candidates_by_queue(candidates: Iterable[Workload]) -> dict[str, deque[Workload]]:
     queues: dict[str, deque[Workload]] = {}
     for candidate in candidates:
         queues.setdefault(candidate.cluster_queue, deque()).append(candidate)
     return queues
 
 
-def _giving(trial: Trial, queues: Iterable[str]) -> set[int]:
+def _cohorts(trial: Trial, queues: Iterable[str]) -> set[int]:
     cluster_queues = trial.state.forest.cluster_queues
     return {id(node) for queue in queues for node in _path(cluster_queues[queue].node)[1:]}
 
@@ -98,31 +99,31 @@ def _path(node: Node) -> list[Node]:
     return path
 
 
-def _next_queue(state: _Fair) -> Node | None:
+def _next_queue(state: _Search) -> Node | None:
     """Return the ClusterQueue from which the next victim comes, or None."""
     root = state.path[-1]
     if not root.is_cohort:
         return root if state.queues.get(root.name) else None
-    while id(root) in state.giving:
-        node = _descend(state, root)
+    while id(root) in state.cohorts:
+        node = _descend_by_share(state, root)
         if node is not None:
             return node
     return None
 
 
-def _descend(state: _Fair, cohort: Node) -> Node | None:
+def _descend_by_share(state: _Search, cohort: Node) -> Node | None:
     """Descend by the greatest share; drop a cohort without candidates and return None."""
     queue, queue_share = _greatest_queue(state, cohort)
     child, child_share = _greatest_cohort(state, cohort)
     if queue is None and child is None:
-        state.giving.discard(id(cohort))
+        state.cohorts.discard(id(cohort))
         return None
     if child is not None and (queue is None or child_share >= queue_share):
-        return _descend(state, child)
+        return _descend_by_share(state, child)
     return queue
 
 
-def _greatest_queue(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
+def _greatest_queue(state: _Search, cohort: Node) -> tuple[Node | None, Share]:
     """Return the child ClusterQueue with the greatest share that has candidates, or None.
 
     A queue's share changes only when one of its workloads is taken, and a queue without candidates
@@ -137,28 +138,28 @@ def _greatest_queue(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
         heapify(heap)
     while heap:
         top = heap[0]
-        if id(top.queue) not in state.gave:
+        if id(top.queue) not in state.outdated_queues:
             return top.queue, top.share
         heappop(heap)
-        state.gave.discard(id(top.queue))
+        state.outdated_queues.discard(id(top.queue))
         if (now := _rank_of(state, top.queue)) is not None:
             heappush(heap, now)
     return None, Share()
 
 
-def _share(state: _Fair, node: Node) -> Share:
+def _share(state: _Search, node: Node) -> Share:
     return dominant_share(node, as_double=not state.trial.state.scan.exact_shares)
 
 
-def _rank_of(state: _Fair, queue: Node) -> _Rank | None:
+def _rank_of(state: _Search, queue: Node) -> _Rank | None:
     """Return a queue's rank among its siblings; None: it has no candidates."""
     workloads = state.queues.get(queue.name)
-    if not workloads or not _may_give(state, queue):
+    if not workloads or not _may_have_victims(state, queue):
         return None
     return _Rank(queue=queue, share=_share(state, queue), first=state.trial.key(workloads[0]))
 
 
-def _may_give(state: _Fair, queue: Node) -> bool:
+def _may_have_victims(state: _Search, queue: Node) -> bool:
     """Tell whether a queue is the preemptor's own, or borrows one of the needed flavor-resources.
 
     In kueue mode it may borrow any flavor-resource, so that it may reclaim at once what it gave.
@@ -169,18 +170,18 @@ def _may_give(state: _Fair, queue: Node) -> bool:
     needs: Iterable[FlavorResource] = (
         trial.needs if _moves_for_good(trial.state) else counted_resources(queue)
     )
-    return takes_more(trial.state.forest.cluster_queues[queue.name], needs)
+    return is_queue_borrowing(trial.state.forest.cluster_queues[queue.name], needs)
 
 
-def _greatest_cohort(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
+def _greatest_cohort(state: _Search, cohort: Node) -> tuple[Node | None, Share]:
     best, best_share = None, Share()
     for child in cohort.children:
-        if id(child) not in state.giving:
+        if id(child) not in state.cohorts:
             continue
         fair_share = state.shares.get(id(child))
         if fair_share is None:
             if not is_borrowing(child) and child not in state.path:
-                state.giving.discard(id(child))
+                state.cohorts.discard(id(child))
                 continue
             fair_share = state.shares[id(child)] = _share(state, child)
         if best is None or not fair_share < best_share:
@@ -188,12 +189,12 @@ def _greatest_cohort(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
     return best, best_share
 
 
-def _first_pass(state: _Fair, *, within: bool) -> bool:
+def _first_pass(state: _Search, *, within: bool) -> bool:
     trial = state.trial
     for_good = _moves_for_good(trial.state)
     final = trial.state.policy.fair_sharing[0] == DEFAULT_STRATEGIES[0]
     while (queue := _next_queue(state)) is not None:
-        state.gave.add(id(queue))
+        state.outdated_queues.add(id(queue))
         if queue is state.path[0]:
             is_taken = _take(state, state.queues[queue.name].popleft(), "InClusterQueue")
         elif within:
@@ -201,15 +202,15 @@ def _first_pass(state: _Fair, *, within: bool) -> bool:
         elif for_good:
             is_taken = _take_borrowed(state, queue)
         else:
-            is_taken = _take_fairly(state, queue, final=final)
-        if is_taken and _fits(state):
+            is_taken = _take_by_first_strategy(state, queue, final=final)
+        if is_taken and _preemptor_fits(state):
             return True
     return False
 
 
-def _take_fairly(state: _Fair, queue: Node, *, final: bool) -> bool:
+def _take_by_first_strategy(state: _Search, queue: Node, *, final: bool) -> bool:
     """Take a queue's first candidate that the first strategy allows; keep others for the second."""
-    own, other = _almost_common(state, queue)
+    own, other = _almost_lcas(state, queue)
     preemptor, before = _share(state, own), _share(state, other)
     workloads = state.queues[queue.name]
     if preemptor.boundless and not before.boundless:
@@ -218,27 +219,27 @@ def _take_fairly(state: _Fair, queue: Node, *, final: bool) -> bool:
         return False
     while workloads:
         workload = workloads.popleft()
-        state.trial.take_out(workload)
+        state.trial.remove_candidate(workload)
         if preemptor <= _share(state, other) if final else preemptor < before:
-            return _note(state, workload, "InCohortFairSharing")
-        state.trial.put_back(workload)
+            return _add_target(state, workload, "InCohortFairSharing")
+        state.trial.restore_candidate(workload)
         state.retry.append(workload)
     return False
 
 
-def _take_borrowed(state: _Fair, queue: Node) -> bool:
+def _take_borrowed(state: _Search, queue: Node) -> bool:
     """Take a queue's first candidate without which its share stays the larger, and its quota used.
 
     After a skipped candidate, none of a higher priority is taken.
     """
-    own, other = _almost_common(state, queue)
+    own, other = _almost_lcas(state, queue)
     preemptor, workloads, spared = dominant_share(own), state.queues[queue.name], None
     while workloads and (spared is None or workloads[0].priority <= spared):
         workload = workloads.popleft()
-        state.trial.take_out(workload)
+        state.trial.remove_candidate(workload)
         if preemptor <= dominant_share(other) and _keeps_quota(queue, workload, state.trial.needs):
-            return _note(state, workload, "InCohortFairSharing")
-        state.trial.put_back(workload)
+            return _add_target(state, workload, "InCohortFairSharing")
+        state.trial.restore_candidate(workload)
         spared = workload.priority
     workloads.clear()
     return False
@@ -250,23 +251,23 @@ def _keeps_quota(queue: Node, gone: Workload, needs: tuple[FlavorResource, ...])
     return all(cell.usage >= cell.subtree_quota for cell in generator)
 
 
-def _second_pass(state: _Fair) -> bool:
+def _second_pass(state: _Search) -> bool:
     """Try remaining candidates, the first of each queue, by the second strategy."""
-    state.queues = _queues(state.retry)
-    state.giving = _giving(state.trial, state.queues)
-    state.heaps, state.gave, state.shares = {}, set(), {}
+    state.queues = _candidates_by_queue(state.retry)
+    state.cohorts = _cohorts(state.trial, state.queues)
+    state.heaps, state.outdated_queues, state.shares = {}, set(), {}
     while (queue := _next_queue(state)) is not None:
-        state.gave.add(id(queue))
-        own, other = _almost_common(state, queue)
+        state.outdated_queues.add(id(queue))
+        own, other = _almost_lcas(state, queue)
         workload = state.queues.pop(queue.name)[0]
         if _share(state, own) < _share(state, other):
             _take(state, workload, "InCohortFairSharing")
-            if _fits(state):
+            if _preemptor_fits(state):
                 return True
     return False
 
 
-def _almost_common(state: _Fair, queue: Node) -> tuple[Node, Node]:
+def _almost_lcas(state: _Search, queue: Node) -> tuple[Node, Node]:
     """Return the lowest common cohort's children: on the preemptor's and on the queue's side."""
     other = queue
     while other.parent is not None:
@@ -277,12 +278,12 @@ def _almost_common(state: _Fair, queue: Node) -> tuple[Node, Node]:
     raise AssertionError("no common cohort")
 
 
-def _take(state: _Fair, workload: Workload, reason: PreemptionReason) -> bool:
-    state.trial.take_out(workload)
-    return _note(state, workload, reason)
+def _take(state: _Search, workload: Workload, reason: PreemptionReason) -> bool:
+    state.trial.remove_candidate(workload)
+    return _add_target(state, workload, reason)
 
 
-def _note(state: _Fair, workload: Workload, reason: PreemptionReason) -> bool:
+def _add_target(state: _Search, workload: Workload, reason: PreemptionReason) -> bool:
     """Add a workload that was taken out to the targets; drop shares that it changed."""
     queue = workload.cluster_queue
     state.targets.append(Target(workload=workload, cluster_queue=queue, reason=reason))
@@ -291,7 +292,7 @@ def _note(state: _Fair, workload: Workload, reason: PreemptionReason) -> bool:
     return True
 
 
-def _fits(state: _Fair) -> bool:
+def _preemptor_fits(state: _Search) -> bool:
     """Tell whether the preemptor, whose usage is in the tree already, fits."""
     trial = state.trial
     cells = trial.cq.node.cells

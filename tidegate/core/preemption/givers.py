@@ -5,9 +5,9 @@ Source: behaviour.md 6.4; docs/adr/0013.
 
 from __future__ import annotations
 
-from tidegate.core.preemption.bounds import givers, preemptor_of
-from tidegate.core.preemption.candidates import of_cluster_queue
-from tidegate.core.preemption.trial import Trial, may_move_shares, takes_more
+from tidegate.core.preemption.bounds import candidate_queues, preemptor_of
+from tidegate.core.preemption.candidates import candidates_of_queue
+from tidegate.core.preemption.trial import Trial, is_queue_borrowing, may_preempt_for_shares
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import Workload
 
@@ -21,24 +21,26 @@ def fair_candidates(trial: Trial, *, within: bool) -> list[Workload]:
     """
     state, cq, needs = trial.state, trial.cq, trial.needs
     preemption = cq.spec.preemption
-    workloads = of_cluster_queue(state, cq, trial.workload, needs, preemption.within_cluster_queue)
-    if preemption.reclaim_within_cohort != "Never" and not trial.stays_home:
-        for other in _others(trial, within=within):
-            if takes_more(other, needs):
+    workloads = candidates_of_queue(
+        state, cq, trial.workload, needs, preemption.within_cluster_queue
+    )
+    if preemption.reclaim_within_cohort != "Never" and not trial.is_limited_to_own_queue:
+        for other in _other_queues(trial, within=within):
+            if is_queue_borrowing(other, needs):
                 reclaim = preemption.reclaim_within_cohort
-                workloads.extend(of_cluster_queue(state, other, trial.workload, needs, reclaim))
+                workloads.extend(candidates_of_queue(state, other, trial.workload, needs, reclaim))
     return workloads
 
 
-def _others(trial: Trial, *, within: bool) -> list[ClusterQueueState]:
+def _other_queues(trial: Trial, *, within: bool) -> list[ClusterQueueState]:
     """Return the other ClusterQueues that may have candidates."""
     state, cq = trial.state, trial.cq
     others = [cluster_queue for cluster_queue in cq.tree.cluster_queues if cluster_queue is not cq]
     if within:
         return others
-    if not may_move_shares(state, cq, trial.workload):
+    if not may_preempt_for_shares(state, cq, trial.workload):
         return []
     if not cq.tree.in_cycle:
         return others
-    names = givers(preemptor_of(state, cq, trial.workload, trial.needs), trial.amounts)
+    names = candidate_queues(preemptor_of(state, cq, trial.workload, trial.needs), trial.amounts)
     return [other for other in others if other.name in names]

@@ -15,10 +15,10 @@ import msgspec
 
 from tidegate.core.flavors.choices import Assignment
 from tidegate.core.flavors.fitting import FIT, NO_CANDIDATES, PREEMPT, RECLAIM, Oracle
-from tidegate.core.flavors.placing import seat
-from tidegate.core.preemption.bounds import may_suffice, preemptor_of
-from tidegate.core.preemption.classic import classic
-from tidegate.core.preemption.fair import fair
+from tidegate.core.flavors.placing import place_podsets
+from tidegate.core.preemption.bounds import may_fit_after_evictions, preemptor_of
+from tidegate.core.preemption.classic import classic_victims
+from tidegate.core.preemption.fair import fair_victims
 from tidegate.core.preemption.trial import Target, Trial, never_preempts
 from tidegate.core.quota.charging import flavor_resource
 from tidegate.core.quota.forest import forest
@@ -28,37 +28,37 @@ from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 
 
-def targets(
+def preemption_targets(
     state: State, workload: Workload, assignment: Assignment, *, cq: ClusterQueueState | None = None
 ) -> list[Target]:
     """Return the workloads to preempt so that an assignment fits; empty: none would suffice."""
     cq = forest(state).cluster_queues[workload.cluster_queue] if cq is None else cq
-    needs = needed(assignment)
+    needs = lacking_flavor_resources(assignment)
     if not needs:
         return []
     placeable = None
     if any(podset.topology_flavor for podset in assignment.podsets):
         probe = msgspec.structs.replace(assignment, podsets=list(map(copy, assignment.podsets)))
-        placeable = partial(_placeable, state, workload, probe)
-    return find(state, cq, workload, needs, assignment.usage, placeable)
+        placeable = partial(_finds_nodes, state, workload, probe)
+    return find_targets(state, cq, workload, needs, assignment.usage, placeable)
 
 
-def _placeable(state: State, workload: Workload, probe: Assignment) -> bool:
-    return not seat(state, workload, probe)
+def _finds_nodes(state: State, workload: Workload, probe: Assignment) -> bool:
+    return not place_podsets(state, workload, probe)
 
 
-def place_without(
+def place_without_targets(
     state: State, workload: Workload, assignment: Assignment, targets: list[Target]
 ) -> None:
     """Set the nodes of an assignment once targets have left; on empty nodes if there are none."""
     for target in targets:
         state.forest.topologies.shift(target.workload.key, -1)
-    seat(state, workload, assignment, empty=not targets)
+    place_podsets(state, workload, assignment, empty=not targets)
     for target in targets:
         state.forest.topologies.shift(target.workload.key, 1)
 
 
-def needed(assignment: Assignment) -> tuple[FlavorResource, ...]:
+def lacking_flavor_resources(assignment: Assignment) -> tuple[FlavorResource, ...]:
     """Return the flavor-resources of an assignment that do not fit without preemption."""
     cells = {
         flavor_resource(choice.flavor, resource): None
@@ -69,7 +69,7 @@ def needed(assignment: Assignment) -> tuple[FlavorResource, ...]:
     return tuple(cells)
 
 
-def find(  # noqa: PLR0913, PLR0917 - the preemptor and its requests
+def find_targets(  # noqa: PLR0913, PLR0917 - the preemptor and its requests
     state: State,
     cq: ClusterQueueState,
     workload: Workload,
@@ -94,18 +94,18 @@ def find(  # noqa: PLR0913, PLR0917 - the preemptor and its requests
         return []
     cells = cq.node.cells
     needed = ((cells[fr], amounts[fr]) for fr in trial.needs if fr in amounts)
-    asking = preemptor_of(state, cq, workload, trial.needs)
-    if not all(may_suffice(asking, cell, units) for cell, units in needed):
+    preemptor = preemptor_of(state, cq, workload, trial.needs)
+    if not all(may_fit_after_evictions(preemptor, cell, units) for cell, units in needed):
         return []
-    return fair(trial) if state.policy.fair_sharing else classic(trial)
+    return fair_victims(trial) if state.policy.fair_sharing else classic_victims(trial)
 
 
-def oracle(state: State, cq: ClusterQueueState, workload: Workload) -> Oracle:
+def preemption_oracle(state: State, cq: ClusterQueueState, workload: Workload) -> Oracle:
     """Return the preemption oracle of flavor assignment: victims for one flavor-resource."""
 
     def answer(fr: FlavorResource, units: int) -> tuple[int, int]:
         cell = cq.node.cells[fr]
-        chosen_targets = find(state, cq, workload, (fr,), {fr: units})
+        chosen_targets = find_targets(state, cq, workload, (fr,), {fr: units})
         if not chosen_targets:
             return NO_CANDIDATES, lowest_fitting_height(cell, units)[0]
         own = any(target.cluster_queue == cq.name for target in chosen_targets)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from operator import itemgetter
 
 from tidegate.core.members.cluster_status import execution_cluster
-from tidegate.core.preemption.trial import takes_more, within_quota
+from tidegate.core.preemption.trial import is_queue_borrowing, is_within_quota
 from tidegate.core.quota.shares import Share, dominant_share, is_borrowing, removable_usage
 from tidegate.core.quota.tree import Node, parent_usage_delta
 from tidegate.core.state.cluster_queues import (
@@ -25,7 +25,7 @@ from tidegate.core.state.state import Workload
 from tidegate.model.ids import FlavorResource
 
 
-def sums_of(tree: Tree, node: Node) -> NodeSums:
+def node_sums(tree: Tree, node: Node) -> NodeSums:
     """Return the cached sums of a node; new ones with only its share if it has changed."""
     cached = tree.node_sums.get(id(node))
     if cached is None or cached.version != node.version:
@@ -36,7 +36,7 @@ def sums_of(tree: Tree, node: Node) -> NodeSums:
     return cached
 
 
-def borrowed(
+def borrowed_by_priority(
     tree: Tree,
     node: Node,
     fr: FlavorResource,
@@ -48,41 +48,41 @@ def borrowed(
 
     ``cohorts``: leaves out what is below cohorts that do not borrow one, except the node itself.
     """
-    sums = sums_of(tree, node).sums
+    sums = node_sums(tree, node).sums
     sums_by_need = sums.get((fr, needs, cohorts))
     if sums_by_need is None:
-        sums_by_need = sums[fr, needs, cohorts] = _usage_of(tree, node, fr, needs)
+        sums_by_need = sums[fr, needs, cohorts] = _borrowing_queue_usage(tree, node, fr, needs)
         for child in node.children:
-            if cohorts and within_quota(child, needs):
+            if cohorts and is_within_quota(child, needs):
                 continue
-            for at, units in borrowed(tree, child, fr, needs, cohorts=cohorts).items():
+            for at, units in borrowed_by_priority(tree, child, fr, needs, cohorts=cohorts).items():
                 sums_by_need[at] = sums_by_need.get(at, 0) + units
     return sums_by_need
 
 
-def _usage_of(
+def _borrowing_queue_usage(
     tree: Tree, node: Node, fr: FlavorResource, needs: tuple[FlavorResource, ...]
 ) -> dict[int, int]:
-    if node.is_cohort or not takes_more(cq := tree.by_node[id(node)], needs):
+    if node.is_cohort or not is_queue_borrowing(cq := tree.by_node[id(node)], needs):
         return {}
     return dict(cq.usage_by_priority.get(fr, {}))
 
 
-def giving(
+def children_with_share(
     tree: Tree, parent: Node, node: Node, needs: tuple[FlavorResource, ...], least: Share
 ) -> list[Node]:
     """Return a cohort's other children that keep at least a share without one of their workloads.
 
     Only workloads that use one of ``needs`` count; cohorts that borrow nothing are left out.
     """
-    ranked = sums_of(tree, parent).ranked
+    ranked = node_sums(tree, parent).ranked
     children = ranked.get(needs)
     if children is None:
         each = [
             (-ranks[0], child)
             for child in parent.children
-            if (sums_of(tree, child).borrows or not child.is_cohort)
-            and (ranks := leavers(tree, child, needs).ranks)
+            if (node_sums(tree, child).borrows or not child.is_cohort)
+            and (ranks := evictable_workloads(tree, child, needs).ranks)
         ]
         children = ranked[needs] = sorted(each, key=itemgetter(0), reverse=True)
     nodes: list[Node] = []
@@ -94,26 +94,28 @@ def giving(
     return nodes
 
 
-def leavers(tree: Tree, node: Node, needs: tuple[FlavorResource, ...]) -> RankedCandidates:
+def evictable_workloads(
+    tree: Tree, node: Node, needs: tuple[FlavorResource, ...]
+) -> RankedCandidates:
     """Return workloads below a node without which their queue still uses its quota of ``needs``.
 
     It must do so for one of ``needs``. Each is tested alone: a second eviction frees less.
     """
-    cached = sums_of(tree, node).leavers
+    cached = node_sums(tree, node).leavers
     result = cached.get(needs)
     if result is None:
-        each = sorted(_leavers(tree, node, needs), key=itemgetter(0))
+        each = sorted(_evictable_ranks(tree, node, needs), key=itemgetter(0))
         result = cached[needs] = RankedCandidates(
             ranks=[rank for rank, _ in each], workloads=[workload for _, workload in each], freed={}
         )
     return result
 
 
-def leaving(
+def evictable_with_charges(
     tree: Tree, node: Node, needs: tuple[FlavorResource, ...], least: Share
 ) -> tuple[list[Workload], dict[FlavorResource, int]]:
     """Return ``leavers`` that each keep a node at least a share, and all their charges, negated."""
-    able = leavers(tree, node, needs)
+    able = evictable_workloads(tree, node, needs)
     end = bisect_right(able.ranks, -least.rank)
     gone = able.freed.get(end)
     if gone is None:
@@ -126,7 +128,7 @@ def leaving(
 
 def usage_below(tree: Tree, cq: ClusterQueueState, limit: int) -> dict[FlavorResource, int]:
     """Return the usage of a ClusterQueue's workloads below a priority, negated."""
-    own = sums_of(tree, cq.node).own
+    own = node_sums(tree, cq.node).own
     cached = own.get(limit)
     if cached is None:
         generator = (
@@ -137,24 +139,28 @@ def usage_below(tree: Tree, cq: ClusterQueueState, limit: int) -> dict[FlavorRes
     return cached
 
 
-def releasable(tree: Tree, node: Node, fr: FlavorResource, least: Share, limit: int) -> int:
+def releasable_amount(tree: Tree, node: Node, fr: FlavorResource, least: Share, limit: int) -> int:
     """Return how much evictions below a node could free together, of priorities below a limit.
 
     Each eviction alone must leave the node at least a share, and its queue all of its quota in use.
     """
-    at = sums_of(tree, node)
+    at = node_sums(tree, node)
     releases = at.releases.get((fr, limit))
     if releases is None:
-        releases = at.releases[fr, limit] = _releases(tree, node, fr, limit)
+        releases = at.releases[fr, limit] = _compute_releases(tree, node, fr, limit)
     total = releases.units[bisect_right(releases.ranks, -least.rank)]
-    return min(total, removable_usage(node, fr, least)) if total and _passes_on(node, fr) else total
+    return (
+        min(total, removable_usage(node, fr, least))
+        if total and _passes_all_usage(node, fr)
+        else total
+    )
 
 
-def _releases(tree: Tree, node: Node, fr: FlavorResource, limit: int) -> Releases:
+def _compute_releases(tree: Tree, node: Node, fr: FlavorResource, limit: int) -> Releases:
     each = [
         (-rank, units, cq)
-        for cq in _below(tree, node)
-        for rank, units in _of_queue(tree, node, cq, fr, limit)
+        for cq in _queues_below(tree, node)
+        for rank, units in _queue_releases(tree, node, cq, fr, limit)
     ]
     each.sort(key=itemgetter(0))
     total, totals, remaining = 0, [0], dict[int, int]()
@@ -169,13 +175,13 @@ def _releases(tree: Tree, node: Node, fr: FlavorResource, limit: int) -> Release
     return Releases(ranks=[rank for rank, _, _ in each], units=totals)
 
 
-def _leavers(
+def _evictable_ranks(
     tree: Tree, node: Node, needs: tuple[FlavorResource, ...]
 ) -> Iterator[tuple[int, Workload]]:
     """Yield the negated rank of the node's share without each leaver, and the leaver."""
-    ranks = sums_of(tree, node).left
-    for cq in _below(tree, node):
-        if not takes_more(cq, needs):
+    ranks = node_sums(tree, node).left
+    for cq in _queues_below(tree, node):
+        if not is_queue_borrowing(cq, needs):
             continue
         cells = cq.node.cells
         over = {fr: cells[fr].usage - cells[fr].subtree_quota for fr in needs if fr in cells}
@@ -184,11 +190,11 @@ def _leavers(
                 continue
             for fr, units in workload.charges:
                 if fr in over and (units <= over[fr] or not units):
-                    yield -_rank_left(ranks, node, cq, workload), workload
+                    yield -_rank_without(ranks, node, cq, workload), workload
                     break
 
 
-def _of_queue(
+def _queue_releases(
     tree: Tree, node: Node, cq: ClusterQueueState, fr: FlavorResource, limit: int
 ) -> Iterator[tuple[int, int]]:
     """Yield the rank of a node's share without each of a ClusterQueue's workloads, and its amount.
@@ -216,36 +222,40 @@ def _of_queue(
             if units > over and units and not execution_cluster(at)
         )
         limit = min(gaps, default=limit)
-    ranks = sums_of(tree, node).left
+    ranks = node_sums(tree, node).left
     for workload, units in amounts:
         if workload.priority <= limit and (units <= over or not units):
-            yield _rank_left(ranks, node, cq, workload), units
+            yield _rank_without(ranks, node, cq, workload), units
 
 
-def _rank_left(ranks: dict[str, int], node: Node, cq: ClusterQueueState, workload: Workload) -> int:
+def _rank_without(
+    ranks: dict[str, int], node: Node, cq: ClusterQueueState, workload: Workload
+) -> int:
     rank = ranks.get(workload.key)
     if rank is None:
-        rank = ranks[workload.key] = dominant_share(node, _usage_at(cq.node, node, workload)).rank
+        rank = ranks[workload.key] = dominant_share(
+            node, _usage_delta(cq.node, node, workload)
+        ).rank
     return rank
 
 
-def _passes_on(node: Node, fr: FlavorResource) -> bool:
+def _passes_all_usage(node: Node, fr: FlavorResource) -> bool:
     """Tell whether all that borrowing queues below a node free reaches it: no cohort keeps it."""
     for child in node.children:
         cell = child.cells.get(fr) if child.is_cohort else None
-        if cell is not None and (cell.local_quota or not _passes_on(child, fr)):
+        if cell is not None and (cell.local_quota or not _passes_all_usage(child, fr)):
             return False
     return True
 
 
-def _below(tree: Tree, node: Node) -> Iterator[ClusterQueueState]:
+def _queues_below(tree: Tree, node: Node) -> Iterator[ClusterQueueState]:
     if not node.is_cohort:
         yield tree.by_node[id(node)]
     for child in node.children:
-        yield from _below(tree, child)
+        yield from _queues_below(tree, child)
 
 
-def _usage_at(at: Node, node: Node, gone: Workload) -> dict[FlavorResource, int]:
+def _usage_delta(at: Node, node: Node, gone: Workload) -> dict[FlavorResource, int]:
     """Return by how much an ancestor's usage would fall without a workload, negated."""
     amounts: dict[FlavorResource, int] = {}
     for fr, units in gone.charges:

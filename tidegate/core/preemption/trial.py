@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason, Victim
-from tidegate.core.preemption.candidates import CandidateKey, order_key
+from tidegate.core.preemption.candidates import CandidateKey, candidate_key
 from tidegate.core.quota.tree import Node, add_usage, cell_available, remove_usage
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
@@ -36,7 +36,7 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
     keys: dict[str, CandidateKey] = {}  # of candidates, as of the tree before any was taken out
 
     @property
-    def stays_home(self) -> bool:
+    def is_limited_to_own_queue(self) -> bool:
         """Tell whether the preemptor may preempt in its own ClusterQueue only.
 
         A workload that was preempted may, until something other than a preemption changes; then
@@ -46,7 +46,7 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
         return is_displaced(self.state, self.cq, self.workload)
 
     @property
-    def fits_quota(self) -> bool:
+    def is_within_own_quota(self) -> bool:
         """Tell whether the preemptor stays within its queue's own quota of all ``needs``."""
         cells = self.cq.node.cells
         for fr in self.needs:
@@ -59,7 +59,7 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
         """Return a candidate's sort key; first called while no candidate is taken out."""
         key = self.keys.get(candidate.key)
         if key is None:
-            key = order_key(self.state, candidate, self.cq.name, self.needs)
+            key = candidate_key(self.state, candidate, self.cq.name, self.needs)
             self.keys[candidate.key] = key
         return key
 
@@ -67,12 +67,12 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
         """Return the node of a candidate's ClusterQueue."""
         return self.state.forest.cluster_queues[candidate.cluster_queue].node
 
-    def take_out(self, candidate: Workload) -> None:
+    def remove_candidate(self, candidate: Workload) -> None:
         """Subtract a candidate's usage from the tree and its nodes."""
         remove_usage(self.node(candidate), candidate.charges)
         self.state.forest.topologies.shift(candidate.key, -1)
 
-    def put_back(self, candidate: Workload) -> None:
+    def restore_candidate(self, candidate: Workload) -> None:
         """Undo ``take_out``."""
         add_usage(self.node(candidate), candidate.charges)
         self.state.forest.topologies.shift(candidate.key, 1)
@@ -94,19 +94,19 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
         Puts all targets back into the tree.
         """
         for at in range(len(targets) - 2, -1, -1):
-            self.put_back(targets[at].workload)
+            self.restore_candidate(targets[at].workload)
             if self.fits(borrowing=borrowing):
                 targets[at] = targets[-1]
                 targets.pop()
             else:
-                self.take_out(targets[at].workload)
-        self.restore(targets)
+                self.remove_candidate(targets[at].workload)
+        self.restore_targets(targets)
         return targets
 
-    def restore(self, targets: list[Target]) -> None:
+    def restore_targets(self, targets: list[Target]) -> None:
         """Put all targets back into the tree."""
         for target in targets:
-            self.put_back(target.workload)
+            self.restore_candidate(target.workload)
 
 
 def never_preempts(state: State, never: bool) -> bool:  # noqa: FBT001 - as its class says
@@ -125,7 +125,7 @@ def is_displaced(state: State, cq: ClusterQueueState, workload: Workload) -> boo
     return cq.tree.outside_seq <= max(workload.displaced_seq, cq.tree.moved_seq)
 
 
-def may_move_shares(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
+def may_preempt_for_shares(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
     """Tell whether a workload may preempt others because their ClusterQueue has the larger share.
 
     A new workload may. A displaced one may use unused quota and its ClusterQueue's own, but may not
@@ -137,7 +137,7 @@ def may_move_shares(state: State, cq: ClusterQueueState, workload: Workload) -> 
     return cq.outside_seq > max(workload.displaced_seq, cq.moved_seq)
 
 
-def note_moves(
+def fold_displaced_preemption(
     state: State, cq: ClusterQueueState, workload: Workload, victims: Iterable[Victim]
 ) -> None:
     """Note that a displaced workload has preempted others in turn; only folds call this."""
@@ -150,7 +150,7 @@ def note_moves(
             cq.moved_seq = state.seq
 
 
-def within_quota(node: Node, needs: tuple[FlavorResource, ...]) -> bool:
+def is_within_quota(node: Node, needs: tuple[FlavorResource, ...]) -> bool:
     """Tell whether a node uses at most its subtree's quota of each of ``needs``."""
     cells = node.cells
     for fr in needs:
@@ -160,7 +160,7 @@ def within_quota(node: Node, needs: tuple[FlavorResource, ...]) -> bool:
     return True
 
 
-def takes_more(cq: ClusterQueueState, needs: Iterable[FlavorResource]) -> bool:
+def is_queue_borrowing(cq: ClusterQueueState, needs: Iterable[FlavorResource]) -> bool:
     """Tell whether a queue's workloads with quota use more of one of ``needs`` than its quota.
 
     Quota reserved for a waiting preemptor does not count: no workload that runs within the queue's

@@ -26,7 +26,7 @@ def required_checks(
     )
 
 
-def are_ready(
+def are_checks_ready(
     state: State, workload: Workload, cluster_queue: str, assignment: tuple[PodSetAssignment, ...]
 ) -> bool:
     """Tell whether each check that a workload with this assignment has to pass is Ready."""
@@ -35,7 +35,7 @@ def are_ready(
     return all(check is not None and check.state == "Ready" for check in checks)
 
 
-def unasked(state: State, workload: Workload) -> bool:
+def has_unobserved_check(state: State, workload: Workload) -> bool:
     """Tell whether a required check was not observed in the Workload's status yet.
 
     Until then no check controller can answer. That the actuator has written it is not assumed.
@@ -43,11 +43,13 @@ def unasked(state: State, workload: Workload) -> bool:
     if workload.phase != "reserved":
         return False
     names = required_checks(state, workload.cluster_queue, workload.assignment)
-    own_check = check_of(state, workload.cluster_queue)  # answered here, by no other controller
+    own_check = multikueue_check(
+        state, workload.cluster_queue
+    )  # answered here, by no other controller
     return any(name not in workload.checks for name in names if name != own_check)
 
 
-def check_of(state: State, cluster_queue: str) -> str:
+def multikueue_check(state: State, cluster_queue: str) -> str:
     """Return the name of a ClusterQueue's check of MultiKueue; empty: it has none."""
     defined = state.objects.charged_queue(cluster_queue)
     if defined is None or state.policy.multikueue is None:

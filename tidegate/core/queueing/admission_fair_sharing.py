@@ -36,20 +36,20 @@ _LEAST = Decimal("0.001")
 """A Quantity has no smaller part, so smaller amounts count as zero."""
 
 
-def applies(state: State, spec: ClusterQueueSpec) -> bool:
+def orders_by_usage(state: State, spec: ClusterQueueSpec) -> bool:
     """Tell whether a ClusterQueue offers its workloads by their LocalQueues' usage."""
     if not spec.usage_based_admission or state.policy.admission_fair_sharing is None:
         return False
     return gate_enabled(state.policy, "AdmissionFairSharing")
 
 
-def usages(state: State, workloads: Iterable[Workload]) -> dict[str, Decimal]:
+def usage_by_local_queue(state: State, workloads: Iterable[Workload]) -> dict[str, Decimal]:
     """Return the weighted usage of each LocalQueue of the workloads, by its name."""
     names = dict.fromkeys(workload.local_queue for workload in workloads)
-    return {name: local_usage(state, name) for name in names}
+    return {name: weighted_usage(state, name) for name in names}
 
 
-def local_usage(state: State, queue: str) -> Decimal:
+def weighted_usage(state: State, queue: str) -> Decimal:
     """Return a LocalQueue's weighted usage, including penalties for admissions under way.
 
     With a weight of 0 it is infinite.
@@ -63,7 +63,7 @@ def local_usage(state: State, queue: str) -> Decimal:
     for amounts in () if sampled is None else (sampled.consumed, *sampled.penalties.values()):
         for resource, text in amounts.items():
             weight = "1" if sharing is None else sharing.resource_weights.get(resource, "1")
-            each = _CONTEXT.multiply(_decimal(weight), Decimal(text))
+            each = _CONTEXT.multiply(_parse_decimal(weight), Decimal(text))
             total = _CONTEXT.add(total, each)
     weighs = WEIGHT_ONE if defined is None else defined.spec.weight
     return _CONTEXT.divide(_CONTEXT.multiply(total, Decimal(WEIGHT_ONE)), Decimal(weighs))
@@ -71,28 +71,28 @@ def local_usage(state: State, queue: str) -> Decimal:
 
 def charge_penalty(state: State, workload: Workload) -> None:
     """Add a workload that reserved quota to its LocalQueue's penalties at once."""
-    share = _share(state, workload)
+    share = _penalty_share(state, workload)
     if share is None:
         return
-    amounts = _natural(workload, share)
+    amounts = _natural_charges(workload, share)
     sampled = state.local_usage.setdefault(workload.local_queue, LocalUsage())
     sampled.penalties = {**sampled.penalties, workload.key: amounts}
 
 
 def drop_penalty(state: State, workload: Workload) -> None:
     """Remove a workload's penalty, if it was not consumed."""
-    _take_penalty(state, workload, workload.local_queue)
+    _pop_penalty(state, workload, workload.local_queue)
 
 
 def move_penalty(state: State, workload: Workload, queue: str) -> None:
     """Count a workload's penalty for the LocalQueue that it moved to, no longer for ``queue``."""
-    amounts = _take_penalty(state, workload, queue)
+    amounts = _pop_penalty(state, workload, queue)
     if amounts is not None:
         now = state.local_usage.setdefault(workload.local_queue, LocalUsage())
         now.penalties = {**now.penalties, workload.key: amounts}
 
 
-def _take_penalty(state: State, workload: Workload, queue: str) -> dict[str, str] | None:
+def _pop_penalty(state: State, workload: Workload, queue: str) -> dict[str, str] | None:
     """Remove a workload's penalty from a LocalQueue, and return it; None: it has none there."""
     sampled = state.local_usage.get(queue) if state.local_usage else None
     amounts = None if sampled is None else sampled.penalties.get(workload.key)
@@ -102,7 +102,7 @@ def _take_penalty(state: State, workload: Workload, queue: str) -> dict[str, str
     return amounts
 
 
-def _decayed(
+def _decayed_usage(
     consumed: Mapping[str, str], used: Mapping[str, Decimal], share: Decimal
 ) -> dict[str, str]:
     """Return consumed amounts after a time; ``share`` is the weight of the present usage."""
@@ -116,7 +116,7 @@ def _decayed(
     return sums
 
 
-def _summed(amounts: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
+def _sum_amounts(amounts: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
     """Return the sums of two amounts, by resource."""
     total = {name: Decimal(text) for name, text in amounts.items()}
     for resource, text in other.items():
@@ -124,11 +124,11 @@ def _summed(amounts: Mapping[str, str], other: Mapping[str, str]) -> dict[str, s
     return {name: str(total[name]) for name in sorted(total)}
 
 
-def _share(state: State, workload: Workload) -> Decimal | None:
+def _penalty_share(state: State, workload: Workload) -> Decimal | None:
     """Return the fraction of its charges that a workload's admission adds; None: none."""
     defined = state.objects.cluster_queues.get(workload.cluster_queue)
     sharing = state.policy.admission_fair_sharing
-    if defined is None or sharing is None or not applies(state, defined.spec):
+    if defined is None or sharing is None or not orders_by_usage(state, defined.spec):
         return None
     return _alpha(sharing.sampling_interval_us, sharing.half_life_us)
 
@@ -141,77 +141,79 @@ def _alpha(elapsed_us: int, half_life_us: int) -> Decimal:
     return _CONTEXT.subtract(_ONE, _CONTEXT.power(_HALF, halvings))
 
 
-def _natural(workload: Workload, share: Decimal) -> dict[str, str]:
+def _natural_charges(workload: Workload, share: Decimal) -> dict[str, str]:
     total: dict[str, int] = {}
     for fr, units in workload.charges:
         total[fr.resource] = total.get(fr.resource, 0) + units
     return {
-        resource: str(_CONTEXT.multiply(natural(resource, total[resource]), share))
+        resource: str(_CONTEXT.multiply(natural_units(resource, total[resource]), share))
         for resource in sorted(total)
     }
 
 
-def natural(resource: str, units: int) -> Decimal:
+def natural_units(resource: str, units: int) -> Decimal:
     """Return base units as cores, bytes or pieces."""
     decimal = Decimal(units)
     return _CONTEXT.divide(decimal, _MILLI) if resource == "cpu" else decimal
 
 
-def _decimal(text: str) -> Decimal:
+def _parse_decimal(text: str) -> Decimal:
     value = parse_quantity(text)
     return _CONTEXT.divide(Decimal(value.numerator), Decimal(value.denominator))
 
 
-def follow(state: State, event: definitions.Named | definitions.PolicyConfigured) -> None:
+def update_sampling(state: State, event: definitions.Named | definitions.PolicyConfigured) -> None:
     """Begin or end sampling after the fold of a definition that enables or disables it."""
     match event:
         case definitions.PolicyConfigured():
             for name in state.objects.cluster_queues:
-                _begin(state, name)
+                _schedule_first_sample(state, name)
         case definitions.ClusterQueueDefined() | definitions.ClusterQueueRemoved():
-            _begin(state, event.name)
+            _schedule_first_sample(state, event.name)
         case definitions.LocalQueueDefined():
             if f"{event.namespace}/{event.name}" not in state.local_usage:
-                _begin(state, event.spec.cluster_queue)
+                _schedule_first_sample(state, event.spec.cluster_queue)
         case _:
             pass
 
 
-def _begin(state: State, cluster_queue: str) -> None:
-    if _sampled(state, cluster_queue):
+def _schedule_first_sample(state: State, cluster_queue: str) -> None:
+    if _is_sampled(state, cluster_queue):
         deadlines.set_due(state, f"{FAMILY}/{cluster_queue}")
     else:
         deadlines.clear(state, f"{FAMILY}/{cluster_queue}")
 
 
-def wake(state: State, cluster_queue: str) -> None:
+def begin_sampling(state: State, cluster_queue: str) -> None:
     """Begin sampling a ClusterQueue that was idle and is charged now; only folds call this."""
     key = f"{FAMILY}/{cluster_queue}"
     waits = key in state.deadlines.at or key in state.deadlines.due
-    if waits or not _sampled(state, cluster_queue):
+    if waits or not _is_sampled(state, cluster_queue):
         return
-    for queue in _queues(state, cluster_queue):
+    for queue in _local_queues_of(state, cluster_queue):
         local_usage = state.local_usage.setdefault(queue, LocalUsage())
         local_usage.updated_us = state.now_us
-    _sample_later(state, cluster_queue)
+    _schedule_next_sample(state, cluster_queue)
 
 
-def consume(state: State, workload: Workload) -> None:
+def consume_penalty(state: State, workload: Workload) -> None:
     """Add an admitted workload's penalty to its LocalQueue's consumed usage, as of now."""
-    penalty = _take_penalty(state, workload, workload.local_queue)
+    penalty = _pop_penalty(state, workload, workload.local_queue)
     if penalty is None:
         return
     local_usage = state.local_usage[workload.local_queue]
-    local_usage.consumed = _summed(_consumed(state, workload.local_queue, beside=workload), penalty)
+    local_usage.consumed = _sum_amounts(
+        _consumed_usage(state, workload.local_queue, excluded=workload), penalty
+    )
     local_usage.updated_us = state.now_us
 
 
-def sample(state: State, cluster_queue: str) -> LocalQueueUsageSampled:
+def usage_sample(state: State, cluster_queue: str) -> LocalQueueUsageSampled:
     """Return the usage that each LocalQueue of a ClusterQueue has consumed by now."""
     usage = list[SampledUsage]()
-    for queue in _queues(state, cluster_queue):
+    for queue in _local_queues_of(state, cluster_queue):
         namespace, _, name = queue.partition("/")
-        amounts = _consumed(state, queue)
+        amounts = _consumed_usage(state, queue)
         consumed = {resource: text for resource, text in amounts.items() if Decimal(text) >= _LEAST}
         usage.append(SampledUsage(namespace=namespace, name=name, consumed=consumed))
     return LocalQueueUsageSampled(
@@ -231,28 +233,30 @@ def fold_sample(state: State, event: LocalQueueUsageSampled) -> None:
     if cq is not None:
         invalidate_tree(state, cq.tree)  # the head may be of another LocalQueue now
         if cq.holding or any(sampled_usage.consumed for sampled_usage in event.usage):
-            _sample_later(state, event.cluster_queue)
+            _schedule_next_sample(state, event.cluster_queue)
 
 
-def _sampled(state: State, cluster_queue: str) -> bool:
+def _is_sampled(state: State, cluster_queue: str) -> bool:
     defined = state.objects.cluster_queues.get(cluster_queue)
-    return defined is not None and applies(state, defined.spec)
+    return defined is not None and orders_by_usage(state, defined.spec)
 
 
-def _sample_later(state: State, cluster_queue: str) -> None:
+def _schedule_next_sample(state: State, cluster_queue: str) -> None:
     sharing = state.policy.admission_fair_sharing
     if sharing is not None:
         at_us = state.now_us + sharing.sampling_interval_us
         deadlines.set(state, f"{FAMILY}/{cluster_queue}", at_us)
 
 
-def _queues(state: State, cluster_queue: str) -> list[str]:
+def _local_queues_of(state: State, cluster_queue: str) -> list[str]:
     """Return a ClusterQueue's LocalQueues, by "<namespace>/<name>", in order."""
     queues = state.objects.local_queues.items()
     return sorted(key for key, queue in queues if queue.spec.cluster_queue == cluster_queue)
 
 
-def _consumed(state: State, queue: str, *, beside: Workload | None = None) -> Mapping[str, str]:
+def _consumed_usage(
+    state: State, queue: str, *, excluded: Workload | None = None
+) -> Mapping[str, str]:
     """Return the usage that a LocalQueue has consumed by now.
 
     ``beside``: a workload that does not count as admitted yet.
@@ -266,15 +270,15 @@ def _consumed(state: State, queue: str, *, beside: Workload | None = None) -> Ma
     if not local_usage.updated_us or elapsed_us <= 0:
         return local_usage.consumed
     share = _alpha(elapsed_us, sharing.half_life_us)
-    return _decayed(local_usage.consumed, _used(state, queue, beside), share)
+    return _decayed_usage(local_usage.consumed, _current_usage(state, queue, excluded), share)
 
 
-def _used(state: State, queue: str, beside: Workload | None) -> dict[str, Decimal]:
+def _current_usage(state: State, queue: str, excluded: Workload | None) -> dict[str, Decimal]:
     """Return the usage of a LocalQueue's admitted workloads, in natural units."""
     cq = forest(state).cluster_queues.get(state.objects.queue_of(queue))
     total: dict[str, int] = {}
     for workload in () if cq is None else cq.holding.values():
-        if workload.local_queue == queue and workload.admitted_us and workload is not beside:
+        if workload.local_queue == queue and workload.admitted_us and workload is not excluded:
             for fr, units in workload.charges:
                 total[fr.resource] = total.get(fr.resource, 0) + units
-    return {resource: natural(resource, units) for resource, units in total.items()}
+    return {resource: natural_units(resource, units) for resource, units in total.items()}

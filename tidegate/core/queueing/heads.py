@@ -13,7 +13,7 @@ from decimal import Decimal
 from heapq import heapify, heappop, heappush
 
 from tidegate.core.queueing import admission_fair_sharing
-from tidegate.core.queueing.admissibility import is_listed, is_queued, is_selected
+from tidegate.core.queueing.admissibility import is_listed, is_namespace_selected, may_be_queued
 from tidegate.core.quota.charging import shape_key
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
@@ -32,16 +32,16 @@ OUTDATED_MAX = 1_024
 def head(state: State, cluster_queue: str) -> Workload | None:
     """Return the workload that a ClusterQueue offers next, or None."""
     cq = forest(state).cluster_queues.get(cluster_queue)
-    return None if cq is None else first(state, cq)
+    return None if cq is None else head_of(state, cq)
 
 
-def first(state: State, cq: ClusterQueueState) -> Workload | None:
+def head_of(state: State, cq: ClusterQueueState) -> Workload | None:
     """Return a ClusterQueue's first workload that is not parked, or None; changes no order."""
     if not cq.heap:
         return None
-    if admission_fair_sharing.applies(state, cq.spec):
-        return _least_used(state, cq)
-    if state.sticky and (stuck := _sticky(state, cq)) is not None:
+    if admission_fair_sharing.orders_by_usage(state, cq.spec):
+        return _head_by_usage(state, cq)
+    if state.sticky and (stuck := _sticky_workload(state, cq)) is not None:
         return stuck
     heap = cq.heap
     while heap:
@@ -55,7 +55,7 @@ def first(state: State, cq: ClusterQueueState) -> Workload | None:
     return None
 
 
-def queue_time(policy: Policy, workload: Workload) -> int:
+def queue_order_time(policy: Policy, workload: Workload) -> int:
     """Return the time since which a workload counts as waiting, UTC microseconds.
 
     That is its creation, or its eviction if its pods were not ready in time or a check said Retry.
@@ -74,13 +74,13 @@ def queue_time(policy: Policy, workload: Workload) -> int:
     return workload.created_us
 
 
-def rank(policy: Policy, workload: Workload) -> Rank:
+def queue_rank(policy: Policy, workload: Workload) -> Rank:
     """Return a workload's order in its queue; the lowest is first."""
-    since_us = queue_time(policy, workload)
+    since_us = queue_order_time(policy, workload)
     return (-workload.priority, since_us, workload.uid, workload.key)
 
 
-def overtakes(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
+def is_behind_preemption(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
     """Tell whether a workload of a StrictFIFO queue is behind one that waits for a preemption.
 
     A preemptor that waits for its victims, or a victim that waits for its preemptor, is offered to
@@ -88,40 +88,40 @@ def overtakes(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
     """
     if cq.spec.strategy != "StrictFIFO" or state.requeue.by_event:
         return False
-    place = rank(state.policy, workload)
+    place = queue_rank(state.policy, workload)
     for intent in state.intents.values():
         for key in (intent.workload, *(victim.workload for victim in intent.victims)):
             other = cq.waiting.get(key)
             if other is None or intent.workload not in (key, other.made_way_for):
                 continue
-            if rank(state.policy, other) < place:
+            if queue_rank(state.policy, other) < place:
                 return True
     return False
 
 
-def place(state: State, workload: Workload) -> None:
+def enqueue(state: State, workload: Workload) -> None:
     """Queue a workload by its phase: offered, waiting beside the heap, or not at all."""
-    leave(state, workload)
+    dequeue(state, workload)
     if workload.phase != "pending":
         return
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     if cq is None:
         return
-    if offered(state, workload):
-        _push(state, cq, workload)
+    if may_be_offered(state, workload):
+        _push_workload(state, cq, workload)
         return
     cq.waiting[workload.key] = workload
     if state.sticky and not is_listed(state, workload):
-        unstick(state, workload)
+        clear_sticky(state, workload)
 
 
-def unstick(state: State, workload: Workload) -> None:
+def clear_sticky(state: State, workload: Workload) -> None:
     """Remove a workload's right to sort first in its ClusterQueue as a preemptor."""
     if state.sticky.get(workload.cluster_queue) == workload.key:
         del state.sticky[workload.cluster_queue]
 
 
-def leave(state: State, workload: Workload) -> None:
+def dequeue(state: State, workload: Workload) -> None:
     """Take a workload out of its queue; does nothing if it is in none."""
     if state.forest.requeued is not None:
         state.forest.requeued.append(workload)
@@ -139,16 +139,16 @@ def leave(state: State, workload: Workload) -> None:
         mark_dirty(state, cq.tree)
 
 
-def offered(state: State, workload: Workload) -> bool:
+def may_be_offered(state: State, workload: Workload) -> bool:
     """Tell whether a pending workload may be tried at all, whatever quota there is."""
     if workload.inadmissible or workload.made_way_for or workload.key in state.intents:
         return False
-    if workload.requeue_reason or (workload.requeue_after_us and _backs_off(state, workload)):
+    if workload.requeue_reason or (workload.requeue_after_us and _is_backing_off(state, workload)):
         return False
-    return is_queued(state, workload)
+    return may_be_queued(state, workload)
 
 
-def _backs_off(state: State, workload: Workload) -> bool:
+def _is_backing_off(state: State, workload: Workload) -> bool:
     """Tell whether a backoff's deadline has not been handled yet, whatever the time is.
 
     Time moves with every fact, but only a heartbeat ends a backoff: a state rebuilt in between,
@@ -158,7 +158,7 @@ def _backs_off(state: State, workload: Workload) -> bool:
     return key in state.deadlines.at or key in state.deadlines.due
 
 
-def wake(state: State, tree: Tree) -> None:
+def queue_inadmissible_workloads(state: State, tree: Tree) -> None:
     """Offer all parked workloads of a tree's ClusterQueues again.
 
     Kueue leaves those aside whose namespace a ClusterQueue does not select.
@@ -166,25 +166,25 @@ def wake(state: State, tree: Tree) -> None:
     for cq in tree.cluster_queues:
         cq.blocked = None
         if state.requeue.by_event and cq.spec.namespace_selector != LabelSelector():
-            _part_unselected(state, cq)
+            _park_unselected(state, cq)
         for shape in list(cq.shapes.values()):
             unpark(cq, shape)
         for workload in [workload for workload in cq.waiting.values() if workload.inadmissible]:
-            if not state.requeue.by_event or is_selected(state, workload):
+            if not state.requeue.by_event or is_namespace_selected(state, workload):
                 workload.inadmissible = False
-                place(state, workload)
+                enqueue(state, workload)
 
 
-def _part_unselected(state: State, cq: ClusterQueueState) -> None:
+def _park_unselected(state: State, cq: ClusterQueueState) -> None:
     """Park workloads whose namespace a ClusterQueue does not select without their shape."""
     parked = [shape for shape in cq.shapes.values() if shape.inadmissible]
-    for workload in [workload for shape in parked for workload in _in(shape)]:
-        if not is_selected(state, workload):
+    for workload in [workload for shape in parked for workload in _shape_workloads(shape)]:
+        if not is_namespace_selected(state, workload):
             workload.inadmissible = True
-            place(state, workload)
+            enqueue(state, workload)
 
 
-def pending(state: State, cluster_queue: str) -> tuple[list[str], list[str]]:
+def pending_keys(state: State, cluster_queue: str) -> tuple[list[str], list[str]]:
     """Return the keys of a ClusterQueue's active and of its inadmissible workloads, sorted."""
     cq = forest(state).cluster_queues.get(cluster_queue)
     if cq is None:
@@ -193,23 +193,23 @@ def pending(state: State, cluster_queue: str) -> tuple[list[str], list[str]]:
         workload.key
         for shape in cq.shapes.values()
         if not shape.inadmissible
-        for workload in _in(shape)
+        for workload in _shape_workloads(shape)
     ]
     parked = [
         workload.key
         for shape in cq.shapes.values()
         if shape.inadmissible
-        for workload in _in(shape)
+        for workload in _shape_workloads(shape)
     ]
     return sorted(active), sorted([*parked, *cq.waiting])
 
 
-def queued(cq: ClusterQueueState) -> list[Rank]:
+def queued_ranks(cq: ClusterQueueState) -> list[Rank]:
     """Return the ranks of workloads in a ClusterQueue's heaps, parked or not; in no order."""
-    return [workload.rank for shape in cq.shapes.values() for workload in _in(shape)]
+    return [workload.rank for shape in cq.shapes.values() for workload in _shape_workloads(shape)]
 
 
-def _in(shape: Shape) -> list[Workload]:
+def _shape_workloads(shape: Shape) -> list[Workload]:
     return [
         workload
         for head_rank, workload in shape.heap
@@ -217,10 +217,10 @@ def _in(shape: Shape) -> list[Workload]:
     ]
 
 
-def _push(state: State, cq: ClusterQueueState, workload: Workload) -> None:
+def _push_workload(state: State, cq: ClusterQueueState, workload: Workload) -> None:
     key = shape_key(state, workload) + _local_queue_key(state, cq, workload)
     shape = cq.shapes.get(key)
-    workload.rank = rank(state.policy, workload)
+    workload.rank = queue_rank(state.policy, workload)
     entry = workload.rank, workload
     if shape is None:
         shape = cq.shapes[key] = Shape(key=key, heap=[entry])  # the smallest list
@@ -234,7 +234,7 @@ def _push(state: State, cq: ClusterQueueState, workload: Workload) -> None:
         elif not state.requeue.by_event:
             unpark(cq, shape)
     if len(cq.heap) > 2 * len(cq.shapes) + OUTDATED_MAX:
-        _clear_out(cq)
+        _rebuild_heap(cq)
     mark_dirty(state, cq.tree)
 
 
@@ -242,11 +242,11 @@ def _local_queue_key(state: State, cq: ClusterQueueState, workload: Workload) ->
     """Return the LocalQueue's part of a shape key: ordered by usage, each has its own head."""
     if state.requeue.by_event:
         return b""
-    by_usage = admission_fair_sharing.applies(state, cq.spec)
+    by_usage = admission_fair_sharing.orders_by_usage(state, cq.spec)
     return workload.local_queue.encode() if by_usage else b""
 
 
-def _clear_out(cq: ClusterQueueState) -> None:
+def _rebuild_heap(cq: ClusterQueueState) -> None:
     """Rebuild a ClusterQueue's heap with one entry for each shape that is not parked."""
     tops = (
         (first_workload(shape), shape) for shape in cq.shapes.values() if not shape.inadmissible
@@ -255,7 +255,7 @@ def _clear_out(cq: ClusterQueueState) -> None:
     heapify(cq.heap)
 
 
-def _sticky(state: State, cq: ClusterQueueState) -> Workload | None:
+def _sticky_workload(state: State, cq: ClusterQueueState) -> Workload | None:
     key = state.sticky.get(cq.name)
     workload = None if key is None else state.workloads.get(key)
     if workload is None or cq.spec.strategy != "BestEffortFIFO":
@@ -264,19 +264,19 @@ def _sticky(state: State, cq: ClusterQueueState) -> Workload | None:
     return workload if shape is not None and not shape.inadmissible else None
 
 
-def _least_used(state: State, cq: ClusterQueueState) -> Workload | None:
+def _head_by_usage(state: State, cq: ClusterQueueState) -> Workload | None:
     shapes = [shape for shape in cq.shapes.values() if not shape.inadmissible]
-    stuck = _sticky(state, cq) if state.sticky else None
+    stuck = _sticky_workload(state, cq) if state.sticky else None
     if state.requeue.by_event:
-        workloads = [workload for shape in shapes for workload in _in(shape)]
+        workloads = [workload for shape in shapes for workload in _shape_workloads(shape)]
     else:  # here alone, all of a shape are of one LocalQueue: the first of each counts
         firsts = (first_workload(shape) for shape in shapes)
         workloads = [top for top in (*firsts, stuck) if top is not None]
 
-    usages = admission_fair_sharing.usages(state, workloads)
+    usages = admission_fair_sharing.usage_by_local_queue(state, workloads)
 
-    def place(workload: Workload) -> tuple[Decimal, bool, Rank]:
+    def order_key(workload: Workload) -> tuple[Decimal, bool, Rank]:
         return usages[workload.local_queue], workload is not stuck, workload.rank
 
-    least = min(workloads, key=place, default=None)
+    least = min(workloads, key=order_key, default=None)
     return None if least is None or least.rank is cq.blocked else least

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.queueing import admission_fair_sharing
-from tidegate.core.queueing.heads import leave, place, wake
+from tidegate.core.queueing.heads import dequeue, enqueue, queue_inadmissible_workloads
 from tidegate.core.queueing.siblings import DEACTIVATED
 from tidegate.core.quota.charging import charges_of
 from tidegate.core.quota.forest import (
@@ -33,7 +33,7 @@ from tidegate.model.gates import gate_enabled
 from tidegate.model.podset import PodSetAssignment
 
 
-def take(
+def charge_quota(
     state: State, workload: Workload, cluster_queue: str, assignment: tuple[PodSetAssignment, ...]
 ) -> None:
     """Charge a workload, which has left its queue, to a ClusterQueue."""
@@ -48,13 +48,13 @@ def take(
         budgets.charge_meters(state, cluster_queue, workload.charges, 1)
     cluster.hold(state, workload)
     invalidate_topology_trees(state, assignment)
-    _advance(state, cluster_queue)
+    _advance_generation(state, cluster_queue)
     if cq is not None:
         record_usage_change(state, cq)
-        admission_fair_sharing.wake(state, cluster_queue)
+        admission_fair_sharing.begin_sampling(state, cluster_queue)
 
 
-def give(state: State, workload: Workload, *, outside: bool) -> None:
+def release_quota(state: State, workload: Workload, *, outside: bool) -> None:
     """Release a workload's quota; does nothing if it holds none.
 
     Args:
@@ -73,18 +73,18 @@ def give(state: State, workload: Workload, *, outside: bool) -> None:
         if not was_leaving:
             count_usage_by_priority(cq, workload, -1)
         remove_usage(cq.node, charges)
-        freed(state, cq, outside=outside, expected=was_leaving and not outside)
+        mark_quota_freed(state, cq, outside=outside, expected=was_leaving and not outside)
     placed = any(assignment.topology is not None for assignment in workload.assignment)
     cluster.release(state, workload)
     if placed:
-        wake_placing(state)
+        wake_topology_trees(state)
     workload.charges, workload.assignment, workload.failed_nodes = (), (), ()
 
 
-def recharge(state: State, workload: Workload) -> None:
+def recharge_quota(state: State, workload: Workload) -> None:
     """Charge a workload again, for the pods that still count."""
     now = charges_of(workload, workload.assignment)
-    _advance(state, workload.cluster_queue)
+    _advance_generation(state, workload.cluster_queue)
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     if cq is None or workload.key not in cq.holding or now == workload.charges:
         workload.charges = now
@@ -104,23 +104,25 @@ def recharge(state: State, workload: Workload) -> None:
         assignment.topology is not None for assignment in workload.assignment
     ):
         cluster.hold(state, workload)
-        wake_placing(state)
-    freed(state, cq, outside=True)
+        wake_topology_trees(state)
+    mark_quota_freed(state, cq, outside=True)
 
 
-def _advance(state: State, cluster_queue: str) -> None:
+def _advance_generation(state: State, cluster_queue: str) -> None:
     """Note that the workloads with quota in a ClusterQueue changed; kueue mode only."""
     if state.requeue.by_event and cluster_queue in state.objects.cluster_queues:
         state.generations[cluster_queue] = state.seq  # see ``tidegate.core.quota.generations``
 
 
-def freed(state: State, cq: ClusterQueueState, *, outside: bool, expected: bool = False) -> None:
+def mark_quota_freed(
+    state: State, cq: ClusterQueueState, *, outside: bool, expected: bool = False
+) -> None:
     """Note that a ClusterQueue's quota was freed: parked workloads of its tree may fit now.
 
     ``expected``: cycles had shown the tree without that usage already.
     """
     tree = cq.tree
-    _advance(state, cq.name)
+    _advance_generation(state, cq.name)
     tree.left_seq = state.seq
     if outside:
         cq.outside_seq = tree.outside_seq = state.seq
@@ -129,19 +131,19 @@ def freed(state: State, cq: ClusterQueueState, *, outside: bool, expected: bool 
     else:
         record_usage_change(state, cq)
     if state.requeue.by_event:
-        wake(state, tree)
+        queue_inadmissible_workloads(state, tree)
 
 
-def wake_placing(state: State) -> None:
+def wake_topology_trees(state: State) -> None:
     """Note that nodes changed or have capacity again: workloads that lacked nodes may fit now."""
     for tree in forest(state).topology_trees:
         tree.left_seq = state.seq
         invalidate_tree(state, tree)
         if state.requeue.by_event:
-            wake(state, tree)
+            queue_inadmissible_workloads(state, tree)
 
 
-def begin_leaving(state: State, workload: Workload) -> ClusterQueueState | None:
+def mark_evicting(state: State, workload: Workload) -> ClusterQueueState | None:
     """Note that a workload with quota is being evicted; return its ClusterQueue's state."""
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     if cq is not None and workload.key in cq.holding:
@@ -154,7 +156,7 @@ def begin_leaving(state: State, workload: Workload) -> ClusterQueueState | None:
     return cq
 
 
-def requeue_victims(state: State, preemptor: str) -> None:
+def end_intent(state: State, preemptor: str) -> None:
     """End a preemptor's intent, and queue its victims again."""
     intent = state.intents.pop(preemptor, None)
     if intent is None:
@@ -165,13 +167,13 @@ def requeue_victims(state: State, preemptor: str) -> None:
         workload = state.workloads.get(victim.workload)
         if workload is not None and workload.made_way_for == preemptor:
             workload.made_way_for = ""
-            place(state, workload)
+            enqueue(state, workload)
     if cq is not None:
         record_usage_change(state, cq)
     invalidate_topology_trees(state, intent.assignment)
 
 
-def note_checkpoint(state: State, workload: Workload) -> None:
+def update_checkpoint(state: State, workload: Workload) -> None:
     """Note a job's checkpoint time if it is later than the known one; at most the current time."""
     recorded_us = min(workload.state.checkpoint_us, state.now_us)
     if recorded_us <= workload.checkpoint_us:
@@ -188,35 +190,35 @@ def deactivate(state: State, workload: Workload, reason: str) -> None:
 
     A variant that only makes way for its siblings keeps its backoff and run time.
     """
-    leave(state, workload)
+    dequeue(state, workload)
     workload.phase, workload.pending_status = "inactive", None
     deadlines.clear(state, f"requeue/{workload.key}")
     if reason != DEACTIVATED:
         workload.requeue_after_us = workload.requeue_count = workload.executed_us = 0
 
 
-def resolve(state: State, workload: Workload, *, needs_class: bool = False) -> None:
+def update_priority(state: State, workload: Workload, *, needs_class: bool = False) -> None:
     """Compute a workload's priority; if it changed, queue it again or update it as a candidate.
 
     One that ``needs_class`` waits until the class that it names is there.
     """
     if needs_class:
-        workload.class_known = _has_class(state, workload)
-    priority, never = _priority(state, workload)
-    came = not workload.class_known and _has_class(state, workload)
-    if (priority, never) == (workload.priority, workload.never_preempts) and not came:
+        workload.class_known = _has_priority_class(state, workload)
+    priority, never = _priority_of(state, workload)
+    class_appeared = not workload.class_known and _has_priority_class(state, workload)
+    if (priority, never) == (workload.priority, workload.never_preempts) and not class_appeared:
         return
-    if came:
+    if class_appeared:
         workload.class_known, state.forest.to_reconcile[workload.key] = True, None
     if workload.phase in HOLDING:
-        _revalue(state, workload, priority)
+        _reprioritize_candidate(state, workload, priority)
     workload.priority, workload.never_preempts = priority, never
     if workload.phase == "pending":
         workload.scan, workload.inadmissible = None, False  # of another shape
-        place(state, workload)
+        enqueue(state, workload)
 
 
-def _has_class(state: State, workload: Workload) -> bool:
+def _has_priority_class(state: State, workload: Workload) -> bool:
     """Return whether the class that gives a workload its priority is there, or it needs none."""
     own, pods = workload.priority_class, workload.pod_priority_class
     if workload.own_priority is not None or not (own or pods):
@@ -225,7 +227,7 @@ def _has_class(state: State, workload: Workload) -> bool:
     return own in objects.workload_priority_classes if own else pods in objects.priority_classes
 
 
-def _revalue(state: State, workload: Workload, priority: int) -> None:
+def _reprioritize_candidate(state: State, workload: Workload, priority: int) -> None:
     """Change the priority of a workload with quota in its queue's sums of candidates."""
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     if cq is None:
@@ -238,19 +240,19 @@ def _revalue(state: State, workload: Workload, priority: int) -> None:
     record_usage_change(state, cq)
     cq.outside_seq = cq.tree.outside_seq = state.seq
     if state.requeue.by_event:
-        _advance(state, cq.name)
-        wake(state, cq.tree)
+        _advance_generation(state, cq.name)
+        queue_inadmissible_workloads(state, cq.tree)
 
 
-def _priority(state: State, workload: Workload) -> tuple[int, bool]:
+def _priority_of(state: State, workload: Workload) -> tuple[int, bool]:
     """Return the priority, boost included, and whether its class has preemptionPolicy Never."""
-    value, never = _of_classes(state, workload)
+    value, never = _class_priority(state, workload)
     if gate_enabled(state.policy, "PriorityBoost"):
         value += workload.priority_boost
     return value, never
 
 
-def _of_classes(state: State, workload: Workload) -> tuple[int, bool]:
+def _class_priority(state: State, workload: Workload) -> tuple[int, bool]:
     classes = state.objects.priority_classes
     priority_class = (
         classes.get(workload.pod_priority_class) if workload.pod_priority_class else None

@@ -44,7 +44,7 @@ def may_be_parent(state: State, workload: Workload) -> bool:
     return not excluded and workload.job.kind != "workload"
 
 
-def flavors_of(state: State, parent: Workload) -> tuple[str, ...] | None:
+def variant_flavors(state: State, parent: Workload) -> tuple[str, ...] | None:
     """Return the flavors that a job is tried on, in the order of its queue; None: not known.
 
     Empty if its ClusterQueue has no concurrent admission.
@@ -60,23 +60,23 @@ def flavors_of(state: State, parent: Workload) -> tuple[str, ...] | None:
     return tuple(flavor.flavor for flavor in spec.groups[0].flavors)
 
 
-def variants(state: State, parent: Workload) -> list[Workload]:
+def variants_of(state: State, parent: Workload) -> list[Workload]:
     """Return the variants of a parent, in the order of their creation."""
     generator = (state.workloads.get(key) for key in parent.variants)
     return [workload for workload in generator if workload is not None]
 
 
-def flavor_of(variant: Workload) -> str:
+def variant_flavor(variant: Workload) -> str:
     """Return the flavor that a variant is tried on."""
     return (variant.allowed_flavors or ("",))[0]
 
 
-def acting(state: State, workload: Workload) -> Workload:
+def acting_variant(state: State, workload: Workload) -> Workload:
     """Return a parent's variant that holds quota, if one does; else the workload itself."""
     return state.workloads.get(workload.acting, workload) if workload.acting else workload
 
 
-def sibling_leaves(state: State, workload: Workload) -> bool:
+def must_wait_for_sibling(state: State, workload: Workload) -> bool:
     """Tell whether a variant has to wait for a sibling that stops, or that replaces another."""
     parent = state.workloads.get(workload.parent)
     if parent is None:
@@ -84,16 +84,16 @@ def sibling_leaves(state: State, workload: Workload) -> bool:
     holder = state.workloads.get(parent.acting)
     if holder is not None and holder is not workload and holder.phase == "evicting":
         return True
-    return any(migrates(state, key) for key in parent.variants if key != workload.key)
+    return any(is_migrating(state, key) for key in parent.variants if key != workload.key)
 
 
-def migrates(state: State, key: str) -> bool:
+def is_migrating(state: State, key: str) -> bool:
     """Tell whether a variant preempted a sibling in order to replace it."""
     intent = state.intents.get(key)
     return intent is not None and any(victim.reason == MIGRATION for victim in intent.victims)
 
 
-def leave_family(state: State, workload: Workload) -> None:
+def remove_variant(state: State, workload: Workload) -> None:
     """Remove a deleted workload from its parent's variants; only folds call this."""
     parent = state.workloads.get(workload.parent)
     if parent is not None:
@@ -101,7 +101,7 @@ def leave_family(state: State, workload: Workload) -> None:
         parent.acting = "" if parent.acting == workload.key else parent.acting
 
 
-def revived(workload: Workload) -> Phase:
+def reactivated_phase(workload: Workload) -> Phase:
     """Return the phase of a workload that is activated again; a variant stays inactive."""
     if workload.parent:
         workload.deactivated_cause = ""
@@ -109,13 +109,13 @@ def revived(workload: Workload) -> Phase:
     return "parent" if workload.variants else "pending"
 
 
-def replaced_leaves(state: State, workload: Workload) -> bool:
+def is_replaced_slice_evicted(state: State, workload: Workload) -> bool:
     """Tell whether a workload cannot replace its older slice because that was evicted."""
     older = state.workloads.get(workload.replaces)
     return older is not None and older.elastic and older.phase in _LEFT
 
 
-def find_place(state: State, workload: Workload) -> None:
+def link_slices(state: State, workload: Workload) -> None:
     """Link a new slice with the one that it replaces, and with the one that replaces it.
 
     The latter may exist before it, if its job joined late the slice that was sent for it.
@@ -131,7 +131,7 @@ def find_place(state: State, workload: Workload) -> None:
             workload.successor = key
 
 
-def take_place_of(state: State, workload: Workload, replaces: str, *, elastic: bool) -> None:
+def set_replaced_slice(state: State, workload: Workload, replaces: str, *, elastic: bool) -> None:
     """Set the slice that a workload replaces from now on; empty: none."""
     older = state.workloads.get(replaces) if replaces != workload.replaces else None
     if older is not None and elastic:
@@ -139,7 +139,7 @@ def take_place_of(state: State, workload: Workload, replaces: str, *, elastic: b
     workload.replaces = replaces
 
 
-def hand_over(state: State, workload: Workload) -> None:
+def transfer_job(state: State, workload: Workload) -> None:
     """Let the slice that replaced a workload stand for its job, which runs by the same order."""
     heir = state.workloads.get(workload.successor)
     if heir is None or heir.job.uid != workload.job.uid:
@@ -153,7 +153,7 @@ def hand_over(state: State, workload: Workload) -> None:
         heir.dispatch = Dispatch(ran=True)  # its job shows the status of a worker cluster
 
 
-def beyond(
+def charges_beyond_replaced(
     state: State, workload: Workload, charges: tuple[tuple[FlavorResource, int], ...]
 ) -> tuple[tuple[FlavorResource, int], ...]:
     """Return the charges of a workload beyond those of the slice that it is to replace."""

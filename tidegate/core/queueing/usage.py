@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.core.queueing.heads import pending
+from tidegate.core.queueing.heads import pending_keys
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
@@ -30,11 +30,11 @@ def queue_usage(state: State, cluster_queue: str) -> QueueUsage:
     """Return the usage of a ClusterQueue; all zero if it does not exist."""
     cq = forest(state).cluster_queues.get(cluster_queue)
     holding = [] if cq is None else list(cq.holding.values())
-    waiting = sum(len(keys) for keys in pending(state, cluster_queue))
-    reserved = _sum(cq, holding)
+    waiting = sum(len(keys) for keys in pending_keys(state, cluster_queue))
+    reserved = _reserved_amounts(cq, holding)
     return QueueUsage(
         reserved=reserved,
-        borrowed=_borrowed(cq, reserved),
+        borrowed=_borrowed_amounts(cq, reserved),
         reserving=len(holding),
         admitting=sum(
             1 for workload in holding if workload.admitted_us or workload.phase == "admitted"
@@ -43,7 +43,7 @@ def queue_usage(state: State, cluster_queue: str) -> QueueUsage:
     )
 
 
-def _sum(cq: ClusterQueueState | None, holding: list[Workload]) -> Amounts:
+def _reserved_amounts(cq: ClusterQueueState | None, holding: list[Workload]) -> Amounts:
     total: Amounts = {}
     for group in () if cq is None else cq.groups:
         for slot in group.slots:
@@ -55,7 +55,7 @@ def _sum(cq: ClusterQueueState | None, holding: list[Workload]) -> Amounts:
     return total
 
 
-def _borrowed(cq: ClusterQueueState | None, used: Amounts) -> Amounts:
+def _borrowed_amounts(cq: ClusterQueueState | None, used: Amounts) -> Amounts:
     if cq is None or cq.node.parent is None:
         return dict.fromkeys(used, 0)
     cells = cq.node.cells

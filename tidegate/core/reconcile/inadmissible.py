@@ -13,11 +13,11 @@ from tidegate.contracts.decisions import (
     PendingReason,
     WorkloadPending,
 )
-from tidegate.core.admission.orders import requeued
+from tidegate.core.admission.orders import requeue_event
 from tidegate.core.folding.admissions import STOPPED
-from tidegate.core.nomination.explain import sentence
+from tidegate.core.nomination.explain import pending_message
 from tidegate.core.queueing import admissibility
-from tidegate.core.queueing.admissibility import unoffered
+from tidegate.core.queueing.admissibility import queueing_blocker
 from tidegate.core.state.state import State, Workload, decision_fields
 
 OFFERED, GATE_CLEARED = "Offered", "AdmissionGateCleared"
@@ -46,11 +46,11 @@ _RESTARTED = {
 
 def reconcile_pending(state: State, workload: Workload) -> list[DecisionEvent]:
     """Return that a workload is queued again, or why it is not offered, if not recorded yet."""
-    if workload.requeue_reason in STOPPED and not _stopped(state, workload):
-        return [requeued(state, workload, _RESTARTED[workload.requeue_reason])]
+    if workload.requeue_reason in STOPPED and not _is_queue_stopped(state, workload):
+        return [requeue_event(state, workload, _RESTARTED[workload.requeue_reason])]
     if not state.requeue.rechecks:
         return []  # Kueue's scheduler, whose decisions are compared, does not record these
-    barrier = unoffered(state, workload)
+    barrier = queueing_blocker(state, workload)
     code = OFFERED if barrier is None else barrier.code
     reasons = workload.pending_status.others if workload.pending_status is not None else ()
     if code in reasons or (barrier is None and _CODES.isdisjoint(reasons)):
@@ -61,12 +61,12 @@ def reconcile_pending(state: State, workload: Workload) -> list[DecisionEvent]:
         **decision_fields(state, workload),
         reason=reason,
         others=(code, GATE_CLEARED) if cleared else (code,),
-        message=sentence(reason, None, "" if barrier is None else barrier.details),
+        message=pending_message(reason, None, "" if barrier is None else barrier.details),
     )
     return [pending]
 
 
-def _stopped(state: State, workload: Workload) -> bool:
+def _is_queue_stopped(state: State, workload: Workload) -> bool:
     if workload.requeue_reason == "LocalQueueStopped":
         local = state.objects.local_queues.get(workload.local_queue)
         return local is None or local.spec.stop_policy != "None"

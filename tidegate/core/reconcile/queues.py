@@ -16,7 +16,7 @@ from tidegate.contracts.decisions import (
     ClusterQueueReleased,
     DecisionEvent,
 )
-from tidegate.core.queueing.admission_fair_sharing import sample
+from tidegate.core.queueing.admission_fair_sharing import usage_sample
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.readiness import Readiness, readiness
 from tidegate.core.state.budgets import QUEUE, Meter, advance_meter, reached_threshold
@@ -24,7 +24,7 @@ from tidegate.core.state.state import State
 from tidegate.model.quota import COHORTS_MAX
 
 
-def release_removed(state: State) -> Iterator[list[DecisionEvent]]:
+def release_removed_queues(state: State) -> Iterator[list[DecisionEvent]]:
     """Yield the release of each deleted ClusterQueue to which no workload is charged any more."""
     for name in list(state.objects.removed_queues):
         if not forest(state).cluster_queues[name].holding:
@@ -58,7 +58,7 @@ def record_readiness(state: State) -> Iterator[list[DecisionEvent]]:
 def sample_usage(state: State, cluster_queues: list[str]) -> Iterator[list[DecisionEvent]]:
     """Yield a sample of the usage that each ClusterQueue's LocalQueues have consumed."""
     for cluster_queue in cluster_queues:
-        yield [sample(state, cluster_queue)]
+        yield [usage_sample(state, cluster_queue)]
 
 
 def record_budgets(state: State, budgets: list[str]) -> Iterator[list[DecisionEvent]]:
@@ -68,10 +68,10 @@ def record_budgets(state: State, budgets: list[str]) -> Iterator[list[DecisionEv
         meter = state.budgets.get(f"{kind}/{name}", {}).get(resource)
         if meter is not None:
             owner = {"cluster_queue" if kind == QUEUE else "cohort": name}
-            yield _recorded(state, advance_meter(meter, state.now_us), owner)
+            yield _budget_events(state, advance_meter(meter, state.now_us), owner)
 
 
-def _recorded(state: State, meter: Meter, owner: dict[str, Any]) -> list[DecisionEvent]:
+def _budget_events(state: State, meter: Meter, owner: dict[str, Any]) -> list[DecisionEvent]:
     budget = meter.budget
     if meter.past_us:
         renewed = BudgetRenewed(

@@ -20,16 +20,16 @@ from tidegate.contracts.decisions import (
 )
 from tidegate.contracts.facts import WorkloadSubmitted
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.admission.orders import evicted, requeued
+from tidegate.core.admission.orders import eviction_decisions, requeue_event
 from tidegate.core.queueing.siblings import (
     ACTIVATED,
     DEACTIVATED,
     PREEMPTION_GATE,
     UNGATES,
-    flavor_of,
-    flavors_of,
-    migrates,
-    variants,
+    is_migrating,
+    variant_flavor,
+    variant_flavors,
+    variants_of,
 )
 from tidegate.core.state.state import State, Workload, decision_fields
 
@@ -44,28 +44,30 @@ _DIGEST = 10
 
 def reconcile_variants_of(state: State, parent: Workload) -> list[DecisionEvent]:
     """Return the next decisions for a job that has variants, or is to have them."""
-    flavors = flavors_of(state, parent)
+    flavors = variant_flavors(state, parent)
     if parent.phase in ("pending", "parent") and parent.active and flavors:
-        created = _created(state, parent, flavors)
+        created = _create_variants(state, parent, flavors)
         if created:
             return created
     if parent.phase != "parent":
         return []
-    dropped = [] if flavors is None else _dropped(state, parent, flavors)
+    dropped = [] if flavors is None else _delete_variants(state, parent, flavors)
     return (
         dropped
-        or _parent_ended(state, parent)
-        or _switched(state, parent, flavors or ())
-        or _ungated(state, parent, flavors or ())
+        or _deactivate_family(state, parent)
+        or _switch_variants(state, parent, flavors or ())
+        or _ungate_next_variant(state, parent, flavors or ())
     )
 
 
-def _created(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
-    flavors_known = {flavor_of(variant) for variant in variants(state, parent)}
+def _create_variants(
+    state: State, parent: Workload, flavors: tuple[str, ...]
+) -> list[DecisionEvent]:
+    existing = {variant_flavor(variant) for variant in variants_of(state, parent)}
     return [
         VariantCreated(
             at_us=state.now_us,
-            workload=(key := _key(state, parent, flavor)),
+            workload=(key := _variant_key(state, parent, flavor)),
             uid=f"{parent.uid}/{flavor}",
             cluster_queue=parent.cluster_queue,
             parent=parent.key,
@@ -73,11 +75,11 @@ def _created(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[D
             submission=_variant_submission(state, parent, key, flavor, place),
         )
         for place, flavor in enumerate(flavors)
-        if flavor not in flavors_known
+        if flavor not in existing
     ]
 
 
-def _key(state: State, parent: Workload, flavor: str) -> str:
+def _variant_key(state: State, parent: Workload, flavor: str) -> str:
     """Return the key of a variant, made of its parent's name and its flavor."""
     namespace, _, name = parent.key.partition("/")
     text = f"{name}-{flavor}"
@@ -114,35 +116,42 @@ def _variant_submission(
     )
 
 
-def _dropped(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
+def _delete_variants(
+    state: State, parent: Workload, flavors: tuple[str, ...]
+) -> list[DecisionEvent]:
     """Return that variants on removed flavors are deleted; one with quota is evicted first.
 
     If the queue has no concurrent admission any more, a variant with quota keeps it while it runs.
     """
     results: list[DecisionEvent] = []
     remaining = len(parent.variants)
-    for variant in variants(state, parent):
-        flavor = flavor_of(variant)
+    for variant in variants_of(state, parent):
+        flavor = variant_flavor(variant)
         if flavor in flavors:
             continue
         if variant.phase not in HOLDING:
             remaining -= 1
-            results.append(_gone(state, parent, variant, last=not remaining))
+            results.append(_variant_deleted(state, parent, variant, last=not remaining))
         elif flavors and variant.phase != "evicting":
             message = f"The ClusterQueue has no flavor {flavor} any more."
-            results += evicted(state, variant, CONCURRENT_ADMISSION, message=message)
+            results += eviction_decisions(state, variant, CONCURRENT_ADMISSION, message=message)
     return results
 
 
-def _gone(state: State, parent: Workload, workload: Workload, *, last: bool) -> VariantDeleted:
+def _variant_deleted(
+    state: State, parent: Workload, workload: Workload, *, last: bool
+) -> VariantDeleted:
     return VariantDeleted(
-        **decision_fields(state, workload), parent=parent.key, flavor=flavor_of(workload), last=last
+        **decision_fields(state, workload),
+        parent=parent.key,
+        flavor=variant_flavor(workload),
+        last=last,
     )
 
 
-def _parent_ended(state: State, parent: Workload) -> list[DecisionEvent]:
+def _deactivate_family(state: State, parent: Workload) -> list[DecisionEvent]:
     """Return that a parent is deactivated: by a user, by its run time, or with all variants."""
-    family = variants(state, parent)
+    family = variants_of(state, parent)
     causes = [workload.deactivated_cause for workload in family if workload.phase == "inactive"]
     reason = ""
     if not parent.active:
@@ -155,7 +164,9 @@ def _parent_ended(state: State, parent: Workload) -> list[DecisionEvent]:
         return []
     message = f"Its parent {parent.key} is not active."
     results: list[DecisionEvent] = [
-        _deactivated(state, workload, message) for workload in family if workload.phase == "pending"
+        _deactivate_variant(state, workload, message)
+        for workload in family
+        if workload.phase == "pending"
     ]
     return results if parent.acting else [*results, _parent_deactivated(state, parent, reason)]
 
@@ -168,33 +179,35 @@ def _parent_deactivated(state: State, parent: Workload, reason: str) -> Workload
     )
 
 
-def _switched(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
+def _switch_variants(
+    state: State, parent: Workload, flavors: tuple[str, ...]
+) -> list[DecisionEvent]:
     """Return which variants are deactivated for the admitted one, or else activated again."""
     holder = state.workloads.get(parent.acting)
     if not parent.active:
         return []
     if holder is None:
-        moves = any(migrates(state, key) for key in parent.variants)
-        return [] if moves else _activated(state, parent, set(flavors))
-    if holder.phase == "evicting" or flavor_of(holder) not in flavors:
+        moves = any(is_migrating(state, key) for key in parent.variants)
+        return [] if moves else _activate_variants(state, parent, set(flavors))
+    if holder.phase == "evicting" or variant_flavor(holder) not in flavors:
         return []
-    better, message = _better(state, parent, holder, flavors)
+    better, message = _preferred_flavors(state, parent, holder, flavors)
     results: list[DecisionEvent] = [
-        _deactivated(state, variant, message)
-        for variant in variants(state, parent)
-        if variant.phase == "pending" and flavor_of(variant) not in better
+        _deactivate_variant(state, variant, message)
+        for variant in variants_of(state, parent)
+        if variant.phase == "pending" and variant_flavor(variant) not in better
     ]
-    return results or _activated(state, parent, better)
+    return results or _activate_variants(state, parent, better)
 
 
-def _better(
+def _preferred_flavors(
     state: State, parent: Workload, holder: Workload, flavors: tuple[str, ...]
 ) -> tuple[set[str], str]:
     """Return the flavors that a job may still move to, and why it moves to no other."""
     spec = state.objects.cluster_queues[parent.cluster_queue].spec
     if not spec.migrates:
         return set(), f"RetainFirstAdmission: another variant, {holder.key}, is admitted."
-    end = flavors.index(flavor_of(holder))
+    end = flavors.index(variant_flavor(holder))
     last = spec.last_acceptable_flavor
     if last in flavors:
         end = min(end, flavors.index(last) + 1)
@@ -203,30 +216,32 @@ def _better(
     ), f"The variant {holder.key} is admitted, on a flavor that is preferred."
 
 
-def _activated(state: State, parent: Workload, flavors: set[str]) -> list[DecisionEvent]:
+def _activate_variants(state: State, parent: Workload, flavors: set[str]) -> list[DecisionEvent]:
     """Return that variants on ``flavors`` are activated that an admission had deactivated."""
     return [
-        requeued(state, variant, ACTIVATED)
-        for variant in variants(state, parent)
+        requeue_event(state, variant, ACTIVATED)
+        for variant in variants_of(state, parent)
         if variant.phase == "inactive"
         and not variant.deactivated_cause
-        and flavor_of(variant) in flavors
+        and variant_flavor(variant) in flavors
     ]
 
 
-def _deactivated(state: State, workload: Workload, message: str) -> WorkloadDeactivated:
+def _deactivate_variant(state: State, workload: Workload, message: str) -> WorkloadDeactivated:
     return WorkloadDeactivated(
         **decision_fields(state, workload), reason=DEACTIVATED, message=message
     )
 
 
-def _ungated(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
+def _ungate_next_variant(
+    state: State, parent: Workload, flavors: tuple[str, ...]
+) -> list[DecisionEvent]:
     """Return that the next variant's preemption gate opens, if one needs it and it is time."""
     if f"{UNGATES}/{parent.key}" in state.deadlines.at:
         return []
     stuck = {
-        flavor_of(variant): variant
-        for variant in variants(state, parent)
+        variant_flavor(variant): variant
+        for variant in variants_of(state, parent)
         if _needs_to_preempt(variant)
     }
     for flavor in flavors:

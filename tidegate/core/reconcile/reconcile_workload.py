@@ -21,11 +21,11 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.core.admission.orders import (
-    evicted,
-    eviction,
-    failed_to_start,
-    requeued,
-    started,
+    eviction_decisions,
+    eviction_event,
+    failed_start_decisions,
+    requeue_event,
+    start_decisions,
     stop_orders,
 )
 from tidegate.core.members.cluster_status import has_drained_flavor
@@ -39,7 +39,7 @@ from tidegate.core.queueing.admissibility import (
     NO_CLUSTER_QUEUE,
     NO_LOCAL_QUEUE,
     TERMINATING,
-    barrier,
+    admission_blocker,
 )
 from tidegate.core.queueing.admission_checks import check_state, required_checks
 from tidegate.core.queueing.siblings import may_be_parent
@@ -72,18 +72,18 @@ def reconcile_workloads(state: State) -> Iterator[list[DecisionEvent]]:
     while keys:
         for key in sorted(keys):  # in a rebuilt state they are more, and in another order
             del keys[key]
-            yield from _reconcile(state, key)
+            yield from _reconcile_until_settled(state, key)
 
 
-def _reconcile(state: State, key: str) -> Iterator[list[DecisionEvent]]:
+def _reconcile_until_settled(state: State, key: str) -> Iterator[list[DecisionEvent]]:
     while (workload := state.workloads.get(key)) is not None:
-        results = _attend(state, workload)
+        results = _next_decisions(state, workload)
         if not results:
             return
         yield results
 
 
-def _attend(state: State, workload: Workload) -> list[DecisionEvent]:
+def _next_decisions(state: State, workload: Workload) -> list[DecisionEvent]:
     if may_be_parent(state, workload) and (results := reconcile_variants_of(state, workload)):
         return results
     is_sent = workload.dispatch is not None or state.policy.multikueue is not None
@@ -92,48 +92,50 @@ def _attend(state: State, workload: Workload) -> list[DecisionEvent]:
     match workload.phase:
         case "evicting":
             gone = workload.stopped and is_withdrawn(state, workload)
-            return _released(state, workload) if gone else []
+            return _release_stopped(state, workload) if gone else []
         case "pending" if not workload.active:
-            return [_deactivated(state, workload)]
+            return [_deactivate(state, workload)]
         case "pending":
-            failed = _attend_waiting_checks(state, workload) if workload.checks else []
+            failed = _reconcile_pending_checks(state, workload) if workload.checks else []
             return failed or reconcile_pending(state, workload)
         case "reserved" | "admitted":
-            return _must_leave(state, workload) or _attend_checks(state, workload)
+            return _evict_or_release(state, workload) or _reconcile_checks(state, workload)
         case _:
             return []
 
 
-def _must_leave(state: State, workload: Workload) -> list[DecisionEvent]:
+def _evict_or_release(state: State, workload: Workload) -> list[DecisionEvent]:
     if not workload.active:
-        return evicted(state, workload, DEACTIVATED)
+        return eviction_decisions(state, workload, DEACTIVATED)
     if workload.home_gone:
-        return evicted(state, workload, HOME_GONE, message="The job at home was deleted.")
+        return eviction_decisions(
+            state, workload, HOME_GONE, message="The job at home was deleted."
+        )
     if workload.mismatch:
-        return _differs(state, workload)
+        return _evict_mismatched(state, workload)
     if has_drained_flavor(state, workload):
-        return evicted(state, workload, CLUSTER_DRAINED)
+        return eviction_decisions(state, workload, CLUSTER_DRAINED)
     for reason, policy in _stop_policies(state, workload):
         if policy == "HoldAndDrain":
-            return evicted(state, workload, reason)
+            return eviction_decisions(state, workload, reason)
         if policy == "Hold" and is_unused_reservation(workload):
             released = QuotaReleased(**decision_fields(state, workload), reason="Held")
-            return [released, _requeued(state, workload, reason)]
-    return _lost_its_right(state, workload) if is_unused_reservation(workload) else []
+            return [released, _requeue(state, workload, reason)]
+    return _release_inadmissible(state, workload) if is_unused_reservation(workload) else []
 
 
-def _differs(state: State, workload: Workload) -> list[DecisionEvent]:
+def _evict_mismatched(state: State, workload: Workload) -> list[DecisionEvent]:
     """Evict a workload whose job differs from what is charged; if its copy does, with a back-off.
 
     Without a back-off, a webhook that changes copies would cause evictions without end.
     """
     if not workload.mismatch.startswith(OF_COPY):
-        return evicted(state, workload, NO_MATCH, message=workload.mismatch)
-    event = eviction(state, workload, NO_MATCH, message=workload.mismatch)
+        return eviction_decisions(state, workload, NO_MATCH, message=workload.mismatch)
+    event = eviction_event(state, workload, NO_MATCH, message=workload.mismatch)
     return [replace(event, after_us=state.now_us + state.policy.repair_after_us * BODY_TRIES)]
 
 
-def _lost_its_right(state: State, workload: Workload) -> list[DecisionEvent]:
+def _release_inadmissible(state: State, workload: Workload) -> list[DecisionEvent]:
     """Release a reservation whose workload may not be admitted any more.
 
     Kueue admits it, unless one of its queues is deleted.
@@ -141,36 +143,36 @@ def _lost_its_right(state: State, workload: Workload) -> list[DecisionEvent]:
     An inactive ClusterQueue is no reason, since that ends when its check's controller is back; nor
     is a failed check, which evicts the workload.
     """
-    blocked_by = barrier(state, workload)
+    blocked_by = admission_blocker(state, workload)
     if blocked_by is None or blocked_by.code in (INACTIVE, CHECK_FAILED):
         return []
     if not state.requeue.rechecks and blocked_by.code not in _QUEUE_DELETED:
         return []
     released = QuotaReleased(**decision_fields(state, workload), reason=INADMISSIBLE)
-    return [released, _requeued(state, workload, "")]
+    return [released, _requeue(state, workload, "")]
 
 
-def _released(state: State, workload: Workload) -> list[DecisionEvent]:
+def _release_stopped(state: State, workload: Workload) -> list[DecisionEvent]:
     """Release the quota of an evicted workload that has stopped; requeue or deactivate it."""
     reason = workload.evicted_reason
     released = QuotaReleased(**decision_fields(state, workload), reason="Evicted")
     if reason == DEACTIVATED and workload.active and not workload.deactivated_cause:
-        return [released, _requeued(state, workload, "")]  # a user activated it again meanwhile
+        return [released, _requeue(state, workload, "")]  # a user activated it again meanwhile
     if reason == DEACTIVATED:
-        return [released, _deactivated(state, workload)]
-    return [released, _requeued(state, workload, reason)]
+        return [released, _deactivate(state, workload)]
+    return [released, _requeue(state, workload, reason)]
 
 
-def _requeued(state: State, workload: Workload, reason: str) -> WorkloadRequeued:
+def _requeue(state: State, workload: Workload, reason: str) -> WorkloadRequeued:
     """Return that a workload is requeued: at once, after a back-off, or when its queue resumes."""
     stopped = dict(_stop_policies(state, workload))
     still = reason not in (_STOPS_QUEUE, _STOPS_LOCAL) or stopped.get(reason, "None") != "None"
     if reason in _BACKS_OFF and workload.requeue_after_us <= state.now_us:
         reason = BACKOFF_FINISHED  # the back-off was over before the job had stopped
-    return requeued(state, workload, reason if still else "")
+    return requeue_event(state, workload, reason if still else "")
 
 
-def _deactivated(state: State, workload: Workload) -> WorkloadDeactivated:
+def _deactivate(state: State, workload: Workload) -> WorkloadDeactivated:
     return WorkloadDeactivated(
         **decision_fields(state, workload), reason=workload.deactivated_cause or DEACTIVATED
     )
@@ -191,10 +193,10 @@ def _stop_policies(state: State, workload: Workload) -> list[tuple[str, str]]:
     return results
 
 
-def _attend_checks(state: State, workload: Workload) -> list[DecisionEvent]:
+def _reconcile_checks(state: State, workload: Workload) -> list[DecisionEvent]:
     """Return the decisions that a workload's checks cause: it is admitted, evicted, or waits."""
     names = required_checks(state, workload.cluster_queue, workload.assignment)
-    workload_evicted = _failed(state, workload, names)
+    workload_evicted = _check_eviction(state, workload, names)
     if workload_evicted is not None:
         why = {"reason": workload_evicted.reason, "message": workload_evicted.message}
         return [workload_evicted, *stop_orders(state, workload, **why)]
@@ -204,13 +206,13 @@ def _attend_checks(state: State, workload: Workload) -> list[DecisionEvent]:
         return []
     if any(assignment.delayed_topology == "Pending" for assignment in workload.assignment):
         return []  # its pods are placed first: see ``tidegate.core.admission.second_pass``
-    barred = state.requeue.rechecks and barrier(state, workload) is not None
-    return [] if barred else _admitted(state, workload)
+    barred = state.requeue.rechecks and admission_blocker(state, workload) is not None
+    return [] if barred else _admit(state, workload)
 
 
-def _attend_waiting_checks(state: State, workload: Workload) -> list[DecisionEvent]:
+def _reconcile_pending_checks(state: State, workload: Workload) -> list[DecisionEvent]:
     """Return the decisions that a failed check causes for a workload that waits for quota."""
-    workload_evicted = _failed(state, workload, sorted(workload.checks))
+    workload_evicted = _check_eviction(state, workload, sorted(workload.checks))
     if workload_evicted is None or not state.requeue.rechecks:
         return []
     fields = decision_fields(state, workload)
@@ -231,29 +233,29 @@ def _attend_waiting_checks(state: State, workload: Workload) -> list[DecisionEve
     return [workload_evicted, again]
 
 
-def _admitted(state: State, workload: Workload) -> list[DecisionEvent]:
-    if failed := failed_to_start(state, workload):
+def _admit(state: State, workload: Workload) -> list[DecisionEvent]:
+    if failed := failed_start_decisions(state, workload):
         return failed
     unordered = stays_gated(workload) and not is_marked(workload)
-    decisions = started(state, workload)
+    decisions = start_decisions(state, workload)
     return decisions[:1] if unordered else decisions
 
 
-def _failed(state: State, workload: Workload, names: list[str]) -> WorkloadEvicted | None:
+def _check_eviction(state: State, workload: Workload, names: list[str]) -> WorkloadEvicted | None:
     """Return the eviction that a check requires: Rejected comes before Retry."""
     if rejected := [name for name in names if check_state(workload, name) == "Rejected"]:
-        message = f"Admission check {_named(workload, rejected)} rejected."
-        return eviction(state, workload, "Deactivated", cause=_OF_CHECK, message=message)
+        message = f"Admission check {_check_texts(workload, rejected)} rejected."
+        return eviction_event(state, workload, "Deactivated", cause=_OF_CHECK, message=message)
     if retried := [name for name in names if check_state(workload, name) == "Retry"]:
-        message = f"Admission check {_named(workload, retried)} to be tried again."
+        message = f"Admission check {_check_texts(workload, retried)} to be tried again."
         again = [workload.checks[name] for name in retried]
         delays = any(check.requeue_after_s for check in again)
         after_us = max(check.retry_us for check in again) if delays else 0
-        workload_evicted = eviction(state, workload, _OF_CHECK, message=message)
+        workload_evicted = eviction_event(state, workload, _OF_CHECK, message=message)
         return replace(workload_evicted, after_us=after_us)
     return None
 
 
-def _named(workload: Workload, names: list[str]) -> str:
+def _check_texts(workload: Workload, names: list[str]) -> str:
     generator = ((name, workload.checks[name].message) for name in names)
     return ", ".join(f"{name} ({message})" if message else name for name, message in generator)

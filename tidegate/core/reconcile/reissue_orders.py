@@ -30,7 +30,7 @@ from tidegate.contracts.decisions import (
 )
 from tidegate.core.admission.orders import (
     FAILED_TO_START,
-    evicted,
+    eviction_decisions,
     start_order,
     stop_orders,
 )
@@ -58,8 +58,10 @@ def reissue_order(state: State, workload: Workload) -> list[DecisionEvent]:
     assert kind is not None, "a job without a desired state never differs from it"
     if kind == "start" and failure_reason(workload) == "invalid":
         message = "The job cannot be started with the node labels and counts it was given."
-        return evicted(state, workload, DEACTIVATED, cause=FAILED_TO_START, message=message)
-    if workload.body and (events := _leave_cluster(state, workload)):
+        return eviction_decisions(
+            state, workload, DEACTIVATED, cause=FAILED_TO_START, message=message
+        )
+    if workload.body and (events := _evict_from_cluster(state, workload)):
         return events
     again: list[DecisionEvent] = []
     creates = order is not None and order.creates and startable_copy(state, workload) is not None
@@ -79,15 +81,15 @@ def reissue_order(state: State, workload: Workload) -> list[DecisionEvent]:
     return [*again, *stop_orders(state, workload, reason=reason)]
 
 
-def _leave_cluster(state: State, workload: Workload) -> list[DecisionEvent]:
+def _evict_from_cluster(state: State, workload: Workload) -> list[DecisionEvent]:
     """Evict a placed job from a cluster in which its copy cannot be created; empty if it can."""
     reason, where = failure_reason(workload), workload.cluster
     if reason == NAME_TAKEN and not is_name_in_use(state, workload):
         text = f"Another object in cluster {where} has the name of the job."
-        return evicted(state, workload, NAME_TAKEN, message=text)
+        return eviction_decisions(state, workload, NAME_TAKEN, message=text)
     if reason == BODY_MISSING and workload.repeated >= BODY_TRIES:
         text = "The body of the job is not on the bus: it is stored again when the job is listed."
-        events = evicted(state, workload, BODY_MISSING, message=text)
+        events = eviction_decisions(state, workload, BODY_MISSING, message=text)
         after_us = state.now_us + state.policy.repair_after_us * BODY_TRIES
         return [
             replace(each, after_us=after_us) for each in events if isinstance(each, WorkloadEvicted)
@@ -119,22 +121,22 @@ def reissue_reservation(state: State, workload: Workload) -> list[DecisionEvent]
     return [again]
 
 
-def make_way(state: State, keys: list[str]) -> Iterator[list[DecisionEvent]]:
+def evict_recovered(state: State, keys: list[str]) -> Iterator[list[DecisionEvent]]:
     """Yield evictions of recovered workloads whose quota adopted jobs use, the least loss first.
 
     Considers workloads whose start is due, once all objects have been observed again.
     """
     due = (state.workloads.get(key) for key in keys)
-    stopped = [each for each in due if each is not None and _was_stopped(state, each)]
-    for workload in sorted(stopped, key=_least_first):
-        if _is_exceeded(state, workload):
+    stopped = [each for each in due if each is not None and _is_recovered_and_stopped(state, each)]
+    for workload in sorted(stopped, key=_eviction_order):
+        if _is_quota_exceeded(state, workload):
             text = (
                 "The ledger was recovered, and other running workloads use this workload's quota."
             )
-            yield evicted(state, workload, LEDGER_RECOVERED, message=text)
+            yield eviction_decisions(state, workload, LEDGER_RECOVERED, message=text)
 
 
-def _was_stopped(state: State, workload: Workload) -> bool:
+def _is_recovered_and_stopped(state: State, workload: Workload) -> bool:
     """Tell whether a workload was admitted when the ledger was recovered, and does not run.
 
     False for a workload in a silent cluster: it may run.
@@ -145,11 +147,11 @@ def _was_stopped(state: State, workload: Workload) -> bool:
     return waits and desired_order(workload) == "start" and not is_as_desired(state, workload)
 
 
-def _least_first(workload: Workload) -> tuple[int, int, str]:
+def _eviction_order(workload: Workload) -> tuple[int, int, str]:
     return workload.priority, -workload.reserved_us, workload.key
 
 
-def _is_exceeded(state: State, workload: Workload) -> bool:
+def _is_quota_exceeded(state: State, workload: Workload) -> bool:
     """Tell whether usage exceeds quota in a workload's flavor-resources without leaving ones."""
     queues = forest(state).cluster_queues
     cq = queues.get(workload.cluster_queue)

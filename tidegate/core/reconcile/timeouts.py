@@ -14,7 +14,7 @@ from tidegate.contracts.decisions import (
     WorkloadExpired,
     WorkloadRequeued,
 )
-from tidegate.core.admission.orders import evicted, stop_orders
+from tidegate.core.admission.orders import eviction_decisions, stop_orders
 from tidegate.core.members.cluster_status import is_cluster_silent
 from tidegate.core.reconcile.reconcile_workload import BACKOFF_FINISHED, DEACTIVATED
 from tidegate.core.state.state import State, Workload, decision_fields
@@ -26,7 +26,7 @@ TOO_LONG = "MaximumExecutionTimeExceeded"
 _DOUBLINGS_MAX = 32
 
 
-def not_ready(state: State, workload: Workload) -> list[DecisionEvent]:
+def evict_not_ready(state: State, workload: Workload) -> list[DecisionEvent]:
     """Evict a workload whose pods were not ready in time, or deactivate it after too many tries."""
     if is_cluster_silent(state, workload):
         return []
@@ -35,7 +35,9 @@ def not_ready(state: State, workload: Workload) -> list[DecisionEvent]:
     attempts, limit = workload.requeue_count + 1, ready.backoff_limit_count
     if limit is not None and attempts > limit:
         message = f"Its pods were not ready in time, {attempts} times; {limit} are allowed."
-        return evicted(state, workload, DEACTIVATED, cause=LIMIT_EXCEEDED, message=message)
+        return eviction_decisions(
+            state, workload, DEACTIVATED, cause=LIMIT_EXCEEDED, message=message
+        )
     within = "again after one had failed" if workload.recovering else "after it was admitted"
     event = WorkloadEvicted(
         **decision_fields(state, workload),
@@ -55,15 +57,15 @@ def _backoff_us(ready: PodsReady, attempts: int) -> int:
     return min(doubled, ready.backoff_max_us)
 
 
-def ran_too_long(state: State, workload: Workload) -> list[DecisionEvent]:
+def evict_overdue(state: State, workload: Workload) -> list[DecisionEvent]:
     """Deactivate a workload that has run for its maximum execution time."""
     if is_cluster_silent(state, workload):
         return []
     message = f"It has run for {workload.max_execution_s} s, its maximum."
-    return evicted(state, workload, DEACTIVATED, cause=TOO_LONG, message=message)
+    return eviction_decisions(state, workload, DEACTIVATED, cause=TOO_LONG, message=message)
 
 
-def expire(state: State, workload: Workload) -> list[DecisionEvent]:
+def expire_objects(state: State, workload: Workload) -> list[DecisionEvent]:
     """Return that an object expires: a finished workload's Workload, or a deactivated one's job."""
     if is_cluster_silent(state, workload):
         return []
@@ -77,7 +79,7 @@ def expire(state: State, workload: Workload) -> list[DecisionEvent]:
     return [expired]
 
 
-def requeue(state: State, workload: Workload) -> list[DecisionEvent]:
+def requeue_after_backoff(state: State, workload: Workload) -> list[DecisionEvent]:
     """Requeue a workload whose back-off is over."""
     again = WorkloadRequeued(
         **decision_fields(state, workload), reason=BACKOFF_FINISHED, attempts=workload.requeue_count

@@ -11,7 +11,7 @@ import msgspec
 
 from tidegate.contracts.fact_kinds.definitions import NodeDefined
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.flavors.eligibility import asks_for_topology
+from tidegate.core.flavors.eligibility import requests_topology
 from tidegate.core.quota.requests import placement_requests
 from tidegate.core.state.state import Intent, State, Workload
 from tidegate.core.topology.claims import foreign
@@ -164,7 +164,7 @@ def mismatch(state: State, podset: PodSet, spec: FlavorSpec, *, only: bool) -> s
     ``only``: all flavors of its ClusterQueue have a topology: podsets are placed without a request.
     """
     defined = state.objects.topologies.get(spec.topology) if spec.topology else None
-    if not asks_for_topology(podset):
+    if not requests_topology(podset):
         return (
             "" if only or not spec.topology else "it has a topology, and the podset requests none"
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tidegate.contracts.facts import FactEvent, WorkloadFinished, WorkloadRemoved
 from tidegate.core.accepting.jobs.siblings import with_variant_facts
-from tidegate.core.queueing.siblings import variants
+from tidegate.core.queueing.siblings import variants_of
 from tidegate.core.state.state import State, Workload
 from tidegate.replay.simulator.scenario import Run, identity
 
@@ -14,7 +14,7 @@ from tidegate.replay.simulator.scenario import Run, identity
 def run_of_job(state: State, runs: Mapping[str, Run], workload: Workload) -> Run | None:
     """Return the run of a workload; for a variant, any known run of its job."""
     parent = state.workloads.get(workload.parent)
-    family = [] if parent is None else [*variants(state, parent), parent]
+    family = [] if parent is None else [*variants_of(state, parent), parent]
     family_runs = [
         run
         for variant in (workload, *family)

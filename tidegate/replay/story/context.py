@@ -16,7 +16,7 @@ from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
 from tidegate.core.folding.admissions import STOPPED
 from tidegate.core.folding.fold import apply_recorded
-from tidegate.core.queueing.heads import queued
+from tidegate.core.queueing.heads import queued_ranks
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Rank
@@ -134,7 +134,7 @@ def workloads_ahead(state: State, mine: Workload) -> list[Workload]:
 def _ranks_ahead(state: State, mine: Workload) -> list[Rank]:
     queue = forest(state).cluster_queues.get(mine.cluster_queue)
     place = mine.rank
-    return [] if queue is None else [rank for rank in queued(queue) if rank < place]
+    return [] if queue is None else [rank for rank in queued_ranks(queue) if rank < place]
 
 
 def _stopped_queues(state: State, mine: Workload, reason: str) -> tuple[StoppedQueue, ...]:

@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 
 import msgspec
 
-from tidegate.core.queueing.heads import queued
+from tidegate.core.queueing.heads import queued_ranks
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import Forest
 from tidegate.core.state.state import State, Workload
@@ -66,6 +66,6 @@ class PendingOrder:
         line, cq = self._lines.get(cluster_queue), state.forest.cluster_queues.get(cluster_queue)
         if line is not None or cq is None:
             return line or []
-        self._lines[cluster_queue] = line = sorted(queued(cq))
+        self._lines[cluster_queue] = line = sorted(queued_ranks(cq))
         self._places |= {rank[3]: (cluster_queue, rank) for rank in line}
         return line

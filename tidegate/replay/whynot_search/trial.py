@@ -22,7 +22,7 @@ from tidegate.contracts.phases import HOLDING
 from tidegate.core.decide import decide
 from tidegate.core.folding.fold import apply
 from tidegate.core.folding.snapshot import decode, encode
-from tidegate.core.queueing.siblings import acting
+from tidegate.core.queueing.siblings import acting_variant
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.state import State, Workload
 from tidegate.model.podset import PodSetAssignment
@@ -116,4 +116,4 @@ def state_of_tree(state: State, workload: Workload) -> State:
 
 def _has_quota(state: State, key: str) -> bool:
     workload = state.workloads.get(key)
-    return workload is not None and acting(state, workload).phase in HOLDING
+    return workload is not None and acting_variant(state, workload).phase in HOLDING

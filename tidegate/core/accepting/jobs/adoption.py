@@ -15,8 +15,8 @@ from tidegate.contracts.observations import JobObserved
 from tidegate.core.accepting.jobs.fields import fact_fields
 from tidegate.core.members.cluster_status import is_flavor_present, is_listed
 from tidegate.core.members.placement import is_copy_of
-from tidegate.core.queueing.admissibility import barrier
-from tidegate.core.queueing.admission_checks import are_ready
+from tidegate.core.queueing.admissibility import admission_blocker
+from tidegate.core.queueing.admission_checks import are_checks_ready
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.requests import pod_requests
 from tidegate.core.state.state import State, Workload
@@ -74,8 +74,8 @@ def adopt_workloads(
         if defined is None:
             continue
         assignment = assumed_assignment(state, workload, defined.spec)
-        checked = runs or are_ready(state, workload, name, assignment)
-        if runs or (checked and barrier(state, workload) is None):
+        checked = runs or are_checks_ready(state, workload, name, assignment)
+        if runs or (checked and admission_blocker(state, workload) is None):
             yield WorkloadAdopted(
                 **fact_fields(at_us, workload), cluster_queue=name, assignment=assignment
             )

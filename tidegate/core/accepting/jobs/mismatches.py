@@ -16,7 +16,7 @@ from tidegate.contracts.facts import ActuationFailed, WorkloadMismatched
 from tidegate.contracts.observations import JobObserved
 from tidegate.core.accepting.jobs.fields import fact_fields
 from tidegate.core.members.placement import OF_COPY
-from tidegate.core.queueing.siblings import acting
+from tidegate.core.queueing.siblings import acting_variant
 from tidegate.core.state.desired_state import FORGED, decision_seq, is_stopped, stays_gated
 from tidegate.core.state.state import State, Workload
 from tidegate.model.podset import PodSet
@@ -29,7 +29,7 @@ def report_mismatch(
     state: State, at_us: int, job: JobObserved, workload: Workload
 ) -> Iterator[WorkloadMismatched]:
     """Yield that a job differs from what is charged, or agrees again, if not recorded yet."""
-    other = acting(state, workload)
+    other = acting_variant(state, workload)
     if not has_quota(other):
         return
     message = _unreadable_message(job) or _difference(job, other)
@@ -67,7 +67,7 @@ def must_stay_charged(state: State, job: JobObserved, workload: Workload) -> boo
 
     The job is compared with them. Pods of an evicted job may run until its stop is proven.
     """
-    other = acting(state, workload)
+    other = acting_variant(state, workload)
     leaving = other.phase == "evicting" and not other.stopped
     return has_quota(other) or (leaving and not is_stopped(state, workload, job.state))
 
@@ -76,7 +76,7 @@ def report_forged(
     state: State, at_us: int, job: JobObserved, workload: Workload
 ) -> Iterator[ActuationFailed]:
     """Yield that a job bears a forged decision: its seq is beyond the ledger's end."""
-    other = acting(state, workload)
+    other = acting_variant(state, workload)
     is_forged = other.failure is not None and other.failure.reason == FORGED
     if decision_seq(state, job.state.decision) > state.seq and not is_forged:
         yield ActuationFailed(

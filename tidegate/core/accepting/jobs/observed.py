@@ -46,7 +46,7 @@ from tidegate.core.accepting.relevance import (
     skip_outdated,
 )
 from tidegate.core.accepting.reports import report_checks, report_nomination
-from tidegate.core.queueing.siblings import acting
+from tidegate.core.queueing.siblings import acting_variant
 from tidegate.core.state.desired_state import is_stopped
 from tidegate.core.state.state import State, Workload
 from tidegate.model.clusters import cluster_of
@@ -183,7 +183,7 @@ def _first_report(
     if is_ready(workload, job.state):
         yield PodsReadyReported(**fact_fields(at_us, workload), ready=True)
     if job.checks:
-        yield from report_checks(state, at_us, job, acting(state, workload))
+        yield from report_checks(state, at_us, job, acting_variant(state, workload))
 
 
 def _update(state: State, at_us: int, job: JobObserved, workload: Workload) -> Iterator[FactEvent]:
@@ -268,14 +268,14 @@ def _report(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
     if job.reclaimable != workload.reclaimable:
         yield PodsReclaimed(**fact_fields(at_us, workload), reclaimable=job.reclaimable)
     if job.checks:
-        yield from report_checks(state, at_us, job, acting(state, workload))
+        yield from report_checks(state, at_us, job, acting_variant(state, workload))
     if state.policy.multikueue is not None:
         yield from report_nomination(state, at_us, job, workload)
     yield from mismatches.report_mismatch(state, at_us, job, workload)
     was_stopped = is_stopped(state, workload)
     yield from _report_state(at_us, job, workload)
     yield from mismatches.report_forged(state, at_us, job, workload)
-    ready = is_ready(acting(state, workload), job.state)
+    ready = is_ready(acting_variant(state, workload), job.state)
     if ready != workload.ready:
         yield PodsReadyReported(**fact_fields(at_us, workload), ready=ready)
     if is_stopped(state, workload, job.state) and not was_stopped:

@@ -30,7 +30,7 @@ from tidegate.contracts.facts import (
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.accepting.jobs.fields import event_fields, fact_fields, finished_fact
-from tidegate.core.queueing.siblings import PREEMPTION_GATE, variants
+from tidegate.core.queueing.siblings import PREEMPTION_GATE, variants_of
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate_enabled
 from tidegate.model.multikueue import OUT_OF_SYNC
@@ -215,7 +215,7 @@ def with_variant_facts(state: State, facts: Iterable[FactEvent]) -> Iterator[Fac
         if parent is None or not parent.variants or parent.uid != getattr(fact, "uid", ""):
             yield fact
             continue
-        members = variants(state, parent)
+        members = variants_of(state, parent)
         yield fact
         for workload in members:
             variant_fact = _variant_fact(workload, fact)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.core.flavors.eligibility import holds, tolerated
+from tidegate.core.flavors.eligibility import is_tolerated, matches_requirement
 from tidegate.core.topology.fitting.tree import Node
 from tidegate.model.podset import NodeTerm, PodSet, Toleration
 from tidegate.model.topology import Taint
@@ -55,7 +55,7 @@ def unsuitable(request_filter: Filter, node: Node) -> str:
 
 def repels(taint: Taint, tolerations: tuple[Toleration, ...]) -> bool:
     """Tell whether a taint repels pods with these tolerations."""
-    return taint.effect in REPELLING and not tolerated(taint, tolerations)
+    return taint.effect in REPELLING and not is_tolerated(taint, tolerations)
 
 
 def taint_text(taint: Taint) -> str:
@@ -76,6 +76,6 @@ def _matches(term: NodeTerm, node: Node) -> bool:
     if not term.expressions and not term.fields:
         return False  # an empty term selects no node
     fields = {"metadata.name": node.name}
-    return all(holds(expression, node.spec.labels) for expression in term.expressions) and all(
-        holds(field, fields) for field in term.fields
-    )
+    return all(
+        matches_requirement(expression, node.spec.labels) for expression in term.expressions
+    ) and all(matches_requirement(field, fields) for field in term.fields)
