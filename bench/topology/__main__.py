@@ -20,7 +20,7 @@ from tidegate.core.decide import decide
 from tidegate.core.folding.fold import apply
 from tidegate.core.state.state import State
 from tidegate.core.topology.fitting.tree import Leaves, Node, Tree, build
-from tidegate.core.topology.place import Ask, Placed, Placer, amounts, place
+from tidegate.core.topology.place import Ask, Placed, Placer, place, pod_amounts
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, LabelSelector, PodSet, TopologyRequest
 from tidegate.model.quota import (
@@ -115,7 +115,7 @@ def _placements(size: Size) -> tuple[int, float]:
             used -= _charge(tree, leaves, each, -1)
         [placed] = place(placer, [ask])
         assert isinstance(placed, Placed), "there is room"
-        running.append((list(placed.leaves), amounts(ask)))
+        running.append((list(placed.leaves), pod_amounts(ask)))
         used += _charge(tree, *running[-1], 1)
     return size.placed, _cpu_s() - begin
 

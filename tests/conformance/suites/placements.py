@@ -124,7 +124,7 @@ def _compare(name: str, document: Json, result: Outcome, placer: Placer) -> Iter
         yield from compare(f"{name} failure", _numbers(document.get("failure", {})), _found(result))
         return
     wanted = document.get("topologyAssignment", {"domains": ()})["domains"]
-    placed = domains(placer.recorded(result)) if result.leaves else {}
+    placed = domains(placer.to_assignment(result)) if result.leaves else {}
     values = {"/".join(domain["values"][-_depth(placer) :]): domain["count"] for domain in wanted}
     yield from compare(f"{name} domains", values, placed)
 

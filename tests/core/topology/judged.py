@@ -21,7 +21,7 @@ from tidegate.contracts.codec import encode
 from tidegate.contracts.decisions import DecisionEvent, QuotaReserved, StopOrdered
 from tidegate.contracts.facts import FactEvent
 from tidegate.core.state.state import State
-from tidegate.core.topology.cluster import flavor_of, pod_requests_of, topologies
+from tidegate.core.topology.cluster import pod_requests_of, topologies, topology_flavor_of
 from tidegate.model.podset import PodSet, SliceLayer, TopologyRequest
 from tidegate.model.quota import FlavorSpec
 from tidegate.model.topology import HOSTNAME, NodeSpec, Taint, unpack
@@ -179,7 +179,7 @@ def insist(state: State, decisions: Sequence[DecisionEvent]) -> None:
         if workload.assignment != decision.assignment:
             continue  # it has left again, or its pods have moved
         for given, podset in zip(decision.assignment, workload.podsets, strict=True):
-            flavor = flavor_of(state, given)
+            flavor = topology_flavor_of(state, given)
             if not flavor:
                 assert given.topology is None
                 continue

@@ -6,7 +6,7 @@ import pytest
 
 from tests.core.topology.cluster import Cluster, names
 from tidegate.contracts import facts
-from tidegate.core.topology.claims import uncharged
+from tidegate.core.topology.claims import uncharged_claims
 from tidegate.core.topology.cluster import topologies
 
 ONE = {"cpu": 1_000, "pods": 1}
@@ -20,7 +20,7 @@ def cluster() -> Cluster:
 
 def claim(cluster: Cluster, key: str, used: dict[str, int]) -> None:
     """Have pods on the node name a workload; a fact reports what no workload is charged for."""
-    claimed = uncharged(cluster.state, "x0", {key: used})
+    claimed = uncharged_claims(cluster.state, "x0", {key: used})
     cluster.fold(facts.NodePodsReported(at_us=0, name="x0", claimed=claimed))
 
 

@@ -43,16 +43,18 @@ def test_it_is_what_is_free_and_what_evictable_workloads_use(
         key, leaf = f"w{number}", where % len(tree.nodes)
         match act:
             case "hold":
-                topologies.hold(key, (PlacedPods("f", tree.shown(leaf), EACH, number + 1),), rank)
+                topologies.charge_workload_pods(
+                    key, (PlacedPods("f", tree.shown(leaf), EACH, number + 1),), rank
+                )
             case "release":
-                topologies.release(key)
+                topologies.release_workload_pods(key)
             case "charge":
                 tree.charge(leaf, EACH, 1)
             case _ if key in topologies.placed:
-                topologies.moves.note(key, rank if act == "rank" else None)
+                topologies.moves.record(key, rank if act == "rank" else None)
             case _:
                 pass
-        kept = topologies.reachable(LIMITS, "f", shape)
+        kept = topologies.numbers_without_candidates(LIMITS, "f", shape)
         anew = numbers(tree, _added_up(topologies), shape)
         assert (kept.pods, kept.slices) == (anew.pods, anew.slices)
 
@@ -61,7 +63,7 @@ def _added_up(topologies: Topologies) -> View:
     free = topologies.placers["f"].tree.free
     made = View(leaves=free.leaves, rows={name: list(row) for name, row in free.rows.items()})
     for key, held in topologies.placed.items():
-        if LIMITS.reach(topologies.moves.ranks.get(key)):
+        if LIMITS.may_evict(topologies.moves.ranks.get(key)):
             for placed_pods in held:
                 made.add(
                     topologies.placers["f"].tree.number[placed_pods.values],
@@ -80,7 +82,7 @@ def test_no_more_views_are_kept_than_a_few() -> None:
     cluster.decide()
     topologies = cluster.state.forest.topologies
     assert 0 < len(topologies.evictable) <= EVICTABLE_MAX
-    kept = {of for of, _ in topologies.placers["hosts"].kept if isinstance(of, Limits)}
+    kept = {of for of, _ in topologies.placers["hosts"].cached if isinstance(of, Limits)}
     assert kept <= {limits for limits, _ in topologies.evictable}
 
 

@@ -27,8 +27,8 @@ from tidegate.core.topology.place import (
     Outcome,
     Placed,
     Placer,
-    amounts,
     place,
+    pod_amounts,
 )
 from tidegate.core.topology.previous import ancestor, replacement
 from tidegate.model.podset import PodSet, TopologyRequest
@@ -51,7 +51,7 @@ def test_all_pods_are_placed_and_no_leaf_is_overfilled(world: World, options: Op
         assert isinstance(placement, Placed)
         assert sum(pods for _, pods in placement.leaves) == ask.count
         for leaf, pods in placement.leaves:
-            placer.tree.charge(leaf, amounts(ask), pods)
+            placer.tree.charge(leaf, pod_amounts(ask), pods)
     assert min(units for row in placer.tree.free.rows.values() for units in row) >= 0
 
 
@@ -82,7 +82,7 @@ def test_pods_of_a_required_level_and_neighbouring_ranks_of_a_slice_share_a_doma
 
 
 def domains_of(placer: Placer, placement: Placed) -> tuple[TopologyDomain, ...]:
-    return unpack(placer.recorded(placement))
+    return unpack(placer.to_assignment(placement))
 
 
 @drawn(60)
@@ -135,7 +135,7 @@ def test_a_shape_that_was_forgotten_is_counted_anew_to_the_same(
         for cpu, leaf in turns:
             actual_numbers = placer.numbers(Shape(each=(("cpu", cpu),), layers=layers))
             assert columns(actual_numbers) == columns(anew(actual_numbers))
-            assert len(placer.kept) <= 2
+            assert len(placer.cached) <= 2
             tree.charge(leaf % len(tree.nodes), {"cpu": 1, PODS: 1}, 1)
 
 
@@ -146,9 +146,9 @@ def test_a_replacement_keeps_what_is_not_on_the_failed_node(world: World, lost: 
     placer, [placement] = placed(World(world.levels, world.nodes, (ask,)), Options())
     assume(isinstance(placement, Placed))
     assert isinstance(placement, Placed)
-    tree, before = placer.tree, placer.recorded(placement)
+    tree, before = placer.tree, placer.to_assignment(placement)
     for leaf, pods in placement.leaves:
-        tree.charge(leaf, amounts(ask), pods)
+        tree.charge(leaf, pod_amounts(ask), pods)
     failed = placement.leaves[lost % len(placement.leaves)][0]
     [node] = tree.nodes[failed].values()
     assert tree.place_node(replace(node, spec=replace(node.spec, ready=False)))

@@ -24,7 +24,7 @@ from tidegate.core.accepting.relevance import (
 )
 from tidegate.core.state.definition_kinds import Defined, definitions_of
 from tidegate.core.state.state import State
-from tidegate.core.topology.claims import uncharged
+from tidegate.core.topology.claims import uncharged_claims
 from tidegate.model.clusters import cluster_of, local_name, qualified
 from tidegate.model.ids import ObjectRef
 
@@ -197,7 +197,7 @@ def _accept_own(
         definition = None
     remember_version(state, observed)
     if isinstance(observed, nodes.NodePodsObserved):
-        claimed = uncharged(state, observed.name, observed.claimed)
+        claimed = uncharged_claims(state, observed.name, observed.claimed)
         if definition is None and not (claimed or observed.usage or observed.living is not None):
             return
         observed = replace(observed, claimed=claimed)

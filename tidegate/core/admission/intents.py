@@ -28,8 +28,7 @@ from tidegate.core.quota.tree import (
 )
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
 from tidegate.core.state.state import Intent, State, Workload
-from tidegate.core.topology.cluster import intended
-from tidegate.core.topology.cluster import mismatch as topology_mismatch
+from tidegate.core.topology.cluster import intended_pods, topology_mismatch
 from tidegate.model.gates import gate_enabled
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet, PodSetAssignment
@@ -79,7 +78,7 @@ def fulfil_intent(context: DecideContext, nominee: Nominee) -> bool:
     if not (fitting and _finds_nodes_now(context, intent, nominee.workload, proposal.assignment)):
         context.reserve(cq.tree, cq.node, intent.charges)
         return False
-    context.reserve_pods(intended(context.state, intent), -1)
+    context.reserve_pods(intended_pods(context.state, intent), -1)
     assignment = (
         podset_assignments(proposal.assignment)
         if proposal.assignment.podsets
@@ -123,7 +122,7 @@ def _assign_again(
     state: State, intent: Intent, workload: Workload, cq: ClusterQueueState
 ) -> Assignment:
     """Return a new assignment for a preemptor, its own intent not counted as usage."""
-    own, topologies = intended(state, intent), state.forest.topologies
+    own, topologies = intended_pods(state, intent), state.forest.topologies
     remove_usage(cq.node, intent.charges)
     topologies.charge(own, -1)
     assignment = assign_flavors(state, workload, oracle=_no_candidates_oracle(cq), cq=cq)
@@ -136,7 +135,7 @@ def _finds_nodes_now(
     context: DecideContext, intent: Intent, workload: Workload, assignment: Assignment
 ) -> bool:
     """Tell whether a preemptor's pods find nodes beside all pods; note these nodes."""
-    own, topologies = intended(context.state, intent), context.state.forest.topologies
+    own, topologies = intended_pods(context.state, intent), context.state.forest.topologies
     topologies.charge(own, -1)
     placed = context.finds_nodes_now(workload, assignment)
     topologies.charge(own, 1)
@@ -189,14 +188,14 @@ def _finds_nodes(state: State, intent: Intent, workload: Workload, cq: ClusterQu
     """
     topologies = state.forest.topologies
     now = topologies.stamp, cq.tree.stamp
-    if not intended(state, intent) or topologies.upheld.get(intent.workload) == now:
+    if not intended_pods(state, intent) or topologies.placeable_at.get(intent.workload) == now:
         return True
     view = DecideContext(state=state, decisions_max=0)
     view.begin_cycle([cq.tree])
     holds = _assign_again(state, intent, workload, cq).mode == "Fit"
     view.end_cycle()
     if holds:
-        topologies.upheld[intent.workload] = now
+        topologies.placeable_at[intent.workload] = now
     return holds
 
 

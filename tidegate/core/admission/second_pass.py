@@ -29,13 +29,13 @@ from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.queueing.admissibility import admission_blocker
 from tidegate.core.queueing.admission_checks import are_checks_ready
 from tidegate.core.state.state import State, Workload, decision_fields
-from tidegate.core.topology.cluster import flavor_of, topologies
+from tidegate.core.topology.cluster import topologies, topology_flavor_of
 from tidegate.core.topology.fitting.matching import repels
 from tidegate.core.topology.fitting.request import Failure
 from tidegate.core.topology.fitting.tree import Leaves, Node
 from tidegate.core.topology.place import Outcome, Placed, Placer
 from tidegate.core.topology.previous import leaves_of, replacement
-from tidegate.core.topology.shrunk import requested, shrunk
+from tidegate.core.topology.shrunk import requested_pods, shrunk_assignment
 from tidegate.core.topology.usage import PlacedPods
 from tidegate.model.gates import gate_enabled
 from tidegate.model.podset import PodSet, PodSetAssignment, Toleration
@@ -81,12 +81,12 @@ def _assign_delayed_topology(context: DecideContext, workload: Workload) -> None
     late = Assignment(
         podsets=[
             PodSetChoice(
-                name=assignment.name,
-                count=assignment.count,
+                name=own.name,
+                count=own.count,
                 requests={},
-                topology_flavor=flavor_of(state, assignment) if assignment.delayed_topology else "",
+                topology_flavor=topology_flavor_of(state, own) if own.delayed_topology else "",
             )
-            for assignment in workload.assignment
+            for own in workload.assignment
         ]
     )
     failures = place_podsets(state, workload, late)
@@ -112,15 +112,15 @@ def _replace_failed_node(context: DecideContext, workload: Workload) -> None:
         _evict_for_nodes(context, workload, "more than one of its nodes failed")
         return
     node = next(iter(workload.failed_nodes))
-    assignments = [shrunk(workload, assignment) for assignment in workload.assignment]
+    assignments = [shrunk_assignment(workload, assignment) for assignment in workload.assignment]
     skips = gate_enabled(state.policy, "SkipReassignmentForPodOwnedWorkloads")
     if workload.job.kind != _OWN_POD or not skips:
         for at, outcome in _replacements(state, workload, assignments, node).items():
             if isinstance(outcome, Failure):
                 _record_failure(context, workload, outcome)
                 return
-            placer = topologies(state).placers[flavor_of(state, assignments[at])]
-            assignments[at] = replace(assignments[at], topology=placer.recorded(outcome))
+            placer = topologies(state).placers[topology_flavor_of(state, assignments[at])]
+            assignments[at] = replace(assignments[at], topology=placer.to_assignment(outcome))
     _record_topology(context, workload, tuple(assignments), node)
 
 
@@ -132,9 +132,9 @@ def _replacements(
     tops = topologies(state)
     for at in _placement_order(workload):
         assignment = assignments[at]
-        flavor = flavor_of(state, assignment)
+        flavor = topology_flavor_of(state, assignment)
         placer = tops.placers.get(flavor)
-        no_pods = workload.elastic and not requested(workload, assignment.name)
+        no_pods = workload.elastic and not requested_pods(workload, assignment.name)
         if assignment.topology is None or placer is None or no_pods:
             continue
         podset = _podset(workload, assignment)

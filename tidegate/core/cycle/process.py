@@ -143,7 +143,7 @@ def fits_after_preemption(context: DecideContext, nominee: Nominee, proposal: Pr
         topologies.shift(workload.key, -1)
     is_fitting = fits(nominee.cq.node, proposal.assignment.usage.items())
     seats = proposal.assignment.seats
-    is_fitting = is_fitting and (not seats or topologies.fit(seats))
+    is_fitting = is_fitting and (not seats or topologies.can_fit(seats))
     for workload in gone.values():
         add_usage(cluster_queues[workload.cluster_queue].node, workload.charges)
         topologies.shift(workload.key, 1)

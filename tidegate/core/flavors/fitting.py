@@ -18,8 +18,7 @@ from tidegate.core.quota.tree import Cell, cell_available, lowest_fitting_height
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Group, Slot
-from tidegate.core.topology.cluster import mismatch as topology_mismatch
-from tidegate.core.topology.cluster import pod_requests_of
+from tidegate.core.topology.cluster import pod_requests_of, topology_mismatch
 from tidegate.model.gates import gate_enabled
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet

@@ -14,11 +14,11 @@ from tidegate.core.flavors.fitting import FIT, NO_FIT, PREEMPT, Inputs
 from tidegate.core.quota.readiness import PROVISIONING
 from tidegate.core.state.state import State, Workload
 from tidegate.core.topology.cluster import pod_requests_of, topologies
-from tidegate.core.topology.explain import tried
+from tidegate.core.topology.explain import placement_tried
 from tidegate.core.topology.fitting.request import Failure
-from tidegate.core.topology.place import Ask, Placed, Placer, place, request_by, shape_of
+from tidegate.core.topology.place import Ask, Placed, Placer, place, podset_request, shape_of
 from tidegate.core.topology.previous import leaves_of
-from tidegate.core.topology.shrunk import requested
+from tidegate.core.topology.shrunk import requested_pods
 from tidegate.core.topology.usage import PlacedPods, Seat
 from tidegate.model.gates import gate_enabled
 from tidegate.model.multikueue import CONTROLLER
@@ -104,14 +104,14 @@ def place_podsets(
         for at, ask, outcome in zip(members, asks, place(placer, asks, empty=empty), strict=True):
             choice = assignment.podsets[at]
             if isinstance(outcome, Placed):
-                choice.placed = placer.recorded(outcome) if outcome.leaves else None
+                choice.placed = placer.to_assignment(outcome) if outcome.leaves else None
                 assignment.seats.append(
                     Seat(flavor, _without_replaced_pods(outcome, ask), {**ask.each, "pods": 1})
                 )
             else:
                 failures[at] = outcome
                 choice.placed, choice.failure = None, outcome
-        assumed.append(tops.seated(assignment.seats[before:]))
+        assumed.append(tops.pods_of_seats(assignment.seats[before:]))
         tops.charge(assumed[-1], 1, empty=empty)
     for holdings in assumed:
         tops.charge(holdings, -1, empty=empty)
@@ -141,12 +141,12 @@ def placements_tried(
         if choice.failure is None or placer is None:
             continue
         ask = _choice_request(state, workload, placer, choice, at)
-        request = request_by(placer, ask, ask.count)
+        request = podset_request(placer, ask, ask.count)
         numbers = None
         if not isinstance(request, Failure):
             numbers = placer.numbers(shape_of(placer, request, ask, None))
         spec = state.objects.flavors[choice.topology_flavor].spec
-        why = tried(numbers, choice.failure, choice.name, choice.topology_flavor)
+        why = placement_tried(numbers, choice.failure, choice.name, choice.topology_flavor)
         attempts.append(replace(why, topology=spec.topology))
     return tuple(attempts)
 
@@ -209,7 +209,7 @@ def _replaced_domains(state: State, workload: Workload, podset: str) -> list[Top
     assignment = next((each for each in older.assignment if each.name == podset), None)
     if assignment is None or assignment.topology is None:
         return None
-    return list(first_pods(unpack(assignment.topology), requested(older, podset)))
+    return list(first_pods(unpack(assignment.topology), requested_pods(older, podset)))
 
 
 def _lower_mode(member_choice: PodSetChoice, mode: int = PREEMPT) -> None:

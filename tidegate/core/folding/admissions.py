@@ -47,8 +47,8 @@ from tidegate.core.state.scheduling_queue import (
     set_inadmissible,
 )
 from tidegate.core.state.state import Intent, Order, PendingStatus, State, Workload
-from tidegate.core.topology.cluster import look_at_nodes
-from tidegate.core.topology.explain import places
+from tidegate.core.topology.cluster import mark_unhealthy_nodes
+from tidegate.core.topology.explain import first_tried
 
 STOPPED = ("ClusterQueueStopped", "LocalQueueStopped")  # it waits until its queue is resumed
 _Quota: TypeAlias = QuotaReserved | ReservationRepeated | WorkloadAdmitted | QuotaReleased
@@ -98,7 +98,7 @@ def _fold_quota(state: State, workload: Workload, event: _Quota) -> None:
             workload.admitted_us = event.at_us
             admission_fair_sharing.consume_penalty(state, workload)
             state.forest.to_reconcile[workload.key] = None
-            look_at_nodes(state, workload)
+            mark_unhealthy_nodes(state, workload)
             set_repair_deadline(state, workload)
         case QuotaReleased():
             _fold_released(state, workload, event)
@@ -165,7 +165,7 @@ def _fold_pending(state: State, workload: Workload, event: WorkloadPending) -> N
         others=event.others,
         tried=intern_tried(tried),
         requested=tuple(row.requested for row in event.tried),
-        places=places((placement.podset, placement.flavor) for placement in event.placements),
+        places=first_tried((placement.podset, placement.flavor) for placement in event.placements),
         requests=requests_digest(state, workload) if event.tried or event.placements else b"",
         inadmissible=event.inadmissible,
     )

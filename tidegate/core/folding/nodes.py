@@ -60,7 +60,7 @@ def apply_node(  # noqa: C901 - an arm an event
         state.forest.stale = state.forest.topologies.stale = True
         state.redefined_seq = state.seq
         return
-    cluster.node_changed(state, event.name)
+    cluster.update_node(state, event.name)
     if state.workloads:
         wake_topology_trees(state)
 
@@ -73,7 +73,7 @@ def apply_placement(state: State, event: PlacementEvent) -> None:
     match event:
         case TopologyAssigned():
             workload.assignment, workload.failed_nodes = event.assignment, ()
-            cluster.hold(state, workload)
+            cluster.charge_placement(state, workload)
             invalidate_topology_trees(state, event.assignment)
             state.forest.to_reconcile[workload.key] = None
         case NodeFailed():

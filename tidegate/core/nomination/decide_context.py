@@ -17,7 +17,7 @@ from tidegate.core.quota.tree import Cell, Node, add_usage, cell_available, cell
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Scanned
-from tidegate.core.topology.cluster import intended
+from tidegate.core.topology.cluster import intended_pods
 from tidegate.core.topology.usage import PlacedPods, Seat
 from tidegate.model.ids import FlavorResource
 
@@ -87,7 +87,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
     def reserve_seats(self, seats: list[Seat]) -> None:
         """Add pods of an assignment to nodes for later entries of this cycle."""
         if seats:
-            self.reserve_pods(self.state.forest.topologies.seated(seats))
+            self.reserve_pods(self.state.forest.topologies.pods_of_seats(seats))
 
     def reserve_pods(self, holdings: tuple[PlacedPods, ...], sign: int = 1) -> None:
         """Add pods to their nodes for later entries of this cycle, or subtract them (-1)."""
@@ -105,7 +105,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
         topologies = self.state.forest.topologies
         for holdings in self.removed_leaving:
             topologies.charge(holdings, 1)
-        placed = bool(assignment.seats) and topologies.fit(assignment.seats)
+        placed = bool(assignment.seats) and topologies.can_fit(assignment.seats)
         placed = placed or not place_podsets(self.state, workload, assignment)
         for holdings in self.removed_leaving:
             topologies.charge(holdings, -1)
@@ -138,7 +138,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
                 self.removed_leaving.append(topologies.placed.get(key, ()))
                 self.reserve_pods(self.removed_leaving[-1], -1)
         for intent in self.state.intents.values():
-            self.reserve_pods(intended(self.state, intent))
+            self.reserve_pods(intended_pods(self.state, intent))
 
     def end_cycle(self) -> None:
         """Undo all that the cycle added to or subtracted from trees and nodes."""

@@ -21,7 +21,7 @@ from tidegate.core.quota.charging import requests_digest, requests_per_pod
 from tidegate.core.quota.tree import cell_available, infinite_to_unlimited
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import PendingStatus, State, Workload
-from tidegate.core.topology.explain import error_of, places
+from tidegate.core.topology.explain import error_of, first_tried
 from tidegate.core.topology.fitting.request import Failure
 from tidegate.model.quantity import format_quantity
 
@@ -136,7 +136,7 @@ def _lacks_quota(pending: PendingStatus, nominee: Nominee) -> bool:
 
 def _unplaced_podsets(assignment: Assignment) -> tuple[tuple[str, str], ...]:
     """Return the first podset that did not fit on each flavor's nodes, as ``places`` keeps it."""
-    return places(
+    return first_tried(
         (podset.name, podset.topology_flavor)
         for podset in assignment.podsets
         if podset.failure is not None and podset.topology_flavor

@@ -23,13 +23,17 @@ from tidegate.core.preemption.trial import is_queue_borrowing, never_preempts
 from tidegate.core.quota.tree import Cell, Node, cell_available
 from tidegate.core.state.cluster_queues import Shortfall
 from tidegate.core.state.state import State
-from tidegate.core.topology.capacity import Capacity, fitting, reachable
+from tidegate.core.topology.capacity import Capacity, fitting_slices, slices_without_candidates
 from tidegate.core.topology.evictable import Limits
 
 
 def unused_amount(state: State, at: Cell | Capacity) -> int:
     """Return the amount that is unused now, as the cycle shows it; may be negative."""
-    return fitting(state.forest.topologies, at) if isinstance(at, Capacity) else cell_available(at)
+    return (
+        fitting_slices(state.forest.topologies, at)
+        if isinstance(at, Capacity)
+        else cell_available(at)
+    )
 
 
 def may_become_available(preemptor: Preemptor, at: Cell | Capacity, units: int) -> bool:
@@ -43,7 +47,9 @@ def may_become_available(preemptor: Preemptor, at: Cell | Capacity, units: int) 
         return True
     if at.empty or not _may_have_candidates(preemptor):
         return False
-    return units <= reachable(preemptor.state.forest.topologies, at, _priority_limits(preemptor))
+    return units <= slices_without_candidates(
+        preemptor.state.forest.topologies, at, _priority_limits(preemptor)
+    )
 
 
 def _priority_limits(preemptor: Preemptor) -> Limits:

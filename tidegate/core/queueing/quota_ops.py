@@ -46,7 +46,7 @@ def charge_quota(
     charge_workload(trees, workload)
     if state.budgets:
         budgets.charge_meters(state, cluster_queue, workload.charges, 1)
-    cluster.hold(state, workload)
+    cluster.charge_placement(state, workload)
     invalidate_topology_trees(state, assignment)
     _advance_generation(state, cluster_queue)
     if cq is not None:
@@ -75,7 +75,7 @@ def release_quota(state: State, workload: Workload, *, outside: bool) -> None:
         remove_usage(cq.node, charges)
         mark_quota_freed(state, cq, outside=outside, expected=was_leaving and not outside)
     placed = any(assignment.topology is not None for assignment in workload.assignment)
-    cluster.release(state, workload)
+    cluster.release_placement(state, workload)
     if placed:
         wake_topology_trees(state)
     workload.charges, workload.assignment, workload.failed_nodes = (), (), ()
@@ -103,7 +103,7 @@ def recharge_quota(state: State, workload: Workload) -> None:
     if workload.elastic and any(
         assignment.topology is not None for assignment in workload.assignment
     ):
-        cluster.hold(state, workload)
+        cluster.charge_placement(state, workload)
         wake_topology_trees(state)
     mark_quota_freed(state, cq, outside=True)
 
@@ -150,7 +150,7 @@ def mark_evicting(state: State, workload: Workload) -> ClusterQueueState | None:
         if workload.key not in cq.tree.leaving:
             count_usage_by_priority(cq, workload, -1)
         cq.tree.leaving[workload.key] = workload
-        cluster.rank(state, workload, leaves=True)
+        cluster.update_rank(state, workload, leaves=True)
         record_usage_change(state, cq)
         invalidate_topology_trees(state, workload.assignment)
     return cq
@@ -236,7 +236,7 @@ def _reprioritize_candidate(state: State, workload: Workload, priority: int) -> 
         count_usage_by_priority(cq, workload, -1)
         workload.priority = priority
         count_usage_by_priority(cq, workload, 1)
-        cluster.rank(state, workload)
+        cluster.update_rank(state, workload)
     record_usage_change(state, cq)
     cq.outside_seq = cq.tree.outside_seq = state.seq
     if state.requeue.by_event:

@@ -14,7 +14,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.core.topology.choose import Part, distribute, lowered, order, order_with_leader
+from tidegate.core.topology.choose import (
+    Part,
+    distribute,
+    distribute_below,
+    sort_domains,
+    sort_with_leader,
+)
 from tidegate.core.topology.fitting.counts import Numbers, sum_up
 from tidegate.core.topology.fitting.request import Request
 
@@ -44,30 +50,30 @@ class _Best(NamedTuple):
     numbers: Numbers
 
 
-def balanced(numbers: Numbers, request: Request) -> list[Part] | None:
+def place_balanced(numbers: Numbers, request: Request) -> list[Part] | None:
     """Return the pods of each leaf; None: no balanced placement is possible, or soon found."""
     if request.mode != "preferred":
         return None
-    best = _best_set(numbers, request)
+    best = _best_domain_set(numbers, request)
     if best is None:
         return None
     counts, level, domains = best.numbers, request.start, best.domains
     if request.start < request.layers[0].level:
-        chosen = _optimal(counts, request, _by_entropy(counts, domains))
+        chosen = _optimal_domain_set(counts, request, _sorted_by_entropy(counts, domains))
         if chosen is None:
             return None
         domains = sorted(child for parent in chosen for child in counts.tree.children[parent])
         level += 1
-    chosen = _optimal(counts, request, domains)
-    parts = None if chosen is None else _share_out(counts, request, chosen, best.threshold)
-    return None if parts is None else _descend(counts, request, parts, level)
+    chosen = _optimal_domain_set(counts, request, domains)
+    parts = None if chosen is None else _place_slices(counts, request, chosen, best.threshold)
+    return None if parts is None else _pods_by_leaf(counts, request, parts, level)
 
 
-def _best_set(numbers: Numbers, request: Request) -> _Best | None:
+def _best_domain_set(numbers: Numbers, request: Request) -> _Best | None:
     best: _Best | None = None
-    for domains in _siblings(numbers, request.start):
+    for domains in _sibling_sets(numbers, request.start):
         least = 0 if best is None else best.threshold
-        pruned = _pruned(numbers, request, domains, least)
+        pruned = _evaluate_domains(numbers, request, domains, least)
         if pruned is None:
             continue
         better = best is None or pruned.threshold > best.threshold
@@ -76,36 +82,38 @@ def _best_set(numbers: Numbers, request: Request) -> _Best | None:
     return best
 
 
-def _siblings(numbers: Numbers, level: int) -> Iterable[list[int]]:
+def _sibling_sets(numbers: Numbers, level: int) -> Iterable[list[int]]:
     tree = numbers.tree
     if level == 0:
         return [list(tree.level(0))]
     return [list(tree.children[domain]) for domain in tree.level(level - 1)]
 
 
-def _pruned(numbers: Numbers, request: Request, domains: list[int], least: int) -> _Best | None:
+def _evaluate_domains(
+    numbers: Numbers, request: Request, domains: list[int], least: int
+) -> _Best | None:
     """Return a set of domains with its threshold, without domains that cannot reach it."""
     below = domains
     if request.start < request.layers[0].level:
         below = [child for domain in domains for child in numbers.tree.children[domain]]
-    greedy = _greedy(numbers, request, below)
+    greedy = _greedy_assignment(numbers, request, below)
     if greedy is None:
         return None
-    threshold, with_leader = _thresholds(numbers, request, greedy)
+    threshold, with_leader = _balance_thresholds(numbers, request, greedy)
     if threshold < max(1, least):
         return None
-    counts = _without_small(numbers, request, domains, threshold)
-    used = _greedy(counts, request, domains)
+    counts = _pruned_below_threshold(numbers, request, domains, threshold)
+    used = _greedy_assignment(counts, request, domains)
     if used is None:
         if with_leader >= threshold or with_leader <= 0 or with_leader < least:
             return None
         threshold = with_leader
-        counts = _without_small(numbers, request, domains, threshold)
-        used = _greedy(counts, request, domains)
+        counts = _pruned_below_threshold(numbers, request, domains, threshold)
+        used = _greedy_assignment(counts, request, domains)
     return None if used is None else _Best(threshold, used.used, domains, counts)
 
 
-def _thresholds(numbers: Numbers, request: Request, greedy: _Greedy) -> tuple[int, int]:
+def _balance_thresholds(numbers: Numbers, request: Request, greedy: _Greedy) -> tuple[int, int]:
     most = request.needed // greedy.used if greedy.used else 0
     if greedy.leader >= 0:
         most = min(most, numbers.slices_l[greedy.leader])
@@ -116,13 +124,13 @@ def _thresholds(numbers: Numbers, request: Request, greedy: _Greedy) -> tuple[in
     return min(most, other), with_leader
 
 
-def _greedy(numbers: Numbers, request: Request, domains: list[int]) -> _Greedy | None:
+def _greedy_assignment(numbers: Numbers, request: Request, domains: list[int]) -> _Greedy | None:
     """Take the largest domains, the leader's first; None: all together are too small."""
     remaining, leaders = request.needed, request.leaders
     used, leader, other = 0, -1, -1
     rest = list(domains)
     if leaders:
-        for domain in order_with_leader(numbers, sorted(rest), request):
+        for domain in sort_with_leader(numbers, sorted(rest), request):
             if leaders <= 0 or not numbers.leaders[domain]:
                 break
             remaining, leaders = (
@@ -131,14 +139,14 @@ def _greedy(numbers: Numbers, request: Request, domains: list[int]) -> _Greedy |
             )
             used, leader = used + 1, domain
             rest.remove(domain)
-    for domain in order(numbers, sorted(rest), request):
+    for domain in sort_domains(numbers, sorted(rest), request):
         if remaining <= 0 or numbers.slices[domain] <= 0:
             break
         remaining, used, other = remaining - numbers.slices[domain], used + 1, domain
     return None if leaders > 0 or remaining > 0 else _Greedy(used, leader, other)
 
 
-def _without_small(
+def _pruned_below_threshold(
     numbers: Numbers, request: Request, domains: list[int], threshold: int
 ) -> Numbers:
     """Return a copy of the numbers without domains of the two levels below the threshold."""
@@ -154,14 +162,14 @@ def _without_small(
     for domain in domains:
         children = counts.tree.children[domain]
         for child in children:
-            _cut(counts, request, child, threshold)
+            _prune_domain(counts, request, child, threshold)
         if children:
             sum_up(counts, domain, rounded=1)
-        _cut(counts, request, domain, threshold)
+        _prune_domain(counts, request, domain, threshold)
     return counts
 
 
-def _cut(numbers: Numbers, request: Request, domain: int, threshold: int) -> None:
+def _prune_domain(numbers: Numbers, request: Request, domain: int, threshold: int) -> None:
     if numbers.slices[domain] < threshold:
         _clear(numbers, domain, everything=True)
     elif request.leaders and numbers.leaders[domain] and numbers.slices_l[domain] < threshold:
@@ -176,7 +184,7 @@ def _clear(numbers: Numbers, domain: int, *, everything: bool) -> None:
         _clear(numbers, child, everything=everything)
 
 
-def _by_entropy(numbers: Numbers, domains: list[int]) -> list[int]:
+def _sorted_by_entropy(numbers: Numbers, domains: list[int]) -> list[int]:
     """Sort by leaders and slices that fit, then by how evenly the pods spread over the children."""
 
     def key(domain: int) -> tuple[int, int, Decimal]:
@@ -195,9 +203,9 @@ def _entropy(numbers: Numbers, domain: int) -> Decimal:
     return round(_DIGITS.ln(Decimal(total)) - _DIGITS.divide(sum(shares), total), 20)
 
 
-def _optimal(numbers: Numbers, request: Request, domains: list[int]) -> list[int] | None:
+def _optimal_domain_set(numbers: Numbers, request: Request, domains: list[int]) -> list[int] | None:
     """Return as many domains as the greedy choice needs, with the least surplus of pods."""
-    greedy = _greedy(numbers, request, domains)
+    greedy = _greedy_assignment(numbers, request, domains)
     if greedy is None:
         return None
     pods, steps = request.needed * request.size, 0
@@ -232,7 +240,7 @@ def _newest_first(row: tuple[tuple[int, int, int], list[int]]) -> tuple[int, int
     return -used, leaders, remaining
 
 
-def _share_out(
+def _place_slices(
     numbers: Numbers, request: Request, chosen: list[int], threshold: int
 ) -> list[Part] | None:
     """Give each domain the threshold, and the remaining slices in order."""
@@ -241,7 +249,7 @@ def _share_out(
         return None
     parts: list[Part] = []
     leaders = request.leaders
-    for domain in order_with_leader(numbers, sorted(chosen), request):
+    for domain in sort_with_leader(numbers, sorted(chosen), request):
         leaders_here = leaders if numbers.leaders[domain] else 0
         most = numbers.slices_l[domain] if leaders_here else numbers.slices[domain]
         more = min(extra, most - threshold)
@@ -252,7 +260,7 @@ def _share_out(
     return None if extra or leaders else parts
 
 
-def _descend(
+def _pods_by_leaf(
     numbers: Numbers, request: Request, parts: list[Part], level: int
 ) -> list[Part] | None:
     """Distribute each domain's slices among its children, then its pods down to the leaves.
@@ -261,15 +269,15 @@ def _descend(
     """
     while level < request.layers[0].level:
         level += 1
-        parts = [child for part in parts for child in _slices_below(numbers, request, part)]
+        parts = [child for part in parts for child in _slices_of_children(numbers, request, part)]
     parts = [Part(part.domain, part.amount * request.size, part.leaders) for part in parts]
-    parts = lowered(numbers, request, parts, level)
+    parts = distribute_below(numbers, request, parts, level)
     pods, leaders = sum(part.amount for part in parts), sum(part.leaders for part in parts)
     return parts if (pods, leaders) == (request.pods, request.leaders) else None
 
 
-def _slices_below(numbers: Numbers, request: Request, part: Part) -> list[Part]:
-    children = order(numbers, list(numbers.tree.children[part.domain]), request)
+def _slices_of_children(numbers: Numbers, request: Request, part: Part) -> list[Part]:
+    children = sort_domains(numbers, list(numbers.tree.children[part.domain]), request)
     slices = {child: numbers.pods[child] // request.size for child in children}
     slices_l = {child: numbers.pods_l[child] // request.size for child in children}
     return distribute(numbers, request, children, part, slices, slices_l)

@@ -15,7 +15,7 @@ import msgspec
 from tidegate.core.topology.evictable import Limits
 from tidegate.core.topology.fitting.counts import Numbers, Shape
 from tidegate.core.topology.fitting.request import Failure
-from tidegate.core.topology.place import Ask, Placer, request_by, roles, shape_of
+from tidegate.core.topology.place import Ask, Placer, podset_request, shape_of, worker_and_leader
 from tidegate.core.topology.usage import Topologies
 
 
@@ -48,14 +48,14 @@ def demand(
         asks: one podset, or a leader and its workers.
         at_least: the counts are minimums; any larger number of pods would also do.
     """
-    workers, leader = roles(asks)
+    workers, leader = worker_and_leader(asks)
     other = None if leader is None or not asks[leader].count else asks[leader]
     if placer.options.balanced or (other is not None and other.count > 1):
         return None
     ask = asks[workers]
     if ask.previous is not None or not ask.count:
         return None
-    request = request_by(placer, ask, 0 if at_least else ask.count, leader=other is not None)
+    request = podset_request(placer, ask, 0 if at_least else ask.count, leader=other is not None)
     if isinstance(request, Failure):
         return request
     level = request.start if request.mode == "required" else None
@@ -66,35 +66,37 @@ def demand(
     return Demand(Capacity(flavor=flavor, shape=shape, level=level), slices) if slices else None
 
 
-def fitting(topologies: Topologies, room: Capacity) -> int:
+def fitting_slices(topologies: Topologies, capacity: Capacity) -> int:
     """Return how many slices fit now; -1: not even the leader fits.
 
     Costs O(leaves changed since the last call), and for all domains together their top level.
     """
-    placer = topologies.placers.get(room.flavor)
+    placer = topologies.placers.get(capacity.flavor)
     if placer is None or not placer.tree.values:
         return 0
-    return _most(placer.numbers(room.shape, of=room.empty), room)
+    return _most_slices(placer.numbers(capacity.shape, of=capacity.empty), capacity)
 
 
-def reachable(topologies: Topologies, room: Capacity, limits: Limits) -> int:
-    """Return how many slices would fit without all candidates; costs as ``fitting``."""
-    placer = topologies.placers.get(room.flavor)
+def slices_without_candidates(topologies: Topologies, capacity: Capacity, limits: Limits) -> int:
+    """Return how many slices would fit without all candidates; costs as ``fitting_slices``."""
+    placer = topologies.placers.get(capacity.flavor)
     if placer is None or not placer.tree.values:
         return 0
-    return _most(topologies.reachable(limits, room.flavor, room.shape), room)
+    return _most_slices(
+        topologies.numbers_without_candidates(limits, capacity.flavor, capacity.shape), capacity
+    )
 
 
-def _most(numbers: Numbers, room: Capacity) -> int:
-    if room.shape.leader is not None:
-        return _beside_leader(numbers, room.level)
-    if room.level is None:
+def _most_slices(numbers: Numbers, capacity: Capacity) -> int:
+    if capacity.shape.leader is not None:
+        return _slices_beside_leader(numbers, capacity.level)
+    if capacity.level is None:
         return sum(numbers.slices[domain] for domain in numbers.tree.level(0))
-    top = numbers.ladder(room.level).largest()
+    top = numbers.ladder(capacity.level).largest()
     return 0 if top is None else numbers.slices[top]
 
 
-def _beside_leader(numbers: Numbers, level: int | None) -> int:
+def _slices_beside_leader(numbers: Numbers, level: int | None) -> int:
     domains = numbers.tree.level(level or 0)
     able = [domain for domain in domains if numbers.leaders[domain]]
     if not able:

@@ -25,13 +25,13 @@ class Part(NamedTuple):
     leaders: int = 0
 
 
-def choose(numbers: Numbers, request: Request) -> list[int] | Failure:
+def choose_domains(numbers: Numbers, request: Request) -> list[int] | Failure:
     """Return domains of one level in which the pods fit together, the leader's first."""
     for level in range(request.start, -1, -1):
         if numbers.shape.leader is None and numbers.scores is None:
-            chosen = _quickly(numbers, request, level)
+            chosen = _choose_by_ladder(numbers, request, level)
         else:
-            chosen = _thoroughly(numbers, request, level)
+            chosen = _choose_by_sorting(numbers, request, level)
         if not isinstance(chosen, int) or request.mode != "preferred" or level == 0:
             return failure(numbers, request, level, chosen) if isinstance(chosen, int) else chosen
     raise AssertionError("the top level is the last")
@@ -43,10 +43,10 @@ def failure(numbers: Numbers, request: Request, level: int, fits: int) -> Failur
         sliced = request.size > 1
         return Failure(kind="pods", fits=fits, of=request.needed, unit="slice" if sliced else "pod")
     best = min(numbers.tree.level(level), key=lambda domain: (-numbers.slices[domain], domain))
-    return Failure(kind="layers", layers=tuple(_layers(numbers, request, level, best)))
+    return Failure(kind="layers", layers=tuple(_layer_fits(numbers, request, level, best)))
 
 
-def order(numbers: Numbers, domains: list[int], request: Request) -> list[int]:
+def sort_domains(numbers: Numbers, domains: list[int], request: Request) -> list[int]:
     """Sort domains, given in order of number, by affinity, slices, pods and number."""
     slices, pods, scores = numbers.slices, numbers.pods, numbers.scores
     sign = 1 if request.least_free else -1
@@ -57,7 +57,7 @@ def order(numbers: Numbers, domains: list[int], request: Request) -> list[int]:
     )
 
 
-def order_with_leader(numbers: Numbers, domains: list[int], request: Request) -> list[int]:
+def sort_with_leader(numbers: Numbers, domains: list[int], request: Request) -> list[int]:
     """Sort domains by whether the leader fits, affinity, and the capacity beside the leader."""
     sign = 1 if request.least_free else -1
     scores = numbers.scores
@@ -95,7 +95,7 @@ def _best_fit(
     return domains[0] if best < 0 else best
 
 
-def prioritise(  # noqa: PLR0913, PLR0917 - the two capacities are columns of one table
+def put_leader_first(  # noqa: PLR0913, PLR0917 - the two capacities are columns of one table
     numbers: Numbers,
     domains: list[int],
     amount: int,
@@ -114,7 +114,7 @@ def prioritise(  # noqa: PLR0913, PLR0917 - the two capacities are columns of on
     return domains
 
 
-def _quickly(numbers: Numbers, request: Request, level: int) -> list[int] | int:
+def _choose_by_ladder(numbers: Numbers, request: Request, level: int) -> list[int] | int:
     """Choose domains without sorting, if there is neither a leader nor affinity."""
     ladder, need = numbers.ladder(level), request.needed
     fits = ladder.at_least(need)
@@ -126,7 +126,7 @@ def _quickly(numbers: Numbers, request: Request, level: int) -> list[int] | int:
     chosen, remaining = list[int](), need
     for domain in ladder.ascending() if request.least_free else ladder.descending():
         if not request.least_free and numbers.slices[domain] >= remaining:
-            return [*chosen, _smallest_left(numbers, level, chosen, remaining)]
+            return [*chosen, _smallest_sufficient(numbers, level, chosen, remaining)]
         chosen.append(domain)
         remaining -= numbers.slices[domain]
         if remaining <= 0:
@@ -134,23 +134,25 @@ def _quickly(numbers: Numbers, request: Request, level: int) -> list[int] | int:
     return need - remaining
 
 
-def _smallest_left(numbers: Numbers, level: int, chosen: list[int], remaining: int) -> int:
+def _smallest_sufficient(numbers: Numbers, level: int, chosen: list[int], remaining: int) -> int:
     """Return the domain with the fewest slices that suffice for the rest."""
     used = dict.fromkeys(chosen)
-    candidates = (domain for domain in _from(numbers, level, remaining) if domain not in used)
+    candidates = (
+        domain for domain in _domains_with_slices(numbers, level, remaining) if domain not in used
+    )
     return next(candidates)
 
 
-def _from(numbers: Numbers, level: int, slices: int) -> Iterator[int]:
+def _domains_with_slices(numbers: Numbers, level: int, slices: int) -> Iterator[int]:
     """Yield the domains with at least ``slices`` slices, the fewest first."""
     return (
         domain for domain in numbers.ladder(level).ascending() if numbers.slices[domain] >= slices
     )
 
 
-def _thoroughly(numbers: Numbers, request: Request, level: int) -> list[int] | int:
+def _choose_by_sorting(numbers: Numbers, request: Request, level: int) -> list[int] | int:
     need, leaders = request.needed, request.leaders
-    domains = order_with_leader(numbers, list(numbers.tree.level(level)), request)
+    domains = sort_with_leader(numbers, list(numbers.tree.level(level)), request)
     if not domains:
         return 0
     capacity = numbers.slices_l if leaders else numbers.slices
@@ -171,7 +173,7 @@ def _thoroughly(numbers: Numbers, request: Request, level: int) -> list[int] | i
             return [_best_fit(numbers, domains[at:], need, leaders, capacity)]
     if request.mode != "unconstrained" and (request.mode == "required" or level):
         return numbers.slices[domains[0]]
-    return _several(numbers, request, domains)
+    return _choose_several(numbers, request, domains)
 
 
 def _first(numbers: Numbers, domains: list[int], request: Request) -> int | None:
@@ -181,9 +183,9 @@ def _first(numbers: Numbers, domains: list[int], request: Request) -> int | None
     return 0 if suffices else None
 
 
-def _several(numbers: Numbers, request: Request, domains: list[int]) -> list[int] | int:
+def _choose_several(numbers: Numbers, request: Request, domains: list[int]) -> list[int] | int:
     need, leaders = request.needed, request.leaders
-    rest = prioritise(numbers, domains, need, leaders, numbers.slices, numbers.slices_l)
+    rest = put_leader_first(numbers, domains, need, leaders, numbers.slices, numbers.slices_l)
     chosen, remaining = list[int](), need
     while leaders > 0 and rest and numbers.leaders[rest[0]] > 0:
         domain = rest[0]
@@ -195,7 +197,7 @@ def _several(numbers: Numbers, request: Request, domains: list[int]) -> list[int
         leaders -= numbers.leaders[domain]
     if leaders > 0:
         return 0
-    rest = order(numbers, sorted(rest), request)
+    rest = sort_domains(numbers, sorted(rest), request)
     while remaining > 0 and rest:
         domain = rest[0]
         if not request.least_free and numbers.slices[domain] >= remaining:
@@ -206,7 +208,7 @@ def _several(numbers: Numbers, request: Request, domains: list[int]) -> list[int
     return chosen if remaining <= 0 else need - remaining
 
 
-def _layers(numbers: Numbers, request: Request, level: int, best: int) -> Iterator[LayerFits]:
+def _layer_fits(numbers: Numbers, request: Request, level: int, best: int) -> Iterator[LayerFits]:
     tree = numbers.tree
     below = [best]
     for at in range(level, len(tree.levels)):
@@ -218,7 +220,7 @@ def _layers(numbers: Numbers, request: Request, level: int, best: int) -> Iterat
                 yield LayerFits(tree.levels[at], fits, request.pods // layer.size)
 
 
-def descend(numbers: Numbers, request: Request, chosen: list[int]) -> list[Part]:
+def pods_by_leaf(numbers: Numbers, request: Request, chosen: list[int]) -> list[Part]:
     """Return the pods of each leaf, the leaves by number; their sum is the requested pods."""
     need, leaders, at = request.needed, request.leaders, request.layers[0].level
     parts = distribute(
@@ -228,33 +230,35 @@ def descend(numbers: Numbers, request: Request, chosen: list[int]) -> list[Part]
     while level < at:
         level += 1
         below = [child for part in parts for child in numbers.tree.children[part.domain]]
-        below = order(numbers, sorted(below), request)
+        below = sort_domains(numbers, sorted(below), request)
         whole = Part(-1, need, leaders)
         parts = distribute(numbers, request, below, whole, numbers.slices, numbers.slices_l)
     parts = [Part(part.domain, part.amount * request.size, part.leaders) for part in parts]
-    return to_leaves(numbers, request, parts, level)
+    return distribute_all(numbers, request, parts, level)
 
 
-def to_leaves(numbers: Numbers, request: Request, parts: list[Part], level: int) -> list[Part]:
+def distribute_all(numbers: Numbers, request: Request, parts: list[Part], level: int) -> list[Part]:
     """Distribute each domain's pods among its children, level by level: all of them."""
-    parts = lowered(numbers, request, parts, level)
+    parts = distribute_below(numbers, request, parts, level)
     handed = sum(part.amount for part in parts)
     assert handed == request.pods, f"{handed} of {request.pods} pods were handed out"
     assert sum(part.leaders for part in parts) == request.leaders, "the leader was not placed"
     return parts
 
 
-def lowered(numbers: Numbers, request: Request, parts: list[Part], level: int) -> list[Part]:
+def distribute_below(
+    numbers: Numbers, request: Request, parts: list[Part], level: int
+) -> list[Part]:
     """Distribute each domain's pods among its children, level by level, as many as fit."""
     while level < len(numbers.tree.levels) - 1:
         level += 1
         size = inner_size(request.layers, level)
-        parts = [child for part in parts for child in _among_children(numbers, request, part, size)]
+        parts = [child for part in parts for child in _to_children(numbers, request, part, size)]
     return sorted(part for part in parts if part.amount or part.leaders)
 
 
-def _among_children(numbers: Numbers, request: Request, part: Part, size: int) -> list[Part]:
-    children = order(numbers, list(numbers.tree.children[part.domain]), request)
+def _to_children(numbers: Numbers, request: Request, part: Part, size: int) -> list[Part]:
+    children = sort_domains(numbers, list(numbers.tree.children[part.domain]), request)
     capacity: Column = numbers.pods
     capacity_l: Column = numbers.pods_l
     if size > 1:
@@ -275,20 +279,20 @@ def distribute(  # noqa: PLR0913, PLR0917 - the two capacities are columns of on
 ) -> list[Part]:
     """Distribute an amount and the leader over domains in order, to each as much as fits."""
     remaining, leaders, parts = whole.amount, whole.leaders, list[Part]()
-    domains = prioritise(numbers, domains, remaining, leaders, capacity, capacity_l)
+    domains = put_leader_first(numbers, domains, remaining, leaders, capacity, capacity_l)
     for at, domain in enumerate(domains):
         child = domain
-        room = capacity_l if leaders > 0 else capacity
+        column = capacity_l if leaders > 0 else capacity
         if (
             not request.least_free
-            and room[child] >= remaining
+            and column[child] >= remaining
             and numbers.leaders[child] >= leaders
         ):
-            child = _best_fit(numbers, domains[at:], remaining, leaders, room)
-        if room[child] >= remaining and numbers.leaders[child] >= leaders:
+            child = _best_fit(numbers, domains[at:], remaining, leaders, column)
+        if column[child] >= remaining and numbers.leaders[child] >= leaders:
             parts.append(Part(child, remaining, leaders))
             return parts
-        part = Part(child, min(room[child], remaining), min(leaders, numbers.leaders[child]))
+        part = Part(child, min(column[child], remaining), min(leaders, numbers.leaders[child]))
         parts.append(part)
         remaining, leaders = remaining - part.amount, leaders - part.leaders
     return parts

@@ -14,7 +14,7 @@ from tidegate.contracts.phases import HOLDING
 from tidegate.core.flavors.eligibility import requests_topology
 from tidegate.core.quota.requests import placement_requests
 from tidegate.core.state.state import Intent, State, Workload
-from tidegate.core.topology.claims import foreign
+from tidegate.core.topology.claims import foreign_usage
 from tidegate.core.topology.evictable import Moves, Rank
 from tidegate.core.topology.fitting.tree import PODS, Node, build
 from tidegate.core.topology.place import Options, Placer
@@ -36,29 +36,29 @@ def topologies(state: State) -> Topologies:
     return tops
 
 
-def hold(state: State, workload: Workload) -> None:
+def charge_placement(state: State, workload: Workload) -> None:
     """Charge a workload's pods to the nodes of its assignment, in place of earlier ones."""
     tops = state.forest.topologies
     if tops.stale:
         return  # the next build charges all workloads
-    _charge(state, tops, workload)
-    _count_anew(state, tops, workload)
+    _charge_pods(state, tops, workload)
+    _recount_foreign_pods(state, tops, workload)
 
 
-def rank(state: State, workload: Workload, *, leaves: bool = False) -> None:
+def update_rank(state: State, workload: Workload, *, leaves: bool = False) -> None:
     """Note that a placed workload has another priority, or that it is being evicted."""
     tops = state.forest.topologies
     if not tops.stale and workload.key in tops.placed:
-        tops.moves.note(workload.key, None if leaves else _rank(workload))
+        tops.moves.record(workload.key, None if leaves else _rank_of(workload))
 
 
-def release(state: State, workload: Workload) -> None:
+def release_placement(state: State, workload: Workload) -> None:
     """Remove a workload's pods from all nodes."""
     tops = state.forest.topologies
     tops.waiting.pop(workload.key, None)
     if not tops.stale:
-        tops.release(workload.key)
-        _count_anew(state, tops, workload)
+        tops.release_workload_pods(workload.key)
+        _recount_foreign_pods(state, tops, workload)
 
 
 def note_waiting(tops: Topologies, workload: Workload) -> None:
@@ -70,7 +70,7 @@ def note_waiting(tops: Topologies, workload: Workload) -> None:
         tops.waiting.pop(workload.key, None)
 
 
-def look_at_nodes(state: State, workload: Workload) -> None:
+def mark_unhealthy_nodes(state: State, workload: Workload) -> None:
     """Mark unhealthy nodes of a workload as changed at its admission: they may have failed before.
 
     Costs O(nodes of the workload).
@@ -86,7 +86,7 @@ def look_at_nodes(state: State, workload: Workload) -> None:
             tops.changed[holding.values[-1]] = None
 
 
-def node_changed(state: State, name: str) -> None:
+def update_node(state: State, name: str) -> None:
     """Update a node in the topologies; a new node, or one with other labels, requires a rebuild."""
     tops = state.forest.topologies
     if tops.stale:
@@ -96,8 +96,8 @@ def node_changed(state: State, name: str) -> None:
         tops.stale = True
         return
     pods = state.objects.node_pods.get(name)
-    tops.claim(name, () if pods is None else pods.claimed)
-    node = _node(state, defined)
+    tops.set_claims(name, () if pods is None else pods.claimed)
+    node = _node_of(state, defined)
     for flavor, placer in tops.placers.items():
         spec = state.objects.flavors[flavor].spec
         labels = node.spec.labels
@@ -112,7 +112,7 @@ def node_changed(state: State, name: str) -> None:
     tops.changed[node.spec.labels.get(HOSTNAME, name)] = None
 
 
-def intended(state: State, intent: Intent) -> tuple[PlacedPods, ...]:
+def intended_pods(state: State, intent: Intent) -> tuple[PlacedPods, ...]:
     """Return the pods reserved on nodes for a preemptor that waits."""
     workload = state.workloads.get(intent.workload)
     if workload is None or not any(assignment.topology for assignment in intent.assignment):
@@ -125,7 +125,7 @@ def pods_of(
 ) -> Iterator[PlacedPods]:
     """Yield the pods of an assignment, by leaf."""
     podsets = {podset.name: podset for podset in workload.podsets}
-    flavors = [flavor_of(state, podset) for podset in assignment]
+    flavors = [topology_flavor_of(state, podset) for podset in assignment]
     other = next((flavor for flavor in flavors if flavor), "")
     for assigned, flavor in zip(assignment, flavors, strict=True):
         podset = podsets.get(assigned.name)
@@ -149,7 +149,7 @@ def pod_requests_of(state: State, workload: Workload, podset: PodSet) -> dict[st
     return used
 
 
-def flavor_of(state: State, assignment: PodSetAssignment) -> str:
+def topology_flavor_of(state: State, assignment: PodSetAssignment) -> str:
     """Return the flavor with a topology that is assigned to a podset; "" if there is none."""
     for resource in sorted(assignment.flavors):
         defined = state.objects.flavors.get(assignment.flavors[resource])
@@ -158,7 +158,7 @@ def flavor_of(state: State, assignment: PodSetAssignment) -> str:
     return ""
 
 
-def mismatch(state: State, podset: PodSet, spec: FlavorSpec, *, only: bool) -> str:
+def topology_mismatch(state: State, podset: PodSet, spec: FlavorSpec, *, only: bool) -> str:
     """Return why a podset may not use a flavor because of topologies; "" if it may.
 
     ``only``: all flavors of its ClusterQueue have a topology: podsets are placed without a request.
@@ -191,7 +191,7 @@ def _rebuild(state: State, tops: Topologies) -> None:
         and gate_enabled(policy, "ElasticJobsViaWorkloadSlices"),
     )
     tops.shared = gate_enabled(policy, "TASHandleOverlappingFlavors")
-    nodes = [_node(state, node) for node in state.objects.nodes.values()]
+    nodes = [_node_of(state, node) for node in state.objects.nodes.values()]
     tops.placers, tops.placed, tops.waiting, tops.at_node = {}, {}, {}, {}
     tops.moves, tops.evictable, tops.claims, tops.claimed = Moves(), {}, {}, {}
     for name in sorted(state.objects.flavors):
@@ -207,20 +207,22 @@ def _rebuild(state: State, tops: Topologies) -> None:
     state.forest.pod_requests.clear()
     for workload in state.workloads.values() if tops.placers else ():
         if workload.phase in HOLDING:
-            _charge(state, tops, workload)
+            _charge_pods(state, tops, workload)
     for name, pods in state.objects.node_pods.items():
         if pods.claimed and name in state.objects.nodes:
-            node_changed(state, name)  # foreign usage depends on the charges above
+            update_node(state, name)  # foreign usage depends on the charges above
     tops.changed = dict.fromkeys(tops.at_node)  # a rebuild does not know which nodes changed
 
 
-def _charge(state: State, tops: Topologies, workload: Workload) -> None:
+def _charge_pods(state: State, tops: Topologies, workload: Workload) -> None:
     holdings = tuple(pods_of(state, workload, workload.assignment))
-    tops.hold(workload.key, holdings, None if workload.phase == "evicting" else _rank(workload))
+    tops.charge_workload_pods(
+        workload.key, holdings, None if workload.phase == "evicting" else _rank_of(workload)
+    )
     note_waiting(tops, workload)
 
 
-def _count_anew(state: State, tops: Topologies, workload: Workload) -> None:
+def _recount_foreign_pods(state: State, tops: Topologies, workload: Workload) -> None:
     """Count foreign pods again on nodes whose pods name a workload with a changed placement."""
     names = dict(tops.claimed.get(workload.key, {}))
     if workload.elastic and tops.claimed:  # pods of an elastic job name any of its slices
@@ -228,16 +230,16 @@ def _count_anew(state: State, tops: Topologies, workload: Workload) -> None:
         for key, at in tops.claimed.items():
             names |= at if key.partition("/")[0] == namespace else {}
     for name in names:
-        node_changed(state, name)
+        update_node(state, name)
 
 
-def _rank(workload: Workload) -> Rank:
+def _rank_of(workload: Workload) -> Rank:
     return Rank(workload.cluster_queue, workload.priority)
 
 
-def _node(state: State, defined: NodeDefined) -> Node:
+def _node_of(state: State, defined: NodeDefined) -> Node:
     pods = state.objects.node_pods.get(defined.name)
     usage = {} if pods is None else pods.usage
     if pods is not None and pods.claimed:
-        usage = foreign(state, defined.spec, pods)
+        usage = foreign_usage(state, defined.spec, pods)
     return Node(name=defined.name, spec=defined.spec, usage=usage)

@@ -32,7 +32,7 @@ class Limits(NamedTuple):
     own: int
     others: int
 
-    def reach(self, rank: Rank | None) -> bool:
+    def may_evict(self, rank: Rank | None) -> bool:
         """Tell whether a workload may be evicted; None: it is leaving already, or on no node."""
         if rank is None:
             return False
@@ -47,7 +47,7 @@ class Moves(msgspec.Struct, kw_only=True, eq=False):
     log: list[str] = []  # workloads
     epoch: int = 0  # raised when the log is cleared: readers then start again
 
-    def note(self, workload: str, rank: Rank | None) -> None:
+    def record(self, workload: str, rank: Rank | None) -> None:
         """Note that a workload moved to other nodes, has another rank, or leaves (None)."""
         if rank is None:
             self.ranks.pop(workload, None)
@@ -70,7 +70,7 @@ class Evictable(msgspec.Struct, kw_only=True, eq=False):
     moved: tuple[int, int] = (-1, 0)  # position in the log of moves: epoch and index
     seen: tuple[tuple[int, int], tuple[int, int]] = ((-1, 0), (-1, 0))  # positions in both views
 
-    def follow(self, moves: Moves, member_of: Callable[[str], Taken]) -> None:
+    def update(self, moves: Moves, member_of: Callable[[str], Taken]) -> None:
         """Apply the changes since the last call; ``member_of`` returns a workload's usage."""
         epoch, at = self.moved
         anew = epoch != moves.epoch
@@ -78,14 +78,14 @@ class Evictable(msgspec.Struct, kw_only=True, eq=False):
         for key in dict.fromkeys(changed):
             for leaf, each, pods in self.members.pop(key, ()):
                 self.used.add(leaf, each, -pods)
-            if self.limits.reach(moves.ranks.get(key)):
+            if self.limits.may_evict(moves.ranks.get(key)):
                 self.members[key] = member_of(key)
                 for leaf, each, pods in self.members[key]:
                     self.used.add(leaf, each, pods)
         self.moved = moves.epoch, len(moves.log)
-        self._add_up()
+        self._update_view()
 
-    def _add_up(self) -> None:
+    def _update_view(self) -> None:
         views = self.free, self.used
         leaves: dict[int, None] = {}
         for view, (epoch, at) in zip(views, self.seen, strict=True):

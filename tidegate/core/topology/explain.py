@@ -17,7 +17,7 @@ from tidegate.core.topology.fitting.tree import PODS, View
 from tidegate.model.texts import INT32_MAX
 
 ROWS_MAX = 16
-_WRONG = {
+_ERROR_TEXTS = {
     "noDomainsAtLevel": "the flavor has no nodes with label {level}",
     "unknownSliceLevel": "the topology has no level {level} for slices",
     "sliceLevelAbovePodSetLevel": "slices at {other} are above the level {level}",
@@ -32,7 +32,7 @@ _WRONG = {
 }
 
 
-def places(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+def first_tried(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Return (podset, flavor) pairs, of each flavor the first: no other podset was tried there."""
     first: dict[str, str] = {}
     for podset, flavor in pairs:
@@ -40,7 +40,9 @@ def places(pairs: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     return tuple((podset, flavor) for flavor, podset in first.items())
 
 
-def tried(numbers: Numbers | None, failure: Failure, podset: str, flavor: str) -> PlacementTried:
+def placement_tried(
+    numbers: Numbers | None, failure: Failure, podset: str, flavor: str
+) -> PlacementTried:
     """Return a failure in the form of the ledger; ``numbers``: those in which it occurred."""
     if failure.kind not in ("pods", "layers") or numbers is None:
         return PlacementTried(podset=podset, flavor=flavor, error=error_of(failure))
@@ -53,19 +55,19 @@ def tried(numbers: Numbers | None, failure: Failure, podset: str, flavor: str) -
         fits=needed.fits if needed else failure.fits,
         of=needed.of if needed else failure.of,
         nodes=sum(1 for node in range(len(tree.nodes)) if tree.present[tree.leaf_first + node]),
-        excluded=excluded(numbers),
-        levels=tuple(_level(numbers, at, failure) for at in range(len(tree.levels))),
+        excluded=excluded_leaves(numbers),
+        levels=tuple(_level_tried(numbers, at, failure) for at in range(len(tree.levels))),
     )
 
 
 def error_of(failure: Failure) -> str:
     """Return an error that no number of free nodes would mend; empty: nodes are lacking."""
-    return _WRONG.get(failure.kind, "").format(
+    return _ERROR_TEXTS.get(failure.kind, "").format(
         level=failure.level, other=failure.other, of=failure.of, fits=failure.fits
     )
 
 
-def excluded(numbers: Numbers) -> dict[str, int]:
+def excluded_leaves(numbers: Numbers) -> dict[str, int]:
     """Return how many leaves cannot take even one pod, by cause, in order of name."""
     tree, counted = numbers.tree, Counter[str]()
     for leaf, why in enumerate(numbers.why):
@@ -77,11 +79,11 @@ def excluded(numbers: Numbers) -> dict[str, int]:
         elif numbers.within is not None and leaf not in numbers.within:
             counted["topologyDomain"] += 1
         elif not numbers.pods[domain]:
-            counted[f"resource {_scarcest(numbers, leaf)}"] += 1
+            counted[f"resource {_scarcest_resource(numbers, leaf)}"] += 1
     return {name: counted[name] for name in sorted(counted)}
 
 
-def _scarcest(numbers: Numbers, leaf: int) -> str:
+def _scarcest_resource(numbers: Numbers, leaf: int) -> str:
     view: View = numbers.view
     least, name = view.row(PODS)[leaf], PODS
     for resource, units in numbers.shape.each:
@@ -91,7 +93,7 @@ def _scarcest(numbers: Numbers, leaf: int) -> str:
     return name
 
 
-def _level(numbers: Numbers, level: int, failure: Failure) -> LevelTried:
+def _level_tried(numbers: Numbers, level: int, failure: Failure) -> LevelTried:
     tree = numbers.tree
     domains = [domain for domain in tree.level(level) if tree.present[domain]]
     counted = Counter(numbers.pods[domain] for domain in domains if numbers.pods[domain])

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from tidegate.core.topology.balanced import balanced
-from tidegate.core.topology.choose import Part, choose, descend
+from tidegate.core.topology.balanced import place_balanced
+from tidegate.core.topology.choose import Part, choose_domains, pods_by_leaf
 from tidegate.core.topology.fitting.counts import Numbers, Shape, Units, numbers
 from tidegate.core.topology.fitting.matching import filter_of
 from tidegate.core.topology.fitting.request import Failure, Request, request
@@ -62,7 +62,7 @@ class Placer(msgspec.Struct, kw_only=True, eq=False):
 
     tree: Tree
     options: Options = Options()
-    kept: dict[tuple[object, Shape], Numbers] = {}  # by view, and shape
+    cached: dict[tuple[object, Shape], Numbers] = {}  # by view, and shape
 
     def view(self, *, empty: bool) -> View:
         """Return the free amounts, or those of nodes without placed pods."""
@@ -71,23 +71,23 @@ class Placer(msgspec.Struct, kw_only=True, eq=False):
     def numbers(self, shape: Shape, *, of: object = False, view: View | None = None) -> Numbers:
         """Return a shape's current numbers: on the free amounts, or on empty nodes (``of``).
 
-        ``of`` may identify another ``view``, the same one until ``forget``.
+        ``of`` may identify another ``view``, the same one until ``drop_view``.
         """
-        counts = self.kept.pop((of, shape), None)
+        counts = self.cached.pop((of, shape), None)
         if counts is None:
-            if len(self.kept) >= max(SHAPES_MIN, DOMAINS_MAX // (1 + len(self.tree.values))):
-                del self.kept[next(iter(self.kept))]
+            if len(self.cached) >= max(SHAPES_MIN, DOMAINS_MAX // (1 + len(self.tree.values))):
+                del self.cached[next(iter(self.cached))]
             counts = numbers(self.tree, view or self.view(empty=of is True), shape)
         else:
             counts.follow()
-        self.kept[of, shape] = counts
+        self.cached[of, shape] = counts
         return counts
 
-    def forget(self, of: object) -> None:
+    def drop_view(self, of: object) -> None:
         """Drop the cached numbers of a view."""
-        self.kept = {key: counts for key, counts in self.kept.items() if key[0] != of}
+        self.cached = {key: counts for key, counts in self.cached.items() if key[0] != of}
 
-    def recorded(self, placed: Placed) -> TopologyAssignment:
+    def to_assignment(self, placed: Placed) -> TopologyAssignment:
         """Return a placement as an assignment: domain by domain, in the order of pod ranks."""
         tree = self.tree
         levels = tree.levels[-1:] if tree.by_node else tree.levels
@@ -111,7 +111,7 @@ def place(placer: Placer, asks: Sequence[Ask], *, empty: bool = False) -> list[O
     by_member: dict[int, Outcome] = {}
     assumed: list[tuple[Leaves, dict[str, int]]] = []
     view = placer.view(empty=empty)
-    for members in _groups(asks):
+    for members in _group_indexes(asks):
         outcomes = _place_group(placer, [asks[at] for at in members], empty=empty)
         by_member.update(zip(members, outcomes, strict=True))
         failed = next((outcome for outcome in outcomes if isinstance(outcome, Failure)), None)
@@ -120,15 +120,15 @@ def place(placer: Placer, asks: Sequence[Ask], *, empty: bool = False) -> list[O
             break
         for at, placement in zip(members, outcomes, strict=True):
             assert isinstance(placement, Placed)
-            new = beyond(placement, asks[at])
-            assumed.append((new, amounts(asks[at])))
+            new = added_leaves(placement, asks[at])
+            assumed.append((new, pod_amounts(asks[at])))
             assume(view, *assumed[-1], sign=-1)
     for leaves, each in assumed:
         assume(view, leaves, each, sign=1)
     return [by_member[at] for at in range(len(asks))]
 
 
-def amounts(ask: Ask) -> dict[str, int]:
+def pod_amounts(ask: Ask) -> dict[str, int]:
     """Return the amounts that one pod uses of a node."""
     return {**ask.each, PODS: 1}
 
@@ -139,7 +139,7 @@ def assume(view: View, leaves: Iterable[tuple[int, int]], each: dict[str, int], 
         view.add(leaf, each, sign * pods)
 
 
-def beyond(placed: Placed, ask: Ask) -> Leaves:
+def added_leaves(placed: Placed, ask: Ask) -> Leaves:
     """Return a placement without the pods that the view already counts."""
     if ask.previous is None or not ask.counted:
         return list(placed.leaves)
@@ -148,7 +148,7 @@ def beyond(placed: Placed, ask: Ask) -> Leaves:
     return [(leaf, pods) for leaf, pods in generator if pods > 0]
 
 
-def place_at(  # noqa: PLR0913 - a request and its assumptions
+def place_request(  # noqa: PLR0913 - a request and its assumptions
     placer: Placer,
     wanted_request: Request,
     workers: Ask,
@@ -168,16 +168,18 @@ def place_at(  # noqa: PLR0913 - a request and its assumptions
         counts = placer.numbers(shape, of=empty)
     else:
         counts = numbers(tree, placer.view(empty=empty), shape, within)
-    parts = balanced(counts, wanted_request) if placer.options.balanced else None
+    parts = place_balanced(counts, wanted_request) if placer.options.balanced else None
     if parts is None:
-        chosen = choose(counts, wanted_request)
+        chosen = choose_domains(counts, wanted_request)
         if isinstance(chosen, Failure):
             return chosen
-        parts = descend(counts, wanted_request, chosen)
+        parts = pods_by_leaf(counts, wanted_request, chosen)
     return [Part(part.domain - tree.leaf_first, part.amount, part.leaders) for part in parts]
 
 
-def request_by(placer: Placer, ask: Ask, pods: int, *, leader: bool = False) -> Request | Failure:
+def podset_request(
+    placer: Placer, ask: Ask, pods: int, *, leader: bool = False
+) -> Request | Failure:
     """Return the request of ``pods`` pods of a podset, or why it is invalid."""
     return request(
         placer.tree.levels,
@@ -193,19 +195,19 @@ def request_by(placer: Placer, ask: Ask, pods: int, *, leader: bool = False) -> 
 def shape_of(placer: Placer, wanted_request: Request, workers: Ask, leader: Ask | None) -> Shape:
     """Return the shape of a request: what its numbers depend on."""
     return Shape(
-        each=units(workers),
-        leader=units(leader) if leader is not None and wanted_request.leader else None,
+        each=nonzero_requests(workers),
+        leader=nonzero_requests(leader) if leader is not None and wanted_request.leader else None,
         layers=wanted_request.layers,
         filter=filter_of(workers.podset, workers.tolerations, preferred=placer.options.affinity),
     )
 
 
-def units(ask: Ask) -> Units:
+def nonzero_requests(ask: Ask) -> Units:
     """Return the requests of one pod, without zeros."""
     return tuple(sorted((name, amount) for name, amount in ask.each.items() if amount > 0))
 
 
-def _groups(asks: Sequence[Ask]) -> list[list[int]]:
+def _group_indexes(asks: Sequence[Ask]) -> list[list[int]]:
     groups: dict[str, list[int]] = {}
     for at, ask in enumerate(asks):
         groups.setdefault(f"group {ask.group}" if ask.group else f"podset {at}", []).append(at)
@@ -215,11 +217,11 @@ def _groups(asks: Sequence[Ask]) -> list[list[int]]:
 def _place_group(placer: Placer, asks: list[Ask], *, empty: bool) -> list[Outcome]:
     if len(asks) > _GROUP_SIZE:
         return [Failure(kind="groupSize", of=len(asks))] * len(asks)
-    workers, leader = roles(asks)
+    workers, leader = worker_and_leader(asks)
     if leader is not None and asks[leader].count > 1:
         return [Failure(kind="leaderCount", of=1, fits=asks[leader].count)] * len(asks)
     other = None if leader is None or not asks[leader].count else asks[leader]
-    placed_roles = _place_roles(placer, asks[workers], other, empty=empty)
+    placed_roles = _place_workers_and_leader(placer, asks[workers], other, empty=empty)
     if isinstance(placed_roles, Failure):
         return [placed_roles] * len(asks)
     outcomes: list[Outcome] = [Placed(leaves=())] * len(asks)
@@ -229,14 +231,14 @@ def _place_group(placer: Placer, asks: list[Ask], *, empty: bool) -> list[Outcom
     return outcomes
 
 
-def roles(asks: Sequence[Ask]) -> tuple[int, int | None]:
+def worker_and_leader(asks: Sequence[Ask]) -> tuple[int, int | None]:
     """Return the indexes of the workers and of the leader, the smaller or second podset."""
     if len(asks) == 1:
         return 0, None
     return (1, 0) if asks[0].count < asks[1].count else (0, 1)
 
 
-def _place_roles(
+def _place_workers_and_leader(
     placer: Placer, workers: Ask, leader: Ask | None, *, empty: bool
 ) -> tuple[Placed, Placed] | Failure:
     had = _remaining_leaves(placer, workers, leader)
@@ -248,12 +250,12 @@ def _place_roles(
                 leaves=tuple(had_leader or ())
             )
         count = max(0, count - sum(pods for _, pods in had))
-    wanted_request = request_by(
+    wanted_request = podset_request(
         placer, workers, count, leader=leader is not None and had_leader is None
     )
     if isinstance(wanted_request, Failure):
         return wanted_request
-    results = _beside(placer, wanted_request, workers, leader, had, empty=empty)
+    results = _place_beside_previous(placer, wanted_request, workers, leader, had, empty=empty)
     if isinstance(results, Failure):
         return results
     new = [(part.domain, part.amount) for part in results if part.amount]
@@ -265,7 +267,7 @@ def _place_roles(
     )
 
 
-def _beside(  # noqa: PLR0913 - as ``place_at``
+def _place_beside_previous(  # noqa: PLR0913 - as ``place_request``
     placer: Placer,
     wanted_request: Request,
     workers: Ask,
@@ -277,13 +279,13 @@ def _beside(  # noqa: PLR0913 - as ``place_at``
     """Place new pods beside pods that stay; counts these if the view does not."""
     view = placer.view(empty=empty)
     stays = [
-        (ask.previous, amounts(ask))
+        (ask.previous, pod_amounts(ask))
         for ask in (workers, leader)
         if had is not None and ask is not None and ask.previous and not ask.counted
     ]
     for leaves, each in stays:
         assume(view, leaves, each, sign=-1)
-    results = place_at(placer, wanted_request, workers, leader, empty=empty)
+    results = place_request(placer, wanted_request, workers, leader, empty=empty)
     for leaves, each in stays:
         assume(view, leaves, each, sign=1)
     return results

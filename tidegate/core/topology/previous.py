@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from tidegate.core.topology.fitting.request import Failure, Layer, Request
 from tidegate.core.topology.fitting.tree import Leaves, Tree, merged, truncated
-from tidegate.core.topology.place import Ask, Outcome, Placed, Placer, place_at, request_by
+from tidegate.core.topology.place import Ask, Outcome, Placed, Placer, place_request, podset_request
 from tidegate.model.topology import TopologyAssignment, TopologyDomain, unpack
 
 
-class _Where(NamedTuple):
+class _AllowedLeaves(NamedTuple):
     """The leaves that may be used, and the request to place there."""
 
     leaves: range | None
@@ -38,14 +38,14 @@ def replacement(
         return Failure(kind="placeGone")
     if not missing:
         return Placed(leaves=tuple(remaining))
-    request = request_by(placer, ask, ask.count)
+    request = podset_request(placer, ask, ask.count)
     if isinstance(request, Failure):
         return request
     lack, wanted_request = request.pods - ask.count, replace(request, pods=missing)
-    where = _where(tree, wanted_request, remaining, beside or [], lack=lack)
+    where = _allowed_leaves(tree, wanted_request, remaining, beside or [], lack=lack)
     if where.request.pods % where.request.size:
         return Failure(kind="notDivisible", of=missing, fits=where.request.size)
-    results = place_at(placer, where.request, ask, None, empty=False, within=where.leaves)
+    results = place_request(placer, where.request, ask, None, empty=False, within=where.leaves)
     if isinstance(results, Failure):
         return results
     new = truncated(merged([], [(part.domain, part.amount) for part in results]), missing)
@@ -63,7 +63,9 @@ def leaves_of(tree: Tree, domains: list[TopologyDomain]) -> Leaves | None:
     return results
 
 
-def _where(tree: Tree, request: Request, remaining: Leaves, beside: Leaves, *, lack: int) -> _Where:
+def _allowed_leaves(
+    tree: Tree, request: Request, remaining: Leaves, beside: Leaves, *, lack: int
+) -> _AllowedLeaves:
     """Return the leaves in which the missing pods may be placed.
 
     ``lack``: how many pods the last slice lacks, because pods are reclaimable.
@@ -71,19 +73,19 @@ def _where(tree: Tree, request: Request, remaining: Leaves, beside: Leaves, *, l
     missing = request.pods
     if remaining and missing % request.size:
         layer = next(layer for layer in reversed(request.layers) if missing % layer.size)
-        leaves = _incomplete(tree, layer, remaining, missing, lack)
+        leaves = _leaves_of_incomplete_slice(tree, layer, remaining, missing, lack)
         if leaves is not None:
-            return _Where(leaves, _of_whole_slices(tree, request))
+            return _AllowedLeaves(leaves, _whole_slice_request(tree, request))
     if lack and (missing + lack) % request.size == 0:  # all of the incomplete slice, maybe others
         request = replace(request, pods=missing + lack)
     present = remaining or beside
     if present and request.mode == "required":
         first = ancestor(tree, present[0][0], request.start)
-        return _Where(_leaves_below(tree, first), request)
-    return _Where(None, request)
+        return _AllowedLeaves(_leaves_below(tree, first), request)
+    return _AllowedLeaves(None, request)
 
 
-def _of_whole_slices(tree: Tree, request: Request) -> Request:
+def _whole_slice_request(tree: Tree, request: Request) -> Request:
     """Return a request with the innermost slices that its pods fill; else of single pods."""
     whole = (layer for layer in reversed(request.layers) if request.pods % layer.size == 0)
     inner, lowest = next(whole, None), len(tree.levels) - 1
@@ -93,7 +95,7 @@ def _of_whole_slices(tree: Tree, request: Request) -> Request:
     return replace(request, layers=(Layer(lowest, 1),), start=start)
 
 
-def _incomplete(
+def _leaves_of_incomplete_slice(
     tree: Tree, layer: Layer, remaining: Leaves, missing: int, lack: int
 ) -> range | None:
     """Return the leaves of the domain whose slices lack exactly the missing pods, or None."""

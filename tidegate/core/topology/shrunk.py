@@ -10,12 +10,12 @@ from tidegate.model.podset import PodSetAssignment
 from tidegate.model.topology import first_pods, pack, unpack
 
 
-def shrunk(workload: Workload, assignment: PodSetAssignment) -> PodSetAssignment:
+def shrunk_assignment(workload: Workload, assignment: PodSetAssignment) -> PodSetAssignment:
     """Return an assignment for the pods that its workload still requests.
 
     The assignment of a podset that requests no pods stays unchanged, without being charged.
     """
-    count = requested(workload, assignment.name)
+    count = requested_pods(workload, assignment.name)
     if not workload.elastic or not 0 < count < assignment.count:
         return assignment
     places = assignment.topology
@@ -25,6 +25,6 @@ def shrunk(workload: Workload, assignment: PodSetAssignment) -> PodSetAssignment
     return replace(assignment, count=count, usage=usage, topology=places)
 
 
-def requested(workload: Workload, name: str) -> int:
+def requested_pods(workload: Workload, name: str) -> int:
     """Return how many pods a workload requests in a podset; 0: it has no podset of that name."""
     return next((podset.count for podset in workload.podsets if podset.name == name), 0)

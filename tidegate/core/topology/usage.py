@@ -44,9 +44,9 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
     placers: dict[str, Placer] = {}  # by flavor
     placed: dict[str, tuple[PlacedPods, ...]] = {}  # by workload
     at_node: dict[str, dict[str, None]] = {}  # a leaf's last value, a hostname, to workloads there
-    changed: dict[str, None] = {}  # hostnames of changed nodes that ``fail_nodes`` has to check
+    changed: dict[str, None] = {}  # hostnames of changed nodes for ``record_failed_nodes``
     stamp: int = 0  # raised when placed pods leave, or a node changes
-    upheld: dict[str, tuple[int, int]] = {}
+    placeable_at: dict[str, tuple[int, int]] = {}
     """Preemptors to the stamps (this one, and the tree's) at which their intents found nodes."""
     waiting: dict[str, int] = {}
     """Workloads with quota that wait for nodes, to the stamp of the last failed attempt; -1: none
@@ -56,24 +56,24 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
     moves: Moves = msgspec.field(default_factory=Moves)
     evictable: dict[tuple[Limits, str], Evictable] = {}  # by limits and flavor
 
-    def hold(
+    def charge_workload_pods(
         self, workload: str, holdings: tuple[PlacedPods, ...], rank: Rank | None = None
     ) -> None:
         """Charge a workload's pods, in place of earlier ones; ``rank`` None: it is leaving."""
-        self.release(workload)
+        self.release_workload_pods(workload)
         if holdings:
             self.placed[workload] = holdings
             self.charge(holdings, 1)
-            self.moves.note(workload, rank)
+            self.moves.record(workload, rank)
             for holding in holdings:
                 self.at_node.setdefault(holding.values[-1], {})[workload] = None
 
-    def release(self, workload: str) -> None:
+    def release_workload_pods(self, workload: str) -> None:
         """Remove a workload's pods from the nodes."""
         holdings = self.placed.pop(workload, ())
         if holdings:
             self.charge(holdings, -1)
-            self.moves.note(workload, None)
+            self.moves.record(workload, None)
             self.stamp += 1
             for holding in holdings:
                 workloads = self.at_node.get(holding.values[-1], {})
@@ -81,35 +81,35 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
                 if not workloads:
                     self.at_node.pop(holding.values[-1], None)
 
-    def reachable(self, limits: Limits, flavor: str, shape: Shape) -> Numbers:
+    def numbers_without_candidates(self, limits: Limits, flavor: str, shape: Shape) -> Numbers:
         """Return a shape's numbers without all candidates; costs O(changes since the last call)."""
         key, placer = (limits, flavor), self.placers[flavor]
         evictable = self.evictable.pop(key, None)
         if evictable is None:
             if len(self.evictable) >= EVICTABLE_MAX:
-                self._forget(next(iter(self.evictable)))
+                self._drop_evictable(next(iter(self.evictable)))
             views = (View(leaves=placer.tree.free.leaves) for _ in range(2))
             evictable = Evictable(
                 limits=limits, free=placer.tree.free, view=next(views), used=next(views)
             )
         self.evictable[key] = evictable  # the most recently used is last
-        evictable.follow(self.moves, lambda workload: self._taken(workload, flavor))
+        evictable.update(self.moves, lambda workload: self._used_leaves(workload, flavor))
         return placer.numbers(shape, of=limits, view=evictable.view)
 
-    def _forget(self, key: tuple[Limits, str]) -> None:
+    def _drop_evictable(self, key: tuple[Limits, str]) -> None:
         limits, flavor = key
         del self.evictable[key]
-        self.placers[flavor].forget(limits)
+        self.placers[flavor].drop_view(limits)
 
-    def _taken(self, workload: str, flavor: str) -> Taken:
+    def _used_leaves(self, workload: str, flavor: str) -> Taken:
         holdings = self.placed.get(workload, ())
         return tuple(
             (leaf, holding.each, holding.pods)
             for holding in holdings
-            for leaf in self._leaf(holding, flavor)
+            for leaf in self._leaves_of(holding, flavor)
         )
 
-    def _leaf(self, holding: PlacedPods, flavor: str) -> Iterator[int]:
+    def _leaves_of(self, holding: PlacedPods, flavor: str) -> Iterator[int]:
         """Yield the leaf of a flavor's tree that pods use, if they use one."""
         tree = self.placers[flavor].tree
         if flavor == holding.flavor or (self.shared and tree.by_node):
@@ -117,7 +117,7 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
             if leaf is not None:
                 yield leaf
 
-    def claim(self, node: str, workloads: Iterable[str]) -> None:
+    def set_claims(self, node: str, workloads: Iterable[str]) -> None:
         """Note the workloads that foreign pods on a node name."""
         for key in self.claims.pop(node, ()):
             self.claimed[key].pop(node)
@@ -139,10 +139,10 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
         """Add pods to their leaves (1), or subtract them (-1); ``empty``: in the empty view."""
         for holding in holdings:
             for flavor, placer in self.placers.items():
-                for leaf in self._leaf(holding, flavor):
+                for leaf in self._leaves_of(holding, flavor):
                     placer.view(empty=empty).add(leaf, holding.each, -sign * holding.pods)
 
-    def seated(self, seats: list[Seat]) -> tuple[PlacedPods, ...]:
+    def pods_of_seats(self, seats: list[Seat]) -> tuple[PlacedPods, ...]:
         """Return proposed placements as pods by leaf."""
         return tuple(
             PlacedPods(seat.flavor, self.placers[seat.flavor].tree.shown(leaf), seat.each, pods)
@@ -150,9 +150,9 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
             for leaf, pods in seat.placed.leaves
         )
 
-    def fit(self, seats: list[Seat]) -> bool:
+    def can_fit(self, seats: list[Seat]) -> bool:
         """Tell whether all pods of the seats fit beside the present usage; changes nothing."""
-        holdings = self.seated(seats)
+        holdings = self.pods_of_seats(seats)
         self.charge(holdings, 1)
         fits = all(
             self.placers[seat.flavor].tree.free.row(resource)[leaf] >= 0

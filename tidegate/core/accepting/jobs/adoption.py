@@ -20,7 +20,7 @@ from tidegate.core.queueing.admission_checks import are_checks_ready
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.requests import pod_requests
 from tidegate.core.state.state import State, Workload
-from tidegate.core.topology.cluster import flavor_of
+from tidegate.core.topology.cluster import topology_flavor_of
 from tidegate.model.clusters import AT, cluster_of
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quota import ClusterQueueSpec, ResourceGroup
@@ -162,7 +162,7 @@ def _is_valid_domain(
     state: State, assignment: PodSetAssignment, podset: PodSet, place: TopologyAssignment | None
 ) -> bool:
     """Tell whether an assignment by another controller fits the flavor's topology and the pods."""
-    defined = state.objects.flavors.get(flavor_of(state, assignment))
+    defined = state.objects.flavors.get(topology_flavor_of(state, assignment))
     topology = None if defined is None else state.objects.topologies.get(defined.spec.topology)
     if place is None or topology is None:
         return False
