@@ -161,7 +161,7 @@ def _exhaustive() -> Generator[None]:
     with (
         patch("tidegate.core.preemption.search.may_fit_after_evictions", return_value=True),
         patch("tidegate.core.cycle.cycle.set_aside_if_unchanged", return_value=False),
-        patch("tidegate.core.preemption.givers.candidate_queues", _everybody),
+        patch("tidegate.core.preemption.fair_candidates.candidate_queues", _everybody),
     ):
         yield
 

@@ -13,7 +13,7 @@ from types import ModuleType
 from tidegate.core.cycle import process
 from tidegate.core.flavors import fitting
 from tidegate.core.nomination import nominate
-from tidegate.core.preemption import bounds, candidates, fair, givers, trial
+from tidegate.core.preemption import bounds, candidates, fair, fair_candidates, trial
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ PARTS: dict[str, tuple[Part, ...]] = {
         Part(trial, "is_displaced", _no),
         Part(process, "is_displaced", _no),
         Part(bounds, "may_preempt_for_shares", _yes),
-        Part(givers, "may_preempt_for_shares", _yes),
+        Part(fair_candidates, "may_preempt_for_shares", _yes),
     ),
     SHARES: (
         Part(fair, "_moves_for_good", _no),
         Part(bounds, "_releasable_fair", _plenty),  # what is left out before the search is by it
-        Part(givers, "candidate_queues", _everybody),
+        Part(fair_candidates, "candidate_queues", _everybody),
     ),
     GAPS: (Part(candidates, "leaves_quota_unused", _no),),
     FLAVORS: (Part(nominate, "assign_with_backtracking", _nothing),),

@@ -8,12 +8,12 @@ import pytest
 
 from tests.core.topology.cluster import Cluster, names
 from tidegate.contracts.decisions import WorkloadPending
-from tidegate.core.flavors.placing import DOMAINS_MAX
+from tidegate.core.flavors.placement import DOMAINS_MAX
 
 
 @pytest.mark.parametrize("lower", [False, True], ids=["alone", "beside one of lower priority"])
 def test_a_workload_of_too_many_domains_waits_until_it_needs_fewer(*, lower: bool) -> None:
-    with patch("tidegate.core.flavors.placing.DOMAINS_MAX", 2):
+    with patch("tidegate.core.flavors.placement.DOMAINS_MAX", 2):
         cluster = Cluster(4)
         if lower:
             cluster.job("other", 1, priority=-1)

@@ -24,7 +24,7 @@ from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.admission.admit import start_workload
 from tidegate.core.admission.orders import eviction_decisions, failed_start_decisions
 from tidegate.core.flavors.choices import Assignment, PodSetChoice
-from tidegate.core.flavors.placing import place_podsets, placement_request, with_check_updates
+from tidegate.core.flavors.placement import place_podsets, placement_request, with_check_updates
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.queueing.admissibility import admission_blocker
 from tidegate.core.queueing.admission_checks import are_checks_ready

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tidegate.contracts.decision_kinds.placements import PlacementTried
 from tidegate.contracts.decisions import FlavorTried, WorkloadPending
 from tidegate.core.flavors.fitting import IN_USE
-from tidegate.core.flavors.placing import placements_tried
+from tidegate.core.flavors.placement import placements_tried
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.explain import (
     has_unplaced_podset,

@@ -28,7 +28,7 @@ from tidegate.core.flavors.fitting import (
     no_candidates,
     should_try_next_flavor,
 )
-from tidegate.core.flavors.placing import place_assignment
+from tidegate.core.flavors.placement import place_assignment
 from tidegate.core.members.placement import candidate_clusters
 from tidegate.core.quota.charging import (
     PODS,

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tidegate.core.flavors.assignment import podset_groups
 from tidegate.core.flavors.eligibility import requests_topology
 from tidegate.core.flavors.fitting import Inputs, is_eligible, no_candidates
-from tidegate.core.flavors.placing import placement_request
+from tidegate.core.flavors.placement import placement_request
 from tidegate.core.quota.charging import PODS, pod_count, requests_per_pod, total_requests
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload

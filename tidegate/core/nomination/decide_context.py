@@ -11,7 +11,7 @@ import msgspec
 
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.flavors.choices import Assignment
-from tidegate.core.flavors.placing import place_podsets
+from tidegate.core.flavors.placement import place_podsets
 from tidegate.core.folding.fold import apply
 from tidegate.core.quota.tree import Cell, Node, add_usage, cell_available, cell_of, remove_usage
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree

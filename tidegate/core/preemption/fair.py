@@ -13,7 +13,7 @@ import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason
 from tidegate.core.preemption.candidates import CandidateKey, order_by_usage
-from tidegate.core.preemption.givers import fair_candidates
+from tidegate.core.preemption.fair_candidates import fair_candidates
 from tidegate.core.preemption.trial import Target, Trial, is_queue_borrowing
 from tidegate.core.quota.shares import Share, counted_resources, dominant_share, is_borrowing
 from tidegate.core.quota.tree import Node, add_usage, cell_available, remove_usage

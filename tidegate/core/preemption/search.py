@@ -15,7 +15,7 @@ import msgspec
 
 from tidegate.core.flavors.choices import Assignment
 from tidegate.core.flavors.fitting import FIT, NO_CANDIDATES, PREEMPT, RECLAIM, Oracle
-from tidegate.core.flavors.placing import place_podsets
+from tidegate.core.flavors.placement import place_podsets
 from tidegate.core.preemption.bounds import may_fit_after_evictions, preemptor_of
 from tidegate.core.preemption.classic import classic_victims
 from tidegate.core.preemption.fair import fair_victims
