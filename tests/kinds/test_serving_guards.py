@@ -58,7 +58,7 @@ ROWS = {
         f"spec.template.spec of a queued object {KEPT}",
     ),
     "gate": (sets(), GATE, "names may only be removed"),
-    "class": (sets(), CLASS, ""),
+    "class": (sets(replicas=0), CLASS, ""),  # a controller may make pods of others ready
     "class while pods are ready": (
         groups() | {"status": {"replicas": 1, "readyReplicas": 1}},
         CLASS,
