@@ -85,7 +85,11 @@ class Session:
         while True:
             await asyncio.sleep(_BEAT_S)
             for sync in self._syncs:
-                await sync.publish_expired()
+                try:
+                    await sync.publish_expired()
+                except Exception:  # noqa: BLE001 - of one resource: the others go on
+                    _log.exception("not published", resource=sync.watched.resource)
+                    sync.request_list()
 
     async def _serve_resync_requests(self) -> None:
         """List everything again, news or not, whenever the scheduler asks."""

@@ -114,10 +114,14 @@ class PodGroups:
             yield from self._observed(key, version)
 
     def expired(self) -> Iterator[Pod]:
-        """Yield a pod of each group that has lacked pods for long, to be taken once more."""
+        """Yield a pod of each group that has lacked pods for long, to be added once more.
+
+        Groups change while a caller publishes one of them.
+        """
         before_us = self._now_us() - INCOMPLETE_US
-        for key, since_us in self._incomplete.items():
-            if since_us <= before_us and key not in self._refused:
+        late = [key for key, since_us in self._incomplete.items() if since_us <= before_us]
+        for key in late:
+            if key in self._incomplete and key not in self._refused:
                 yield next(iter(self._pods[key].values()))
 
     def _observed(self, key: Key, version: int) -> Iterator[ResourceObservation]:

@@ -7,7 +7,7 @@ projection's writer. Each is counted, and told where users who look at the objec
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from random import Random
 from typing import Any
@@ -20,6 +20,7 @@ from actuator.ordering.orders import OutstandingOrders
 from actuator.writing.write import Writer
 from ingest.jobs.job_index import JobIndex
 from ingest.metrics import Metrics
+from ingest.pods.grace_periods import GracePeriods
 from ingest.publish import Publisher
 from ingest.resources import watched
 from ingest.session import Session
@@ -40,6 +41,7 @@ from tidegate.contracts.observations import (
     JobObserved,
     ObjectGone,
     ObjectRefused,
+    SyncCompleted,
 )
 from tidegate.core.accept import accept
 from tidegate.jobs.batch import batch_job
@@ -175,6 +177,27 @@ def test_ingest_lists_a_resource_again_whose_round_failed_and_watches_the_others
         rows = [(observation.name, observation.round) for observation in await jobs(stage)]
         assert rows == [("train", 1), ("train", 2)], "what the list told that failed is told again"
         assert not fails
+
+    run_virtually(run())
+
+
+def test_ingest_lists_a_resource_again_whose_grace_periods_failed_and_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def run() -> None:
+        stage, fails, real = Stage(), [True], GracePeriods.expired
+
+        def once(periods: GracePeriods) -> Iterator[Any]:
+            if fails:
+                fails.pop()
+                raise UnthoughtOfError(BUG)
+            return real(periods)
+
+        monkeypatch.setattr(GracePeriods, "expired", once)
+        async with alongside(session(stage).run()) as running:
+            again = await stage.hear(SyncCompleted, lambda seen: seen.round == 2)
+            assert again.resource in {kind.resource for kind in JOB_KINDS.values()}
+            assert not running.done()
 
     run_virtually(run())
 
