@@ -4,8 +4,9 @@ The three services as they are deployed, NATS and the ledger; a stub in this pro
 Kubernetes API server. It plays the watches of Jobs whose controller works at once, answers every
 request, and costs no service anything. Each rate is Jobs a second that come at random; 0 is
 saturation: a next Job comes whenever fewer than 800 are under way. A Job is done when its Workload
-says Finished: that is a calm write, of which the actuator makes 50 a second unless
-``--projections-per-s`` says more. ``--ledger postgresql`` brings up a server of its own, with every
+says Finished: that is a calm write, of which the actuator makes 50 a second unless ``--projections-
+per-s`` says more. ``--workloads`` plays Workloads that no Job stands behind in place of Jobs, as
+``bench.cluster --config runner``. ``--ledger postgresql`` brings up a server of its own, with every
 commit on disk. ``--partitions 1,2,4`` plays saturation on an instance with so many schedulers and
 actuators, one ingest, and queues spread evenly. Turns are commits; fsyncs, and the millions of
 instructions that a process runs for a Job, are counted where ``perf`` may be used.
@@ -65,7 +66,7 @@ async def measure_all(options: Namespace) -> list[Phase]:
 async def measure(options: Namespace, count: int, rates: Sequence[float]) -> list[Phase]:
     """Run every rate on one instance with so many partitions, one after another."""
     queues = partitions.QUEUES if options.partitions else QUEUES
-    player = Player(queues, Random(options.seed), count)
+    player = Player(queues, Random(options.seed), count, options.workloads)
     gc.freeze()
     if options.projections_per_s:
         os.environ["TIDEGATE_PROJECTIONS_PER_S"] = (
@@ -176,6 +177,7 @@ def _parser() -> ArgumentParser:
     parser.add_argument(
         "--partitions", type=_numbers, default=[], help="so many, one after another: 1,2,4"
     )
+    parser.add_argument("--workloads", action="store_true", help="in place of Jobs")
     parser.add_argument("--ledger", default="", help=LEDGERS)
     parser.add_argument(
         "--projections-per-s", type=float, default=0.0, help="calm writes a second; 0: as shipped"

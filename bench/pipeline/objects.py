@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.cluster.objects import KUEUE
-from tidegate.kinds.names import PARTITION
+from bench.cluster.objects import KUEUE, pod
+from tidegate.kinds.names import AUTHOR, PARTITION
 
 Object = dict[str, Any]
 NAMESPACE = "bench"
@@ -73,6 +73,25 @@ def job(name: str, queue: int) -> Object:
     return obj
 
 
+def workload(name: str, queue: int) -> Object:
+    """Return a Workload that no Job stands behind, as a watch shows it."""
+    fields: Object = {"f:spec": {f"f:{literal}": {} for literal in ("podSets", "queueName")}}
+    manager = {
+        "manager": "kubectl-create",
+        "operation": "Update",
+        "apiVersion": KUEUE,
+        "time": _TIME,
+        "fieldsType": "FieldsV1",
+        "fieldsV1": fields,
+    }
+    podset = {"name": "main", "count": 1, "template": {"metadata": {}, "spec": pod("1")}}
+    spec = {"active": True, "queueName": f"lq-{queue}", "priority": 50, "podSets": [podset]}
+    obj = _object(KUEUE, "Workload", name, spec=spec)
+    marks = {AUTHOR: "bench"}  # as the admission policy sets it
+    obj["metadata"] |= {"generation": 1, "annotations": marks, "managedFields": [manager]}
+    return obj
+
+
 def running(ready: int) -> Object:
     """Return the status of a Job whose pod is there."""
     resumed = {**_condition("Suspended", "JobResumed"), "status": "False"}
@@ -90,6 +109,11 @@ def complete() -> Object:
     """Return the status of a Job that has succeeded."""
     ends = [_condition(kind, "CompletionsReached") for kind in ("SuccessCriteriaMet", "Complete")]
     return {"conditions": ends, "startTime": _TIME, "completionTime": _TIME, "succeeded": 1}
+
+
+def finished(status: Object) -> Object:
+    """Return the status of a Workload whose work has ended."""
+    return {**status, "conditions": [*status["conditions"], _condition("Finished", "Succeeded")]}
 
 
 def _condition(kind: str, reason: str) -> Object:

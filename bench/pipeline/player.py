@@ -1,4 +1,7 @@
-"""Submit Jobs, play what their controller would write, and note when what was done."""
+"""Submit Jobs, play what their controller would write, and note when what was done.
+
+Workloads may come in their place: their author finishes them by a patch of their status.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +42,7 @@ class Player:
     queues: int
     random: Random
     partitions: int = 1
+    workloads: bool = False  # in place of Jobs
     stub: Stub = field(init=False)
     courses: dict[str, Course] = field(default_factory=dict)  # of the phase, by the Job's name
     _done: int = 0  # Jobs that are shown as finished
@@ -53,11 +57,12 @@ class Player:
     async def play(self, name: str, jobs: int, per_s: float) -> float:
         """Submit so many Jobs at a rate (0: as fast as they end); return the seconds it took."""
         self.courses, self._done = {}, 0
+        make = objects.workload if self.workloads else objects.job
+        path = objects.WORKLOADS if self.workloads else objects.JOBS
         began_s = time.perf_counter()
         async for number in self._due_numbers(jobs, per_s):
-            job = objects.job(f"{name}-{number}", number % self.queues)
-            self.courses[job["metadata"]["name"]] = Course(time.time())
-            self.stub.put(f"{objects.JOBS}/{name}-{number}", job)
+            self.courses[f"{name}-{number}"] = Course(time.time())
+            self.stub.put(f"{path}/{name}-{number}", make(f"{name}-{number}", number % self.queues))
         while self._done < jobs:
             await self._wait_for_change()
         return time.perf_counter() - began_s
@@ -104,18 +109,32 @@ class Player:
         self.stub.put(path, {**obj, "metadata": dict(obj["metadata"]), "status": status})
 
     def _on_workload_changed(self, workload: Object) -> None:
-        owners = workload["metadata"].get("ownerReferences", [])
-        name = owners[0]["name"] if owners else ""
+        meta = workload["metadata"]
+        name = meta["name"] if self.workloads else meta["ownerReferences"][0]["name"]
         course, conditions = self.courses.get(name), _conditions(workload)
         if course is None:
             return
         if "Admitted" in conditions and not course.admitted_s:
             course.admitted_s = time.time()
-            self._schedule_end(f"{objects.JOBS}/{name}")
+            if self.workloads:
+                course.started_s = course.admitted_s  # the same patch says both
+                path = f"{objects.WORKLOADS}/{name}"
+                asyncio.get_running_loop().call_later(RUN_S, self._finish_workload, path)
+            else:
+                self._schedule_end(f"{objects.JOBS}/{name}")
         if "Finished" in conditions and not course.shown_s:
             course.shown_s = time.time()
             self._done += 1
             self._moved.set()
+
+    def _finish_workload(self, path: str) -> None:
+        obj = self.stub.find(path)
+        assert obj is not None, "no process deletes it"
+        course = self.courses[obj["metadata"]["name"]]
+        course.finished_s = course.shown_s = time.time()  # its author writes both
+        self._write_status(path, objects.finished(obj["status"]))
+        self._done += 1
+        self._moved.set()
 
     def _schedule_end(self, path: str) -> None:
         loop = asyncio.get_running_loop()

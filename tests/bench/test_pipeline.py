@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from random import Random
 from typing import Any
 
 import msgspec
 import pytest
 
 from apiserver.requests.patches import merge
+from bench.pipeline import player
+from bench.pipeline.objects import WORKLOADS
 from bench.pipeline.stub import Stub, parse_path
 from tidegate.errors import ApiStatusError
 from tidegate.kube.client import KubernetesClient, connect
@@ -76,3 +80,20 @@ async def test_a_watch_begins_with_what_came_after_its_version(
         values.append(msgspec.json.decode(await anext(lines)))
     seen = [(event["type"], event["object"]["metadata"]["name"]) for event in values]
     assert seen == [("ADDED", "b"), ("MODIFIED", "a")]
+
+
+async def test_a_workload_without_a_job_is_finished_once_it_has_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(player, "RUN_S", 0.0)
+    played = player.Player(queues=1, random=Random(1), workloads=True)
+    playing = asyncio.ensure_future(played.play("alone", 1, 0.0))
+    async with played.stub.serve() as url, connect(Access(url=url)) as client:
+        await asyncio.sleep(0)
+        admitted = {"type": "Admitted", "status": "True"}
+        body = {"metadata": {}, "status": {"conditions": [admitted]}}
+        await patched(client, f"{WORKLOADS}/alone-0/status", body)
+        await playing
+    workload = played.stub.find(f"{WORKLOADS}/alone-0")
+    assert workload is not None
+    assert [each["type"] for each in workload["status"]["conditions"]] == ["Admitted", "Finished"]
