@@ -135,8 +135,15 @@ def _open_file(url: URL, *, read_only: bool, cache_kib: int) -> Engine:
         if not path.is_file():
             raise LedgerUnreachableError(f"There is no ledger at {path}: check --ledger.")
         url = url.set(database=f"file:{path}").update_query_dict({"mode": "ro", "uri": "true"})
-    connect = {"check_same_thread": False, "cached_statements": 512}
-    return _prepare_sqlite(create_engine(url, connect_args=connect), pragmas)
+    engine = create_engine(
+        url,
+        # One connection is kept, others are closed after use: what one has written, each other one
+        # has to read again, and two that took turns would keep their pages in vain.
+        pool_size=1,
+        max_overflow=4,
+        connect_args={"check_same_thread": False, "cached_statements": 512},
+    )
+    return _prepare_sqlite(engine, pragmas)
 
 
 def _path(url: URL) -> Path:

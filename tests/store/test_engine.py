@@ -57,6 +57,18 @@ def test_a_password_is_never_shown() -> None:
     engine.dispose()
 
 
+def test_one_connection_to_a_file_keeps_its_pages_between_turns(tmp_path: Path) -> None:
+    engine = open_engine(str(tmp_path / "ledger.db"))
+    closed = list[object]()
+    event.listen(engine, "close", lambda connection, _record: closed.append(connection))
+    with engine.connect() as turn, engine.connect() as renewal:  # while the turn writes
+        drivers = [conn.connection.dbapi_connection for conn in (turn, renewal)]
+    assert closed == drivers[:1], "the one that comes back first is kept"
+    with engine.connect() as turn:
+        assert turn.connection.dbapi_connection is drivers[1]
+    engine.dispose()
+
+
 def test_a_database_that_does_not_answer_is_named() -> None:
     engine = open_engine("postgresql://me:secret@127.0.0.1:1/tidegate")
     with pytest.raises(LedgerUnreachableError, match=r"me:\*\*\*@127.0.0.1:1") as caught:
