@@ -19,6 +19,8 @@ INSECURE, BAD = "InsecureKubeConfig", "BadKubeConfig"
 PREFIX = "/etc/multikueue/kubeconfigs"
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _SUBDOMAIN_MAX = 253
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]:[0-9]*|([^:\[\]]+)(?::[0-9]*)?)")
+"""As Kueue, which cannot read an IPv6 address without a port."""
 _CHARACTERS_MAX = 2**20
 
 
@@ -78,12 +80,40 @@ def read_kubeconfig(data: bytes) -> dict[str, Any] | Refusal:
     try:
         text = data[:_CHARACTERS_MAX].decode()
         plain = yaml.safe_load(text)
+        _drop_nulls(plain, set())
         typed = msgspec.convert(plain, _Kubeconfig)
     except (ValueError, yaml.YAMLError, msgspec.ValidationError, RecursionError) as error:
         return _insecure(f"failed to parse kubeconfig(apiconfig): {_error_location(error)}")
     wrong = next(_problems(typed), "")
+    if wrong:
+        return _insecure(wrong)
     kubeconfig: dict[str, Any] = plain
-    return _insecure(wrong) if wrong else kubeconfig
+    used = _used_cluster(typed)
+    return kubeconfig if used is not None and _has_tls(used) else _without_logins(kubeconfig)
+
+
+def _drop_nulls(value: Any, done: set[int]) -> None:  # noqa: ANN401 - any YAML value
+    """Remove the fields that are null: they count as absent.
+
+    ``done``: the ids of what was looked at, since aliases may name one value any number of times.
+    """
+    if id(value) in done or not isinstance(value, dict | list):
+        return
+    done.add(id(value))
+    if isinstance(value, dict):
+        for key in [key for key, inner in value.items() if inner is None]:
+            del value[key]
+    for inner in value.values() if isinstance(value, dict) else value:
+        _drop_nulls(inner, done)
+
+
+def _has_tls(cluster: _Cluster) -> bool:
+    return urlsplit(cluster.server).scheme == "https"
+
+
+def _without_logins(kubeconfig: dict[str, Any]) -> dict[str, Any]:
+    """Return a kubeconfig without secrets: without TLS they could be read on the way."""
+    return {**kubeconfig, "users": [{**user, "user": {}} for user in kubeconfig.get("users", ())]}
 
 
 def _error_location(error: Exception) -> str:
@@ -118,20 +148,17 @@ def check_path(path: str, prefix: str, resolved: Callable[[str], str]) -> str:
 
 
 def is_trusted(server: str) -> bool:
-    """Return whether a server is named by an address or by a name of DNS."""
+    """Return whether a URL names its server by an address or by a name of DNS."""
     try:
-        split = urlsplit(server if "://" in server else f"https://{server}")
-        host = split.hostname or ""
-        bare = split.netloc.startswith("[") and split.port is None
+        netloc = urlsplit(server).netloc if server.split() == [server] else ""
     except ValueError:
         return False
-    if bare:
-        return False  # as Kueue, which cannot read an IPv6 address without a port
+    match = _HOST.fullmatch(netloc.rpartition("@")[2])
+    host = "" if match is None else (match[1] or match[2]).lower()
     try:
         ipaddress.ip_address(host)
     except ValueError:
-        name = host.lower()
-        return len(name) <= _SUBDOMAIN_MAX and _SUBDOMAIN.fullmatch(name) is not None
+        return len(host) <= _SUBDOMAIN_MAX and _SUBDOMAIN.fullmatch(host) is not None
     return True
 
 
@@ -163,18 +190,29 @@ def _files_of_users(config: _Kubeconfig) -> Iterator[str]:
             yield f"{field} file paths are not allowed, use {field}-data for user {entry.name}"
 
 
+def _used_context(config: _Kubeconfig) -> _Context | None:
+    named = (context.context for context in config.contexts if context.name == config.current)
+    return next(named, None)
+
+
+def _used_cluster(config: _Kubeconfig) -> _Cluster | None:
+    used = _used_context(config) or _Context()
+    named = (cluster.cluster for cluster in config.clusters if cluster.name == used.cluster)
+    return next(named, None)
+
+
 def _context_problems(config: _Kubeconfig) -> Iterator[str]:
     """Yield what is wrong with the context that is used."""
-    used = next(
-        (context.context for context in config.contexts if context.name == config.current),
-        _Context(),
-    )
-    cluster = next(
-        (cluster.cluster for cluster in config.clusters if cluster.name == used.cluster), None
-    )
-    user = next((user.user for user in config.users if user.name == used.user), _User())
-    if cluster is None or not is_trusted(cluster.server):
+    used, cluster = _used_context(config), _used_cluster(config)
+    if used is None and config.current:
+        missing = f"context was not found for specified context: {config.current}"
+        yield f"invalid configuration: {missing}"
+    if cluster is None:
+        yield "invalid configuration: the current context names no cluster"
+    elif not is_trusted(cluster.server):
         yield "untrusted server endpoint"
+    name = "" if used is None else used.user
+    user = next((user.user for user in config.users if user.name == name), _User())
     if user.username or user.password:
         yield "basic auth is not allowed"
     if user.exec is not None:

@@ -24,6 +24,7 @@ class Case(msgspec.Struct):
 
     kubeconfig: str
     error: str = ""
+    shows_login: bool = True  # to the server
 
 
 @pytest.mark.parametrize("path", sorted(CASES.glob("*.yaml")), ids=lambda path: path.stem)
@@ -34,6 +35,13 @@ def test_what_a_kubeconfig_may_say(path: Path) -> None:
         assert value == Refusal(reason="InsecureKubeConfig", error=case.error)
     else:
         assert isinstance(value, dict)
+        assert ("very-secret" in str(value)) == case.shows_login
+
+
+def test_what_aliases_repeat_is_looked_at_once() -> None:
+    levels = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
+    value = read_kubeconfig(f"a0: &a0 [null]\n{levels}".encode())
+    assert isinstance(value, Refusal)
 
 
 @pytest.mark.parametrize(
