@@ -76,17 +76,18 @@ def status_patch(
     kind: JobKind[Any], local: Object, remote: Object
 ) -> Object | Literal["deferred"] | None:
     """Return the patch that brings a copy's status to the job; None: it is up to date."""
-    status = remote.get("status")
-    adapter = ADAPTERS.get(kind.name)
+    status, adapter = remote.get("status") or {}, ADAPTERS.get(kind.name)
     if adapter is not None and not adapter.status:
         return None
-    if not status or local["metadata"].get("deletionTimestamp"):
+    if local["metadata"].get("deletionTimestamp"):
         return None
     if kind.name == "batch/job":
-        return _job_status(kind, local, remote)
+        return _job_status(kind, local, remote, status)
+    if not status and (adapter is None or kind.name == POD):
+        return None
     if kind.name == POD:
         return None if _is_stopped(remote) else _patch(local, _pod_status(local, status))
-    return _patch(local, status)
+    return _patch(local, status)  # an empty one, too: what stands here is of an earlier copy
 
 
 def suspended_patch(local: Object, remote: Object) -> Object | None:
@@ -139,16 +140,28 @@ def _patch(local: Object, status: Object) -> Object | None:
 
 
 def _job_status(
-    kind: JobKind[Any], local: Object, remote: Object
+    kind: JobKind[Any], local: Object, remote: Object, status: Object
 ) -> Object | Literal["deferred"] | None:
     waits = local["spec"].get("suspend", False)
     if waits and not (remote["spec"].get("suspend", False) or kind.terminal_phase(remote)):
         return DEFERRED
-    started = (local.get("status") or {}).get("startTime")
-    if waits or started is None:
-        return _patch(local, remote["status"])
-    # The API server refuses another: an earlier copy's start stands once the job goes on elsewhere.
-    return _patch(local, {**remote["status"], "startTime": started})
+    return _patch(local, {**status, **_lasting_fields(local, status, waits=waits)})
+
+
+def _lasting_fields(local: Object, status: Object, *, waits: bool) -> Object:
+    """Return what an earlier copy left in a Job's status and no API server lets change.
+
+    Its start stands once the Job goes on elsewhere, and no counter goes down but that of a Job
+    whose completions are scaled with its pods.
+    """
+    before, spec = local.get("status") or {}, local["spec"]
+    scaled = spec.get("completionMode") == "Indexed"
+    scaled = scaled and spec.get("completions") == spec.get("parallelism", 1)
+    counters = ("failed",) if scaled else ("failed", "succeeded")
+    lasting = {name: before[name] for name in counters if before.get(name, 0) > status.get(name, 0)}
+    if not waits and before.get("startTime") is not None:
+        lasting["startTime"] = before["startTime"]
+    return lasting
 
 
 def _is_stopped(remote: Object) -> bool:

@@ -8,6 +8,7 @@ Source: multikueue.md 2.6, 3.1, 3.2.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Literal, TypeAlias
 
 from dispatcher import api as calls
@@ -16,13 +17,22 @@ from dispatcher.adapters.jobs import DEFERRED, remote_job, spec_patch, status_pa
 from dispatcher.adapters.slices import Counts, counts_of, joining_patch, with_size
 from dispatcher.jobs import kind_of, object_of
 from dispatcher.workers.worker import Worker
+from tidegate.errors import ApiStatusError
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.serving.members import parent_name
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.ids import ObjectRef
+from tidegate.service.logs import get_log
 
 Found: TypeAlias = Literal["there", "later", "gone", "foreign"]
 """A job's state on a worker: to be reconciled again, or its name is taken by another job."""
+_REFUSED = (
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    HTTPStatus.UNPROCESSABLE_ENTITY,
+)
+"""Answers to a status that will never be taken: it makes no sense, or contradicts another one."""
+_log = get_log("dispatch")
 _PATCHES_MAX = 2
 """Of a status: a pod that runs again first loses the containers that had ended."""
 
@@ -126,15 +136,28 @@ class JobSyncer:
             patch = status_patch(kind, local, remote)
             deferred = patch == DEFERRED
             body = suspended_patch(local, remote) if deferred else patch
-            if isinstance(body, dict):
-                meta = local["metadata"]
-                path = f"{kind.path(meta['namespace'], meta['name'])}/status"
-                local = await calls.patch(self.home, path, body, local)
+            after = await self._patch_status(kind, local, body) if isinstance(body, dict) else None
+            local = after or local
             if deferred:
                 return "later", _version(local)
-            if body is None:
+            if after is None:
                 break
         return "there", _version(local)
+
+    async def _patch_status(self, kind: JobKind[Any], local: Object, body: Object) -> Object | None:
+        """Patch the status of the object here; None: it will never be taken.
+
+        What follows from the copy goes on all the same: else its end would free no quota here.
+        """
+        meta = local["metadata"]
+        path = kind.path(meta["namespace"], meta["name"])
+        try:
+            return await calls.patch(self.home, f"{path}/status", body, local)
+        except ApiStatusError as error:
+            if error.status not in _REFUSED:
+                raise
+            _log.warning("status not shown", object=path, error=str(error))
+            return None
 
 
 def _version(local: Object) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from dispatcher.adapters import copies, groups
-from dispatcher.adapters.jobs import DEFERRED, remote_job, spec_patch, status_patch
+from dispatcher.adapters.jobs import remote_job, spec_patch, status_patch
 from dispatcher.manager.conditions import active_patch, check_patch
 from tests.jobs.test_managed_by import KINDS, queued
 from tests.multikueue.world import member
@@ -110,42 +110,6 @@ def test_a_jobs_copy_is_run_there_and_names_its_workload(name: str) -> None:
     if name != "batch/job":
         assert status_patch(kind, {**local, "status": {}}, seen) == {"status": {"phase": "Any"}}
         assert status_patch(kind, {**local, "status": {"phase": "Any"}}, seen) is None
-
-
-def job(*, suspend: bool, **status: object) -> Object:
-    return {"metadata": {"name": "j"}, "spec": {"suspend": suspend}, "status": status}
-
-
-COMPLETE = [{"type": "Complete", "status": "True"}]
-
-
-@pytest.mark.parametrize(
-    ("local", "remote", "patch"),
-    [
-        (job(suspend=False), job(suspend=False, active=1), {"status": {"active": 1}}),
-        (job(suspend=True, active=1), job(suspend=True), None),
-        (
-            job(suspend=True, active=1),
-            job(suspend=True, ready=0),
-            {"status": {"active": None, "ready": 0}},
-        ),
-        (job(suspend=True), job(suspend=False, active=1), DEFERRED),
-        (
-            job(suspend=True),
-            job(suspend=False, conditions=COMPLETE),
-            {"status": {"conditions": COMPLETE}},
-        ),
-        (  # another copy ran before: the API server refuses a job that runs another startTime
-            job(suspend=False, startTime="10:00"),
-            job(suspend=False, startTime="10:05", active=1),
-            {"status": {"active": 1}},
-        ),
-    ],
-)
-def test_a_jobs_status_is_copied_when_it_makes_sense_here(
-    local: Object, remote: Object, patch: object
-) -> None:
-    assert status_patch(JOB_KINDS["batch/job"], local, remote) == patch
 
 
 def test_a_gated_pod_stays_unscheduled_and_without_an_address() -> None:

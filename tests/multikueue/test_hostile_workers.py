@@ -114,6 +114,30 @@ def test_a_worker_may_write_that_there_are_no_annotations() -> None:
     run_virtually(live())
 
 
+def test_a_status_that_is_not_taken_here_keeps_no_quota() -> None:
+    """A Job that is about to fail may not succeed: the API server here refuses it."""
+
+    async def live() -> None:
+        world = World(quotas=("4", "0"))
+        w1 = world.workers["w1"].stage
+        w1.api = Hostile(w1.embedded, _about_to_fail)
+        async with world.running(), alongside(world.manager.dispatch()):
+            world.manager.stage.make(JOBS, job("train", 30))
+            await until(lambda: world.holds("Finished"), "it is finished", patience_s=300)
+            assert "Complete" not in msgspec.json.encode(world.job("train")).decode()
+            await until(world.is_clean, "nothing is left on the workers")
+
+    run_virtually(live())
+
+
+def _about_to_fail(obj: Object) -> None:
+    if obj.get("kind") != "Job":
+        return
+    conditions = obj.setdefault("status", {}).setdefault("conditions", [])
+    if not any(each["type"] == "Complete" for each in conditions):
+        conditions.append({"type": "FailureTarget", "status": "True"})
+
+
 def test_a_worker_that_cannot_be_read_is_shown_so_and_asked_ever_more_rarely() -> None:
     async def live() -> None:
         world = World()

@@ -147,6 +147,27 @@ def test_a_job_that_its_worker_evicts_is_sent_anew() -> None:
     run_virtually(live())
 
 
+def test_a_job_ends_although_the_pods_that_failed_before_are_not_of_its_last_worker() -> None:
+    """The API server lets no counter of a Job's status go down."""
+
+    async def live() -> None:
+        world = World(quotas=("4", "4"))
+        async with world.running(), alongside(world.manager.dispatch()):
+            world.manager.stage.make(JOBS, job("train", 60))
+            there, other = await world.chosen()
+            there.stage.change(f"{JOBS}/train/status", {"status": {"failed": 1}})
+            await until(lambda: world.job("train")["status"].get("failed") == 1, "one failed")
+            queue = f"{KUEUE}/clusterqueues/{QUEUE}"
+            there.stage.change(queue, {"spec": {"stopPolicy": "HoldAndDrain"}})
+            await until(lambda: world.status().get("clusterName") == other.name, "the other has it")
+            await until(lambda: world.job("train")["status"].get("active") == 1, "seen running")
+            await until(lambda: world.holds("Finished"), "it is finished")
+            assert world.job("train")["status"]["failed"] == 1
+            await until(world.is_clean, "nothing is left on the workers")
+
+    run_virtually(live())
+
+
 def test_a_pod_stays_gated_here_and_shows_how_it_does_there() -> None:
     async def live() -> None:
         world = World()
