@@ -36,6 +36,10 @@ class Publisher:
         self._copies.clear()
         self._clusters.clear()
 
+    def forget_cluster(self, name: str) -> None:
+        """Publish a cluster's state again even if unchanged: another one has its name by now."""
+        self._clusters.pop(name, None)
+
     async def publish_cluster(
         self, name: str, *, connected: bool, reason: str, message: str
     ) -> None:

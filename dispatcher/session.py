@@ -144,12 +144,13 @@ class Session:
             await asyncio.sleep(next(waits))
 
     async def _requeue_periodically(self) -> None:
-        """Look at each workload once in ``REFRESH_S``, at a few of them each second."""
+        """Look at each workload once in ``REFRESH_S``, at a few each second; publish clusters."""
         while True:
             for few in self._targets.split_into(round(REFRESH_S)):
                 await asyncio.sleep(1.0)
                 for key in few:
                     self._enqueue(key)
+            await self._fleet.republish()
 
     def _enqueue_all(self) -> None:
         for key in self._targets.of:

@@ -45,6 +45,7 @@ Client = Callable[[Credentials], AbstractAsyncContextManager[KubernetesApi]]
 class _ClusterConnection:
     """The state of one cluster's connection."""
 
+    uid: str  # of its object: one that is made anew under its name is another cluster
     attempts: Attempts = field(default_factory=Attempts)
     credentials: bytes = b""  # those that it is connected with; empty: it is not
     task: asyncio.Task[None] | None = None
@@ -95,17 +96,23 @@ class Fleet:
             await asyncio.gather(*(self._disconnect(line) for line in self._lines.values()))
 
     async def republish(self) -> None:
-        """Publish again which clusters are connected."""
+        """Publish again which clusters are connected.
+
+        Who reads it may have learnt later that a cluster of the name was deleted before.
+        """
         for name, line in list(self._lines.items()):
             if line.worker is not None:
+                self._publisher.forget_cluster(name)
                 await self._publisher.publish_cluster(name, connected=True, reason="", message="")
 
     async def _reconcile_all(self) -> None:
-        for gone in [name for name in self._lines if name not in self._home.clusters.items]:
+        uids = {name: obj["metadata"]["uid"] for name, obj in self._home.clusters.items.items()}
+        for gone in [name for name, line in self._lines.items() if line.uid != uids.get(name)]:
             await self._disconnect(self._lines.pop(gone))
+            self._publisher.forget_cluster(gone)
             self._update_usable()
-        for name in list(self._home.clusters.items):
-            line = self._lines.setdefault(name, _ClusterConnection())
+        for name, uid in uids.items():
+            line = self._lines.setdefault(name, _ClusterConnection(uid=uid))
             if line.task is None or line.task.done():
                 line.task = None
             try:
@@ -114,12 +121,17 @@ class Fleet:
                 _log.exception("not looked at", worker=name)
 
     async def _reconcile_cluster(self, name: str, line: _ClusterConnection) -> None:
-        credentials = await credentials_of(self._home.clusters.items[name], self._home.sources)
+        cluster = self._home.clusters.items.get(name)
+        if cluster is None:
+            return  # it was deleted while another one was looked at
+        credentials = await credentials_of(cluster, self._home.sources)
         if isinstance(credentials, Refusal):
             await self._disconnect(line)
             await self._report_disconnected(name, credentials.reason, _UNUSABLE + credentials.error)
             return
         if line.task is not None and line.credentials == credentials.data:
+            if line.worker is not None:
+                await self._show_connected(name)
             return
         now_s = asyncio.get_running_loop().time()
         if line.task is None and not line.attempts.may_try(credentials.data, now_s):
@@ -159,11 +171,15 @@ class Fleet:
         _log.info("connected", worker=name)
         await self._publisher.publish_cluster(name, connected=True, reason="", message="")
         self._update_usable()
+        await self._show_connected(name)
+        for key in list(self.workers[name].workloads.items):
+            self._changed(name, key)
+
+    async def _show_connected(self, name: str) -> None:
+        """Set the condition of a connected cluster, unless it is set."""
         await self._home.set_cluster_condition(
             name, status=True, reason="Active", message="Connected"
         )
-        for key in list(self.workers[name].workloads.items):
-            self._changed(name, key)
 
     async def _on_connection_lost(
         self, name: str, line: _ClusterConnection, credentials: bytes, error: str

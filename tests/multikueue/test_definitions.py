@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64encode
+from contextlib import AsyncExitStack
 from http import HTTPStatus
 
 import pytest
@@ -219,3 +220,57 @@ def test_a_secret_with_the_same_content_cuts_no_connection_and_another_content_d
             await until(lambda: lists() == 2, "it is connected anew")
 
     run_virtually(live())
+
+
+def test_a_cluster_that_is_made_anew_at_once_is_sent_to() -> None:
+    async def live() -> None:
+        world = World(quotas=("0", "4"))
+        async with world.running(), alongside(world.manager.dispatch()):
+            await until(lambda: _is_connected(world, "w2"), "it is connected")
+            path = f"{KUEUE}/multikueueclusters"
+            spec = world.manager.stage.read(f"{path}/w2")["spec"]
+            world.manager.stage.remove(f"{path}/w2")
+            world.manager.stage.make(path, kueue("MultiKueueCluster", "w2", **spec))
+            await until(lambda: _is_connected(world, "w2"), "it is connected", patience_s=60)
+            world.manager.stage.make(JOBS, job("train", 30))
+            await until(lambda: world.holds("Finished"), "it is finished", patience_s=300)
+
+    run_virtually(live())
+
+
+def test_a_condition_that_was_not_written_is_written_later() -> None:
+    async def live() -> None:
+        world = World()
+        async with world.running(), alongside(world.manager.dispatch()):
+            await until(lambda: _is_connected(world, "w1"), "it is connected")
+            path = f"{KUEUE}/multikueueclusters/w1/status"
+            world.manager.stage.change(path, {"status": {"conditions": []}})
+            await until(lambda: _is_connected(world, "w1"), "it is connected", patience_s=60)
+
+    run_virtually(live())
+
+
+def test_a_cluster_whose_deletion_is_read_late_is_sent_to() -> None:
+    async def live() -> None:
+        world = World(quotas=("0", "4"))
+        manager, path = world.manager, f"{KUEUE}/multikueueclusters"
+        others = (world.workers["w2"].run(), manager.schedule(), manager.actuate())
+        async with AsyncExitStack() as stack:
+            for work in (*others, manager.dispatch()):
+                await stack.enter_async_context(alongside(work))
+            async with alongside(manager.ingest()):
+                await until(lambda: _is_connected(world, "w2"), "it is connected")
+            spec = manager.stage.read(f"{path}/w2")["spec"]
+            manager.stage.remove(f"{path}/w2")
+            manager.stage.make(path, kueue("MultiKueueCluster", "w2", **spec))
+            await until(lambda: _is_connected(world, "w2"), "it is connected", patience_s=60)
+            await asyncio.sleep(5)
+            async with alongside(manager.ingest()):
+                manager.stage.make(JOBS, job("train", 30))
+                await until(lambda: world.holds("Finished"), "it is finished", patience_s=300)
+
+    run_virtually(live())
+
+
+def _is_connected(world: World, name: str) -> bool:
+    return condition(read(world, "multikueueclusters", name)) == "True Active"
