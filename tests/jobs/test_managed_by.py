@@ -17,6 +17,7 @@ from tidegate.kinds.decode import read
 from tidegate.kinds.names import PLACED
 from tidegate.kinds.policies.frameworks import MULTIKUEUE, framework
 from tidegate.kinds.policies.jobs import suspend_policy
+from tidegate.model.multikueue import ADAPTERS
 
 KINDS = {name: kind for name, kind in JOB_KINDS.items() if kind.managed_by is not None}
 CASES = {case.object["kind"]: cases for _, cases in kinds() for case in cases[:1]}
@@ -85,3 +86,10 @@ def test_its_policy_suspends_what_its_own_controller_runs_and_no_other(name: str
     ]
     assert own.startswith(f"object.?{'.?'.join(map(str, managed_by.path))}.orValue('')")
     assert ast.literal_eval(own.partition(" in ")[2]) == ["", managed_by.own, MULTIKUEUE, PLACED]
+
+
+@pytest.mark.parametrize("name", [name for name, kind in ADAPTERS.items() if kind.managed_by])
+def test_the_message_of_a_rejection_names_the_field_that_is_looked_at(name: str) -> None:
+    path = JOB_KINDS[name].managed_by
+    assert path is not None
+    assert ADAPTERS[name].managed_by == ".".join(str(part) for part in path.path)

@@ -52,8 +52,7 @@ class Adapter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _owner(group: str, kind: str, *, elastic: bool = False) -> Adapter:
-    field = ".spec.managedBy" if group.startswith("workload.codeflare") else "spec.managedBy"
-    return Adapter(owner=f"{group}, Kind={kind}", managed_by=field, elastic=elastic)
+    return Adapter(owner=f"{group}, Kind={kind}", elastic=elastic)
 
 
 def _kubeflow(version: str, kind: str) -> Adapter:

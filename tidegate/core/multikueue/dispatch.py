@@ -130,14 +130,14 @@ def _retry_evicted(state: State, workload: Workload, check: str) -> list[Decisio
     dispatched = workload.dispatch
     if dispatched is None or not dispatched.chosen:
         return []
-    copy = dispatched.copies.get(dispatched.chosen)
-    joining = is_joining(workload, check_state(workload, check))
+    copy, previous = dispatched.copies.get(dispatched.chosen), check_state(workload, check)
+    joining = is_joining(workload, previous)
     before = joining and is_predecessor_evicted(state, workload, dispatched.chosen)
     if not before and (copy is None or not copy.evicted_us):
         return []
     message = (
         f'Workload evicted on worker cluster: "{dispatched.chosen}", resetting for re-admission. '
-        'Previously: "Ready"'
+        f'Previously: "{previous}"'
     )
     return [_decide_check(state, workload, check, "Retry", message, cause="Evicted")]
 
