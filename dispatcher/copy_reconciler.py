@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from dispatcher import api as calls
 from dispatcher.adapters.copies import is_finished, priority_patch, read_copy
 from dispatcher.adapters.slices import counts_of, scale_down_patch, with_counts
-from dispatcher.jobs import kind_of
+from dispatcher.jobs import is_being_deleted, kind_of
 from dispatcher.targets import Target
 from dispatcher.workers import groups
 from dispatcher.workers.job_sync import Found, JobSyncer
@@ -84,7 +84,8 @@ class CopyReconciler:
         if remains and not group:
             return Outcome(known=False, later=True)  # the job goes first
         await worker.delete_copy(key)
-        gone = not remains and key not in worker.workloads.items
+        remote = worker.workloads.items.get(key)  # others' finalizers may keep it for ever
+        gone = not remains and (remote is None or is_being_deleted(remote))
         return Outcome() if gone else Outcome(known=False, later=True)
 
     async def _reconcile_copy(
@@ -95,6 +96,8 @@ class CopyReconciler:
             if await worker.create_copy(local):
                 self.dispatched(target.cluster_queue, worker.name)
             return Outcome(known=False, later=True)  # its watch reports it
+        if is_being_deleted(remote):
+            return Outcome(known=False, later=True)  # one of its name of before still goes
         remote = await _patch_mutable_fields(worker, local, remote)
         return _outcome_of(local, remote, foreign=False)
 

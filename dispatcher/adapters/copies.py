@@ -5,6 +5,7 @@ Pure. Source: multikueue.md 2.2, 2.5, 2.6.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from dispatcher.adapters.equivalence import is_equivalent
@@ -23,6 +24,8 @@ from tidegate.model.ids import ObjectRef
 
 TEXT_MAX = 1_024
 """Characters of a condition's message: others write it, and the ledger keeps it for ever."""
+_REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
+"""What a condition's reason may be: another one could not be shown here."""
 PRIORITY = ("priorityClassRef", "priority")
 """Fields of a Workload's spec that may change in place."""
 _OURS = "tidegate.dev/"
@@ -116,13 +119,18 @@ def read_copy(
         admitted_us=_since(admitted),
         evicted_us=_since(evicted),
         finished_us=_since(finished),
-        reason="" if finished is None else finished.get("reason", "")[:TEXT_MAX],
+        reason="" if finished is None else _reason(finished),
         message="" if finished is None else finished.get("message", "")[:TEXT_MAX],
         differs=local is not None and differs(local, remote),
         job=job,
         foreign=foreign,
         synced=synced,
     )
+
+
+def _reason(condition: dict[str, Any]) -> str:
+    text: str = condition.get("reason", "")
+    return text if len(text) <= TEXT_MAX and _REASON.fullmatch(text) else "Unknown"
 
 
 def is_finished(remote: Object) -> bool:

@@ -94,6 +94,14 @@ def test_a_copys_conditions_are_read_with_their_times() -> None:
     assert (observation.finished_us, observation.reason) == (wanted.finished_us, wanted.reason)
 
 
+@pytest.mark.parametrize("reason", ["", "of two words", "1st", "A\n", "é", "A" * 1_025])
+def test_a_reason_that_could_not_be_shown_here_is_unknown(reason: str) -> None:
+    condition = {"type": "Finished", "status": "True", "lastTransitionTime": AT, "reason": reason}
+    remote = {**workload(), "status": {"conditions": [condition]}}
+    copy = copies.read_copy(workload(), remote, foreign=False, synced=False)
+    assert (copy.reason, bool(copy.finished_us)) == ("Unknown", True)
+
+
 @pytest.mark.parametrize("name", [adapter for adapter in ADAPTERS if adapter in KINDS])
 def test_a_jobs_copy_is_run_there_and_names_its_workload(name: str) -> None:
     kind = KINDS[name]

@@ -272,5 +272,26 @@ def test_a_cluster_whose_deletion_is_read_late_is_sent_to() -> None:
     run_virtually(live())
 
 
+def test_a_finalizer_on_a_copy_keeps_no_quota_here() -> None:
+    async def live() -> None:
+        world = World(quotas=("4", "0"))
+        async with world.running(), alongside(world.manager.dispatch()):
+            world.manager.stage.make(JOBS, job("train", 4_000))
+            there, _ = await world.chosen()
+            path = f"{WORKLOADS}/{world.workload()['metadata']['name']}"
+            there.stage.change(path, {"metadata": {"finalizers": ["example.com/stay"]}})
+            world.manager.stage.change(path, {"spec": {"active": False}})
+            await until(lambda: not world.holds("QuotaReserved"), "without quota", patience_s=120)
+            assert not there.items(JOBS)
+            world.manager.stage.change(path, {"spec": {"active": True}})
+            await until(lambda: world.holds("QuotaReserved"), "with quota", patience_s=120)
+            await asyncio.sleep(60)
+            assert not there.items(JOBS), "its older copy is still there"
+            there.stage.change(path, {"metadata": {"finalizers": []}})
+            await until(lambda: there.items(JOBS), "it runs again", patience_s=120)
+
+    run_virtually(live())
+
+
 def _is_connected(world: World, name: str) -> bool:
     return condition(read(world, "multikueueclusters", name)) == "True Active"
