@@ -138,10 +138,9 @@ class Writer:
 
     def metadata_patch(self, view: WorkloadView, obj: Object) -> Object:
         """Return what metadata and spec of a Workload lack; empty if nothing."""
-        meta = obj["metadata"]
+        meta = {"annotations": {}, **obj["metadata"]}
         desired: Object = {"metadata": {**meta}, "spec": {**obj["spec"]}}
-        annotations = meta.get("annotations", {})
-        marks = {**siblings.slice_annotations(view), **annotations}
+        marks = {**siblings.slice_annotations(view), **meta["annotations"]}
         if not view.direct:  # else its status has it
             marks = {names.DECISION: view.decision, **marks}
         else:

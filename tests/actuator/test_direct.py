@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from tests.actuator.story import AT_US, QUEUES, Story
 from tests.parts.stage import KUEUE, Object, alongside, eventually, kueue
 from tests.parts.virtual import run_virtually
@@ -97,6 +99,22 @@ def test_a_start_and_what_it_shows_are_one_write() -> None:
             )
             assert story.condition_statuses()["Evicted"] == "True"
             assert story.writes() == before + 2
+
+    run_virtually(run())
+
+
+def test_a_workload_without_annotations_is_patched_in_its_status_alone() -> None:
+    async def run() -> None:
+        story = Direct()
+        submitted = WorkloadSubmitted(**story.of_mine(), job=story.mine_ref, queue="main")
+        async with alongside(story.actuator(projects=True).run()):
+            await story.write(*QUEUES, submitted, story.waits())
+            await eventually(lambda: story.condition_statuses().get("QuotaReserved") == "False")
+            await story.write(*story.granted())
+            await eventually(lambda: story.condition_statuses().get("Admitted") == "True")
+            await asyncio.sleep(5)
+        patched = [path for method, path in story.api.requests if method == "PATCH"]
+        assert [path for path in patched if path.startswith(PATH)] == [f"{PATH}/status"] * 2
 
     run_virtually(run())
 
