@@ -190,14 +190,14 @@ class JobIndex:
             return
         key = f"{wl.metadata.namespace}/{wl.metadata.name}"
         had = self._prebuilt.claimants(key)
-        self._prebuilt.add(wl)
+        job = self._prebuilt.add(wl)
         uid = self.job_uid_of(wl)
         if uid and not self._prebuilt.is_named_by(uid, key) and not is_additional_slice(wl):
             yield from self._set_overrides(uid, overrides_of(wl))
         yield from self._changes(dict.fromkeys((*had, *self._prebuilt.claimants(key))))
         if self._prebuilt.is_named(key) or not self._direct:
             return
-        yield from self._alone.withdraw(wl.metadata) if uid else self._alone.observe(wl)
+        yield from self._alone.withdraw(wl.metadata) if uid else self._alone.observe(wl, job)
 
     def _jobs_with_variants(self, jobs: Iterable[str]) -> Iterator[ResourceObservation]:
         """Yield the jobs whose variants changed."""

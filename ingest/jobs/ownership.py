@@ -47,15 +47,15 @@ class DirectWorkloads:
         self._published = set[str]()  # uids
         self._claiming = dict[str, JobObserved]()  # those whose pods claim devices
 
-    def observe(self, wl: Workload) -> Iterator[ResourceObservation]:
-        """Yield a Workload's observation as a job, or its removal."""
+    def observe(self, wl: Workload, job: JobObserved | None) -> Iterator[ResourceObservation]:
+        """Yield a Workload's observation as a job, or its removal; ``job``: the same, if known."""
         if is_orphan(wl.metadata):
             if wl.metadata.uid in self._published:  # else it was never a job itself
-                yield RESOURCE, replace(workload.observe(wl), finished=OWNER_NOT_FOUND)
+                yield RESOURCE, replace(job or workload.observe(wl), finished=OWNER_NOT_FOUND)
             return
         owner = unmanaged_owner(wl.metadata, self._is_watched)
         if owner is None:
-            yield self.publish_once(workload.observe(wl))
+            yield self.publish_once(job or workload.observe(wl))
             return
         yield from self.withdraw(wl.metadata)
         yield (
@@ -142,18 +142,16 @@ class PrebuiltWorkloads:
         self._claims = dict[str, dict[str, None]]()  # a Workload's key to the jobs that name it
         self._named = dict[str, str]()  # a job's uid to that key
 
-    def add(self, wl: Workload) -> None:
-        """Remember a Workload unless it was made of a job."""
-        meta = wl.metadata
-        key = f"{meta.namespace}/{meta.name}"
-        if not _is_projected(wl):
-            owner = meta.controller()
-            observation = workload.observe(wl)
-            uid = "" if owner is None else owner.uid
-            self._made[key] = UserWorkload(
-                owner=uid, seen=observation, was_owned=workload.is_orphan(meta)
-            )
-            self._keys[meta.uid] = key
+    def add(self, wl: Workload) -> JobObserved | None:
+        """Remember a Workload and return its observation; None: it was made of a job."""
+        if _is_projected(wl):
+            return None
+        meta, job = wl.metadata, workload.observe(wl)
+        owner = meta.controller()
+        key, uid = f"{meta.namespace}/{meta.name}", "" if owner is None else owner.uid
+        self._made[key] = UserWorkload(owner=uid, seen=job, was_owned=workload.is_orphan(meta))
+        self._keys[meta.uid] = key
+        return job
 
     def forget(self, uid: str) -> list[str]:
         """Forget a Workload that is gone; return the jobs that had it."""

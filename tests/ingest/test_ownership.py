@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from tests.ingest.scene import rounds, session
 from tests.ingest.test_joins import PODSETS, WORKLOADS, workload_of
 from tests.parts.stage import JOBS, Object, Stage, alongside, job, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.observations import Heartbeat, JobObserved, ObjectGone, ObjectRefused
+from tidegate.jobs import workload
+from tidegate.kinds.kueue_api.workloads.workload import Workload
 
 RESOURCE = "workloads.kueue.x-k8s.io"
 
@@ -54,6 +58,27 @@ def test_a_workload_that_its_job_left_behind_is_never_a_job() -> None:
         assert await present(stage) == ()
 
     run_virtually(run())
+
+
+def test_a_workload_that_was_made_directly_is_reduced_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reduced, observe = list[str](), workload.observe
+
+    def counted(wl: Workload) -> JobObserved:
+        reduced.append(wl.metadata.name)
+        return observe(wl)
+
+    async def run() -> None:
+        stage = Stage()
+        stage.make(WORKLOADS, kueue("Workload", "mine", queueName="main", podSets=PODSETS))
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+        assert await observed_workloads(stage) == [("mine", "")]
+
+    monkeypatch.setattr(workload, "observe", counted)
+    run_virtually(run())
+    assert reduced == ["mine"]
 
 
 def test_a_workload_of_a_kind_that_is_not_enabled_is_reported_as_such() -> None:
