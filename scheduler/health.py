@@ -10,6 +10,8 @@ import asyncio
 from collections import Counter as Counts
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from logging import DEBUG
 from typing import TYPE_CHECKING, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -62,25 +64,27 @@ class Status:
         self.turns = _counter(registry, "turns", "Turns that wrote entries.")
         self.heard_us = 0  # the bus's time of the newest observation read; 0: none in this term
         self._lag = _gauge(registry, "lag_seconds", "Age of the newest observation read.")
-        self._stages = Histogram(
+        stages = Histogram(
             "tidegate_scheduler_stage_seconds",
             "How long each stage of a turn that wrote entries took.",
             ["stage"],
             buckets=SECONDS,
             registry=registry,
         )
+        self._stage = cache(stages.labels)  # to look a series up takes longer than to count
         self._turn = Histogram(
             "tidegate_scheduler_turn_seconds",
             "From reading observations to their entries being published.",
             buckets=SECONDS,
             registry=registry,
         )
-        self._entries = Counter(
+        entries = Counter(
             "tidegate_scheduler_entries",
             "Entries written, by type.",
             ["type"],
             registry=registry,
         )
+        self._entries_of = cache(entries.labels)
 
     def set_role(self, role: Role, trouble: str = "") -> None:
         """Note a new role, and the trouble that keeps the scheduler from leading."""
@@ -109,7 +113,7 @@ class Status:
 
     def record_stage(self, stage: Stage, seconds: float) -> None:
         """Note how long a stage of a turn took."""
-        self._stages.labels(stage).observe(seconds)
+        self._stage(stage).observe(seconds)
 
     def record_turn_end(self) -> None:
         """Note that a turn ended, or began its wait for a next one."""
@@ -133,7 +137,7 @@ class Status:
         if entries:
             self.turns.inc()
         for kind, count in Counts(entry.type for entry in entries).items():
-            self._entries.labels(kind).inc(count)
+            self._entries_of(kind).inc(count)
         self.meter.count_events(events, leader.state)
         log_decisions(entries, events)
 
@@ -151,6 +155,8 @@ class Status:
 
 def log_decisions(entries: Sequence[Entry], events: Sequence[Event]) -> None:
     """Log each decision about a workload, with its place in the ledger: at debug, they are many."""
+    if not _log.is_enabled_for(DEBUG):
+        return
     for entry, event in zip(entries, events, strict=True):
         if isinstance(event, WorkloadDecision):
             _log.debug(

@@ -7,6 +7,7 @@ before (since when a workload waits) comes from the state, which the ledger give
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
@@ -91,12 +92,13 @@ class Meter:
             ("preempting_cluster_queue", "reason", "replica_role"),
             registry=registry,
         )
-        self._below = Counter(
+        below = Counter(
             "kueue_cohort_subtree_admitted_workloads",
             "Admissions below a cohort.",
             ("cohort", "priority_class", "replica_role"),
             registry=registry,
         )
+        self._below = cache(below.labels)  # to look a series up takes longer than to count
         self._replaced = Counter(
             "kueue_replaced_workload_slices",
             "Slices of elastic workloads that another slice replaced.",
@@ -104,19 +106,20 @@ class Meter:
             registry=registry,
         )
         labels = ("result", "replica_role")
-        self._attempts = Counter(
+        attempts = Counter(
             "kueue_admission_attempts",
             "Turns that tried workloads, by whether any got quota.",
             labels,
             registry=registry,
         )
-        self._attempt_s = Histogram(
+        attempt_s = Histogram(
             "kueue_admission_attempt_duration_seconds",
             "How long such a turn decided.",
             labels,
             buckets=GO_CLIENT,
             registry=registry,
         )
+        self._attempts, self._attempt_s = cache(attempts.labels), cache(attempt_s.labels)
 
     def count_cycle(self, decided: Sequence[Event], seconds: float) -> None:
         """Count one scheduling cycle, if it tried any workload."""
@@ -124,8 +127,8 @@ class Meter:
         if tried:
             won = any(isinstance(event, decisions.QuotaReserved) for event in tried)
             labels = ("success" if won else "inadmissible", ROLE)
-            self._attempts.labels(*labels).inc()
-            self._attempt_s.labels(*labels).observe(seconds)
+            self._attempts(*labels).inc()
+            self._attempt_s(*labels).observe(seconds)
 
     def count_events(self, events: Sequence[Event], state: State) -> None:
         """Count the events of one commit; ``state`` stands behind them."""
@@ -177,7 +180,7 @@ class Meter:
         cq = state.forest.cluster_queues.get(life.labels.cluster_queue)
         above = None if cq is None else cq.node.parent
         while above is not None:
-            self._below.labels(above.name, life.labels.priority_class, ROLE).inc()
+            self._below(above.name, life.labels.priority_class, ROLE).inc()
             above = above.parent
 
     def on_ready(self, event: facts.PodsReadyReported, state: State) -> None:
