@@ -131,9 +131,11 @@ def _hash_bytes(text: str) -> bytes:
 
 def _cloudevents_subject(subject: str) -> str:
     """Return an event's CloudEvents subject: workload, else ClusterQueue, else cluster."""
-    words = [name_of(word) for word in subject.split(".")]
-    cluster, (queue, namespace, name) = words[1], words[-3:]
-    return f"{namespace}/{name}" if name else queue or cluster
+    words = subject.split(".")
+    queue, namespace, name = words[-3:]
+    if workload := name_of(name):
+        return f"{name_of(namespace)}/{workload}"
+    return name_of(queue) or name_of(words[1])
 
 
 class _Time(msgspec.Struct, frozen=True):

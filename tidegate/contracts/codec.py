@@ -67,7 +67,12 @@ def decode_observation(payload: bytes) -> Observation:
 
 def type_name(event: Event) -> str:
     """Return the event's name as in subjects and in the ledger's ``type`` column."""
-    tag = event.__struct_config__.tag
+    return _name_of_type(type(event))
+
+
+@cache
+def _name_of_type(kind: type[Event]) -> str:
+    tag = kind.__struct_config__.tag
     assert isinstance(tag, str)
     return tag.partition("/")[0]
 

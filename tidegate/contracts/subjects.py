@@ -100,6 +100,7 @@ def resync_subject(cluster: str) -> str:
     return f"tidegate.{token(cluster)}.resync"
 
 
+@lru_cache(maxsize=64)
 def events_prefix(cluster: str, partition: int = 0) -> str:
     """Return the prefix of the subjects of a partition's events, without the last dot."""
     named = f".partition.{partition}" if partition else ""

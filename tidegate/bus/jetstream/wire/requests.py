@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -259,14 +258,16 @@ class JetStream:
             BusRefusedError: the last is not stored.
         """
         assert 0 < len(messages) <= CHAIN_MESSAGES_MAX
-        chain = [messages[0], *(_linked(message, last) for last, message in pairwise(messages))]
+        link = dict[str, str]()
         try:
-            for message in chain[:-1]:
-                headers = dict(message.headers)
+            for message in messages[:-1]:
+                headers = {**message.headers, **link}
                 await self.client.publish(message.subject, message.payload, headers=headers)
+                link = {EXPECTED_ID: message.headers[MESSAGE_ID]}
         except _CUT_OFF as error:
             raise BusUnreachableError(f"NATS does not take messages: {error!r}") from error
-        return await self.publish(chain[-1])
+        end = messages[-1]
+        return await self.publish(end._replace(headers={**end.headers, **link}))
 
     async def _request(
         self, subject: str, body: bytes, headers: dict[str, str] | None, wait_s: float = 0.0
@@ -283,11 +284,6 @@ class JetStream:
             raise BusUnreachableError(f"NATS does not answer {subject}: {error!r}") from error
         finally:
             self._waits.pop(wait, None)
-
-
-def _linked(message: OutgoingMessage, last: OutgoingMessage) -> OutgoingMessage:
-    expected = {EXPECTED_ID: last.headers[MESSAGE_ID]}
-    return message._replace(headers={**message.headers, **expected})
 
 
 def _decode(data: bytes, kind: type[_ANY]) -> _ANY:
