@@ -76,7 +76,7 @@ def status_patch(
     kind: JobKind[Any], local: Object, remote: Object
 ) -> Object | Literal["deferred"] | None:
     """Return the patch that brings a copy's status to the job; None: it is up to date."""
-    status, adapter = remote.get("status") or {}, ADAPTERS.get(kind.name)
+    status, adapter = _status_of(remote), ADAPTERS.get(kind.name)
     if adapter is not None and not adapter.status:
         return None
     if local["metadata"].get("deletionTimestamp"):
@@ -102,7 +102,7 @@ def suspended_patch(local: Object, remote: Object) -> Object | None:
     if any(c["type"] == "Suspended" and c["status"] == "True" for c in conditions):
         return None
     others = [condition for condition in conditions if condition["type"] != "Suspended"]
-    at = (remote.get("status") or {}).get("startTime")
+    at = _status_of(remote).get("startTime")
     times = {} if at is None else {"lastProbeTime": at, "lastTransitionTime": at}
     return {"status": {"conditions": [*others, {**_SUSPENDED, **times}]}}
 
@@ -158,10 +158,23 @@ def _lasting_fields(local: Object, status: Object, *, waits: bool) -> Object:
     scaled = spec.get("completionMode") == "Indexed"
     scaled = scaled and spec.get("completions") == spec.get("parallelism", 1)
     counters = ("failed",) if scaled else ("failed", "succeeded")
-    lasting = {name: before[name] for name in counters if before.get(name, 0) > status.get(name, 0)}
+    lasting = {
+        name: before[name] for name in counters if _count(before, name) > _count(status, name)
+    }
     if not waits and before.get("startTime") is not None:
         lasting["startTime"] = before["startTime"]
     return lasting
+
+
+def _status_of(remote: Object) -> Object:
+    status = remote.get("status")
+    return status if isinstance(status, dict) else {}
+
+
+def _count(status: Object, name: str) -> int:
+    """Return a counter of a status; a worker may write anything in its place."""
+    count = status.get(name)
+    return count if isinstance(count, int) else 0
 
 
 def _is_stopped(remote: Object) -> bool:

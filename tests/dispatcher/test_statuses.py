@@ -53,6 +53,16 @@ COMPLETE = [{"type": "Complete", "status": "True"}]
             job(suspend=False, failed=2, succeeded=4),
             {"status": {"failed": 2, "succeeded": 4}},
         ),
+        (  # what makes no sense is for the API server here to refuse
+            job(suspend=False, failed=1),
+            job(suspend=False, failed="many", active=[1]),
+            {"status": {"active": [1]}},
+        ),
+        (
+            job(suspend=False, active=1),
+            {**job(suspend=False), "status": "so"},
+            {"status": {"active": None}},
+        ),
     ],
 )
 def test_a_jobs_status_is_copied_when_it_makes_sense_here(
