@@ -13,11 +13,7 @@ from typing import Any
 
 from apiserver.api import EmbeddedApi
 from apiserver.controllers.delaying_queue import DelayingQueue, Key
-from apiserver.controllers.garbage import (
-    sync_definition,
-    sync_namespace,
-    sync_owner,
-)
+from apiserver.controllers.garbage import sync_definition, sync_namespace, sync_owner
 from apiserver.controllers.index import Index
 from apiserver.controllers.job_pods import is_tracked, remove_tracking
 from apiserver.controllers.jobs import sync_job

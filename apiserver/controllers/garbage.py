@@ -9,13 +9,7 @@ import msgspec
 from apiserver.controllers.index import Index
 from apiserver.resources import CRDS, NAMESPACES, Resource
 from apiserver.schema.crds import CLEANUP
-from apiserver.writes.deleting import (
-    FOREGROUND,
-    ORPHAN,
-    DeleteOptions,
-    Preconditions,
-    delete,
-)
+from apiserver.writes.deleting import FOREGROUND, ORPHAN, DeleteOptions, Preconditions, delete
 from apiserver.writes.registry import Registry
 
 Object = dict[str, Any]

@@ -11,14 +11,7 @@ from copy import deepcopy
 from typing import Any
 
 from apiserver.kinds.templates import check_spec, default_spec
-from apiserver.refusals import (
-    Cause,
-    immutable,
-    invalid_value,
-    not_allowed,
-    required,
-    unsupported,
-)
+from apiserver.refusals import Cause, immutable, invalid_value, not_allowed, required, unsupported
 
 Object = dict[str, Any]
 _NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")

@@ -6,12 +6,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
-from apiserver.kinds.templates import (
-    check_spec,
-    containers_of,
-    default_requests,
-    default_spec,
-)
+from apiserver.kinds.templates import check_spec, containers_of, default_requests, default_spec
 from apiserver.refusals import Cause, invalid_value, not_allowed
 
 Object = dict[str, Any]

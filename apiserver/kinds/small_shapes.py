@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from apiserver.kinds.shapes import (
-    AnyObject,
-    Job,
-    Metadata,
-    Node,
-    Pod,
-    Quantities,
-    Shape,
-)
+from apiserver.kinds.shapes import AnyObject, Job, Metadata, Node, Pod, Quantities, Shape
 
 
 class NamespaceSpec(Shape, frozen=True):

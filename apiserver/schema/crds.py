@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from apiserver.refusals import (
-    Cause,
-    invalid_value,
-    not_allowed,
-    required,
-    unsupported,
-)
+from apiserver.refusals import Cause, invalid_value, not_allowed, required, unsupported
 from apiserver.resources import Resource
 
 Object = dict[str, Any]

@@ -10,13 +10,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from apiserver.refusals import denied
-from apiserver.resources import (
-    JOBS,
-    PODS,
-    VALIDATING_BINDINGS,
-    VALIDATING_POLICIES,
-    Resource,
-)
+from apiserver.resources import JOBS, PODS, VALIDATING_BINDINGS, VALIDATING_POLICIES, Resource
 from apiserver.state import State
 from apiserver.writes.admission import binding_of, is_exempt, is_in_system_namespace
 from tidegate.kinds.names import ELASTIC_POD, GROUP

@@ -9,13 +9,7 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from apiserver.refusals import (
-    Cause,
-    immutable,
-    invalid_value,
-    not_allowed,
-    required,
-)
+from apiserver.refusals import Cause, immutable, invalid_value, not_allowed, required
 
 Object = dict[str, Any]
 FIELDS = frozenset(

@@ -58,9 +58,7 @@ class Profile(msgspec.Struct, frozen=True):
 
 
 def read_profile(
-    name: str,
-    profiles: Mapping[str, Object],
-    providers: Sequence[AccessProvider] | None,
+    name: str, profiles: Mapping[str, Object], providers: Sequence[AccessProvider] | None
 ) -> Profile | Refusal:
     """Return how to reach the cluster of a ClusterProfile, or why it is not reached.
 

@@ -5,17 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from sqlalchemy import (
-    CTE,
-    BigInteger,
-    ColumnElement,
-    Double,
-    and_,
-    case,
-    cast,
-    literal,
-    select,
-)
+from sqlalchemy import CTE, BigInteger, ColumnElement, Double, and_, case, cast, literal, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement

@@ -1,5 +1,6 @@
 """Decisions: events of the ledger that the core chose."""
 
+# pyright: reportUnusedImport=false
 from __future__ import annotations
 
 from typing import Literal, TypeAlias
@@ -11,23 +12,19 @@ from tidegate.contracts.decision_kinds.copies import CopyOrder
 from tidegate.contracts.decision_kinds.placements import (
     NodeFailed,
     PlacementTried,
+    PodSetStart,
     SecondPassFailed,
     TopologyAssigned,
 )
-from tidegate.contracts.decision_kinds.placements import PodSetStart as PodSetStart  # noqa: PLC0414 - part of orders
-from tidegate.contracts.decision_kinds.queues import BudgetDecision
 from tidegate.contracts.decision_kinds.queues import (
-    ClusterQueueReadinessChanged as ClusterQueueReadinessChanged,  # noqa: PLC0414 - decisions too
+    BudgetDecision,
+    ClusterQueueReadinessChanged,
+    ClusterQueueReleased,
+    Decision,
+    LocalQueueUsageSampled,
+    SampledUsage,
+    WorkloadDecision,
 )
-from tidegate.contracts.decision_kinds.queues import (
-    ClusterQueueReleased as ClusterQueueReleased,  # noqa: PLC0414
-)
-from tidegate.contracts.decision_kinds.queues import Decision as Decision  # noqa: PLC0414
-from tidegate.contracts.decision_kinds.queues import (
-    LocalQueueUsageSampled as LocalQueueUsageSampled,  # noqa: PLC0414
-)
-from tidegate.contracts.decision_kinds.queues import SampledUsage as SampledUsage  # noqa: PLC0414
-from tidegate.contracts.decision_kinds.queues import WorkloadDecision as WorkloadDecision  # noqa: PLC0414
 from tidegate.contracts.facts import WorkloadSubmitted
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSetAssignment
@@ -75,9 +72,7 @@ class FlavorTried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     guaranteed: int = 0  # used by others within their guaranteed minimum run time
 
 
-class QuotaReserved(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="QuotaReserved/1"
-):
+class QuotaReserved(WorkloadDecision, frozen=True, kw_only=True, tag="QuotaReserved/1"):
     """The scheduler reserves quota for a workload: it is charged from this event on."""
 
     assignment: tuple[PodSetAssignment, ...]
@@ -86,18 +81,14 @@ class QuotaReserved(
     cluster: str = ""  # member cluster in which a placed job's copy runs; empty: not placed
 
 
-class WorkloadAdmitted(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadAdmitted/1"
-):
+class WorkloadAdmitted(WorkloadDecision, frozen=True, kw_only=True, tag="WorkloadAdmitted/1"):
     """A workload is admitted: quota is reserved, all checks are ready, and its job may start."""
 
     queue: str = ""  # LocalQueue
     waited_us: int = 0  # since it was queued
 
 
-class WorkloadPending(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadPending/1"
-):
+class WorkloadPending(WorkloadDecision, frozen=True, kw_only=True, tag="WorkloadPending/1"):
     """A workload was tried and stays pending; repeated when its reason or flavors change."""
 
     reason: PendingReason
@@ -120,9 +111,7 @@ class Victim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: PreemptionReason
 
 
-class PreemptionIntended(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="PreemptionIntended/1"
-):
+class PreemptionIntended(WorkloadDecision, frozen=True, kw_only=True, tag="PreemptionIntended/1"):
     """A workload preempts others, and starts once these victims have stopped."""
 
     victims: tuple[Victim, ...]
@@ -130,17 +119,13 @@ class PreemptionIntended(
     assignment: tuple[PodSetAssignment, ...] = ()
 
 
-class PreemptionAbandoned(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="PreemptionAbandoned/1"
-):
+class PreemptionAbandoned(WorkloadDecision, frozen=True, kw_only=True, tag="PreemptionAbandoned/1"):
     """A preemption ends without an admission: the preemptor or the quota changed."""
 
     reason: str = ""
 
 
-class WorkloadPreempted(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadPreempted/1"
-):
+class WorkloadPreempted(WorkloadDecision, frozen=True, kw_only=True, tag="WorkloadPreempted/1"):
     """A running workload is preempted by another; its WorkloadEvicted follows."""
 
     by: str  # the preemptor's workload
@@ -151,9 +136,7 @@ class WorkloadPreempted(
     lost_us: int = 0  # how long it ran since it started, or since its checkpoint
 
 
-class WorkloadEvicted(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadEvicted/1"
-):
+class WorkloadEvicted(WorkloadDecision, frozen=True, kw_only=True, tag="WorkloadEvicted/1"):
     """A workload is evicted; its quota stays charged until its job has stopped."""
 
     reason: str  # Preempted, PodsReadyTimeout, ClusterQueueStopped, …
@@ -163,17 +146,13 @@ class WorkloadEvicted(
     attempts: int = 0  # requeueState.count from here on; 0: as it was
 
 
-class QuotaReleased(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="QuotaReleased/1"
-):
+class QuotaReleased(WorkloadDecision, frozen=True, kw_only=True, tag="QuotaReleased/1"):
     """The quota of a workload is released."""
 
     reason: str = ""  # Evicted, Held, …
 
 
-class WorkloadRequeued(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadRequeued/1"
-):
+class WorkloadRequeued(WorkloadDecision, frozen=True, kw_only=True, tag="WorkloadRequeued/1"):
     """A workload is queued again, from ``after_us`` on."""
 
     reason: str = ""
@@ -181,27 +160,21 @@ class WorkloadRequeued(
     attempts: int = 0  # requeueState.count
 
 
-class WorkloadDeactivated(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadDeactivated/1"
-):
+class WorkloadDeactivated(WorkloadDecision, frozen=True, kw_only=True, tag="WorkloadDeactivated/1"):
     """A workload is deactivated: it is not tried until a user sets spec.active to true."""
 
     reason: str
     message: str = ""
 
 
-class WorkloadExpired(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadExpired/1"
-):
+class WorkloadExpired(WorkloadDecision, frozen=True, kw_only=True, tag="WorkloadExpired/1"):
     """The retention time of a workload is over: the actuator may delete its object."""
 
     reason: str = ""
     job: ObjectRef | None = None
 
 
-class StartOrdered(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="StartOrdered/1"
-):
+class StartOrdered(WorkloadDecision, frozen=True, kw_only=True, tag="StartOrdered/1"):
     """The actuator has to start the job: inject these placements and unsuspend it."""
 
     job: ObjectRef
@@ -209,9 +182,7 @@ class StartOrdered(
     generation: int = 0  # the job's, when this was decided
 
 
-class StopOrdered(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="StopOrdered/1"
-):
+class StopOrdered(WorkloadDecision, frozen=True, kw_only=True, tag="StopOrdered/1"):
     """The actuator has to stop the job: suspend it and restore its template."""
 
     job: ObjectRef
@@ -220,9 +191,7 @@ class StopOrdered(
     podsets: tuple[PodSetStart, ...] = ()  # what its start injected, and its present pod counts
 
 
-class OrderReissued(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="OrderReissued/1"
-):
+class OrderReissued(WorkloadDecision, frozen=True, kw_only=True, tag="OrderReissued/1"):
     """A job does not match the decision: the next event repeats its start or stop."""
 
     order: Literal["start", "stop"]
@@ -230,9 +199,7 @@ class OrderReissued(
     attempt: int = 0
 
 
-class ReservationRepeated(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="ReservationRepeated/1"
-):
+class ReservationRepeated(WorkloadDecision, frozen=True, kw_only=True, tag="ReservationRepeated/1"):
     """A Workload may lack its reservation: repeats all that the Workload has to show."""
 
     job: ObjectRef

@@ -1,5 +1,6 @@
 """Facts: events of the ledger that report observations which changed something, or the time."""
 
+# pyright: reportUnusedImport=false
 from __future__ import annotations
 
 from typing import TypeAlias
@@ -57,75 +58,15 @@ from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSet, PodSetAssignment, PodSetUpdate
 from tidegate.model.topology import TopologyAssignment
 
-__all__ = [
-    "ActuationFailed",
-    "CheckDefined",
-    "CheckRemoved",
-    "CheckReported",
-    "ClockSkewed",
-    "ClusterQueueDefined",
-    "ClusterQueueRemoved",
-    "CohortDefined",
-    "CohortRemoved",
-    "Event",
-    "Fact",
-    "FactEvent",
-    "FlavorDefined",
-    "FlavorRemoved",
-    "GapObserved",
-    "JobStateReported",
-    "LedgerOpened",
-    "LimitRangeDefined",
-    "LimitRangeRemoved",
-    "LocalQueueDefined",
-    "LocalQueueRemoved",
-    "Named",
-    "NamespaceDefined",
-    "NamespaceRemoved",
-    "NodeDefined",
-    "NodePodsCleared",
-    "NodePodsReported",
-    "NodeRemoved",
-    "ObservationRefused",
-    "PodsReadyReported",
-    "PodsReclaimed",
-    "PolicyConfigured",
-    "PriorityClassDefined",
-    "PriorityClassRemoved",
-    "RoundCompleted",
-    "RoundStarted",
-    "RuntimeClassDefined",
-    "RuntimeClassRemoved",
-    "StrayCleared",
-    "StrayReported",
-    "StreamReplaced",
-    "TimePassed",
-    "TopologyDefined",
-    "TopologyRemoved",
-    "WatchesExpected",
-    "WorkloadAdopted",
-    "WorkloadChanged",
-    "WorkloadFact",
-    "WorkloadFinished",
-    "WorkloadMismatched",
-    "WorkloadPriorityClassDefined",
-    "WorkloadPriorityClassRemoved",
-    "WorkloadRemoved",
-    "WorkloadStopped",
-    "WorkloadSubmitted",
-]
 
-
-class WorkloadFact(Fact, frozen=True, kw_only=True, omit_defaults=True):
+class WorkloadFact(Fact, frozen=True, kw_only=True):
     """A fact about one workload."""
 
     workload: str
     uid: str = ""  # of the job, or of the Workload if that was created directly
 
 
-class WorkloadSubmitted(
-    WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadSubmitted/1"
-):
+class WorkloadSubmitted(WorkloadFact, frozen=True, kw_only=True, tag="WorkloadSubmitted/1"):
     """A job is queued for the first time."""
 
     job: ObjectRef
@@ -155,9 +96,7 @@ class WorkloadSubmitted(
     held_places: dict[str, TopologyAssignment] = {}  # podset to the nodes that one had assigned
 
 
-class WorkloadChanged(
-    WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadChanged/1"
-):
+class WorkloadChanged(WorkloadFact, frozen=True, kw_only=True, tag="WorkloadChanged/1"):
     """A job's request changed; has the complete new request, as in WorkloadSubmitted."""
 
     version: int = 0
@@ -181,18 +120,14 @@ class WorkloadChanged(
     held_places: dict[str, TopologyAssignment] = {}  # podset to the nodes that one had assigned
 
 
-class WorkloadRemoved(
-    WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadRemoved/1"
-):
+class WorkloadRemoved(WorkloadFact, frozen=True, kw_only=True, tag="WorkloadRemoved/1"):
     """A job was deleted, or is no longer managed or watched; its quota is released."""
 
     version: int = 0
     reason: str = ""  # NotWatched: its kind was disabled, or its CRD removed
 
 
-class WorkloadAdopted(
-    WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadAdopted/1"
-):
+class WorkloadAdopted(WorkloadFact, frozen=True, kw_only=True, tag="WorkloadAdopted/1"):
     """A job ran before the first lists were complete: it is charged, even above quota."""
 
     cluster_queue: str
@@ -202,49 +137,37 @@ class WorkloadAdopted(
     executed_us: int = 0  # earlier run time, for the maximum execution time
 
 
-class JobStateReported(
-    WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="JobStateReported/1"
-):
+class JobStateReported(WorkloadFact, frozen=True, kw_only=True, tag="JobStateReported/1"):
     """The state of a job changed (suspended, started, active pods, annotation, generation)."""
 
     version: int = 0
     state: JobState
 
 
-class WorkloadStopped(
-    WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadStopped/1"
-):
+class WorkloadStopped(WorkloadFact, frozen=True, kw_only=True, tag="WorkloadStopped/1"):
     """A job has stopped: it has no active pods and carries the stop order's decision."""
 
 
-class WorkloadMismatched(
-    WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadMismatched/1"
-):
+class WorkloadMismatched(WorkloadFact, frozen=True, kw_only=True, tag="WorkloadMismatched/1"):
     """The job of a workload with quota differs from the charged request."""
 
     version: int = 0
     message: str = ""  # how they differ; empty: they agree again
 
 
-class PodsReadyReported(
-    WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="PodsReadyReported/1"
-):
+class PodsReadyReported(WorkloadFact, frozen=True, kw_only=True, tag="PodsReadyReported/1"):
     """All pods of a workload are ready, or no longer ready."""
 
     ready: bool
 
 
-class PodsReclaimed(
-    WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="PodsReclaimed/1"
-):
+class PodsReclaimed(WorkloadFact, frozen=True, kw_only=True, tag="PodsReclaimed/1"):
     """Some pods of a workload have finished; their part of the quota is released."""
 
     reclaimable: dict[str, int]  # podset to the number of pods finished so far
 
 
-class CheckReported(
-    WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="CheckReported/1"
-):
+class CheckReported(WorkloadFact, frozen=True, kw_only=True, tag="CheckReported/1"):
     """The controller of an admission check set its state."""
 
     check: str
@@ -254,9 +177,7 @@ class CheckReported(
     updates: tuple[PodSetUpdate, ...] = ()  # what it injects into the job's template
 
 
-class WorkloadFinished(
-    WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadFinished/1"
-):
+class WorkloadFinished(WorkloadFact, frozen=True, kw_only=True, tag="WorkloadFinished/1"):
     """The job finished; its quota is released."""
 
     reason: str = "Succeeded"  # or Failed, …
@@ -265,9 +186,7 @@ class WorkloadFinished(
     variant_of: str = ""  # variants: the parent workload
 
 
-class ActuationFailed(
-    WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="ActuationFailed/1"
-):
+class ActuationFailed(WorkloadFact, frozen=True, kw_only=True, tag="ActuationFailed/1"):
     """The actuator could not carry out an order."""
 
     decision_seq: int

@@ -4,6 +4,7 @@ Every object's observation has its uid, resourceVersion (compared as an integer)
 and, if it was listed, the round of that list; 0 means that a watch reported it.
 """
 
+# pyright: reportUnusedImport=false
 from __future__ import annotations
 
 from typing import TypeAlias
@@ -12,11 +13,7 @@ import msgspec
 
 from tidegate.contracts.observed.clusters import ClusterObserved, CopySeen, RemoteObserved
 from tidegate.contracts.observed.handovers import HandoverObserved
-from tidegate.contracts.observed.jobs import CheckSeen as CheckSeen  # noqa: PLC0414 - of a job
-from tidegate.contracts.observed.jobs import JobState as JobState  # noqa: PLC0414
-from tidegate.contracts.observed.jobs import Observed as Observed  # noqa: PLC0414 - its root
-from tidegate.contracts.observed.jobs import Placed
-from tidegate.contracts.observed.jobs import Stray as Stray  # noqa: PLC0414
+from tidegate.contracts.observed.jobs import CheckSeen, JobState, Observed, Placed, Stray
 from tidegate.contracts.observed.nodes import NodeObserved, NodePodsObserved, TopologyObserved
 from tidegate.model.ids import ObjectRef
 from tidegate.model.multikueue import CheckParameters
@@ -26,7 +23,7 @@ from tidegate.model.quota import ClusterQueueSpec, CohortSpec, FlavorSpec, Local
 from tidegate.model.topology import TopologyAssignment
 
 
-class JobObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="JobObserved/1"):
+class JobObserved(Observed, frozen=True, kw_only=True, tag="JobObserved/1"):
     """A job of any kind, including a Workload created directly (kind ``workload``)."""
 
     kind: str  # e.g. "batch/job"
@@ -67,9 +64,7 @@ class JobObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="
     state: JobState = JobState()
 
 
-class ClusterQueueObserved(
-    Placed, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueObserved/1"
-):
+class ClusterQueueObserved(Placed, frozen=True, kw_only=True, tag="ClusterQueueObserved/1"):
     """A ClusterQueue."""
 
     spec: ClusterQueueSpec
@@ -79,16 +74,14 @@ class ClusterQueueObserved(
     statement: str = ""  # annotation tidegate.dev/statement, "<month>=<SHA-256>"
 
 
-class CohortObserved(Placed, frozen=True, kw_only=True, omit_defaults=True, tag="CohortObserved/1"):
+class CohortObserved(Placed, frozen=True, kw_only=True, tag="CohortObserved/1"):
     """A Cohort."""
 
     spec: CohortSpec
     author: str = ""
 
 
-class LocalQueueObserved(
-    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="LocalQueueObserved/1"
-):
+class LocalQueueObserved(Observed, frozen=True, kw_only=True, tag="LocalQueueObserved/1"):
     """A LocalQueue."""
 
     spec: LocalQueueSpec
@@ -97,9 +90,7 @@ class LocalQueueObserved(
     labels: dict[str, str] = {}  # those that the configuration selects by
 
 
-class FlavorObserved(
-    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="FlavorObserved/1"
-):
+class FlavorObserved(Observed, frozen=True, kw_only=True, tag="FlavorObserved/1"):
     """A ResourceFlavor."""
 
     spec: FlavorSpec
@@ -108,16 +99,14 @@ class FlavorObserved(
 
 
 class WorkloadPriorityClassObserved(
-    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadPriorityClassObserved/1"
+    Observed, frozen=True, kw_only=True, tag="WorkloadPriorityClassObserved/1"
 ):
     """A WorkloadPriorityClass."""
 
     value: int
 
 
-class PriorityClassObserved(
-    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="PriorityClassObserved/1"
-):
+class PriorityClassObserved(Observed, frozen=True, kw_only=True, tag="PriorityClassObserved/1"):
     """A PriorityClass."""
 
     value: int
@@ -125,9 +114,7 @@ class PriorityClassObserved(
     never_preempts: bool = False  # preemptionPolicy: Never
 
 
-class NamespaceObserved(
-    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="NamespaceObserved/1"
-):
+class NamespaceObserved(Observed, frozen=True, kw_only=True, tag="NamespaceObserved/1"):
     """A Namespace."""
 
     labels: dict[str, str] = {}
@@ -144,23 +131,19 @@ class LimitRangeItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     max_ratio: dict[str, str] = {}
 
 
-class LimitRangeObserved(
-    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="LimitRangeObserved/1"
-):
+class LimitRangeObserved(Observed, frozen=True, kw_only=True, tag="LimitRangeObserved/1"):
     """A LimitRange."""
 
     items: tuple[LimitRangeItem, ...] = ()
 
 
-class RuntimeClassObserved(
-    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="RuntimeClassObserved/1"
-):
+class RuntimeClassObserved(Observed, frozen=True, kw_only=True, tag="RuntimeClassObserved/1"):
     """A RuntimeClass."""
 
     overhead: dict[str, str] = {}
 
 
-class CheckObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="CheckObserved/1"):
+class CheckObserved(Observed, frozen=True, kw_only=True, tag="CheckObserved/1"):
     """An AdmissionCheck."""
 
     controller: str
@@ -168,22 +151,20 @@ class CheckObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag
     parameters: CheckParameters | None = None
 
 
-class PolicyObserved(
-    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="PolicyObserved/1"
-):
+class PolicyObserved(Observed, frozen=True, kw_only=True, tag="PolicyObserved/1"):
     """The controller's configuration, sent by the scheduler when it starts with a new one."""
 
     policy: Policy
     rules: tuple[str, ...] = ()  # operators' own rules, "<name>@<version>"
 
 
-class ObjectGone(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="ObjectGone/1"):
+class ObjectGone(Observed, frozen=True, kw_only=True, tag="ObjectGone/1"):
     """A watch reported the deletion of an object."""
 
     resource: str  # as in SyncCompleted
 
 
-class ObjectRefused(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="ObjectRefused/1"):
+class ObjectRefused(Observed, frozen=True, kw_only=True, tag="ObjectRefused/1"):
     """ingest could not read an object, or ignores it for a reason; the others are not affected."""
 
     resource: str

@@ -21,7 +21,11 @@ _ORPHANING = "orphan"
 """The finalizer of an object whose dependents the garbage collector is to orphan."""
 
 
-class OwnerReference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class ApiType(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Root of the types of a Kubernetes API: names in camelCase, defaults left out."""
+
+
+class OwnerReference(ApiType, frozen=True, kw_only=True):
     """A reference to the owner of an object."""
 
     api_version: str = ""
@@ -32,7 +36,7 @@ class OwnerReference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     block_owner_deletion: bool = False
 
 
-class ObjectMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class ObjectMeta(ApiType, frozen=True, kw_only=True):
     """The metadata that Tidegate reads or writes."""
 
     name: str = ""
@@ -75,7 +79,15 @@ class ObjectMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
         return next((owner for owner in owners if owner.controller), None) if owners else None
 
 
-class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class ApiObject(ApiType, frozen=True, kw_only=True):
+    """Root of the kinds: what every object has."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class Condition(ApiType, frozen=True, kw_only=True):
     """One condition of a status."""
 
     type: Label
@@ -116,9 +128,7 @@ def true_condition(conditions: Iterable[Telling], kind: str) -> Telling | None:
 Conditions: TypeAlias = Annotated[tuple[Condition, ...], map_list("type", most=16)]
 
 
-class SelectorRequirement(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class SelectorRequirement(ApiType, frozen=True, kw_only=True):
     """One expression of a label selector or of a node selector term."""
 
     key: str
@@ -126,7 +136,7 @@ class SelectorRequirement(
     values: Annotated[tuple[str, ...], schema_keywords(**{"x-kubernetes-list-type": "atomic"})] = ()
 
 
-class LabelSelector(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class LabelSelector(ApiType, frozen=True, kw_only=True):
     """A label selector as written."""
 
     match_labels: dict[str, str] = {}
@@ -135,7 +145,7 @@ class LabelSelector(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     ] = ()
 
 
-class Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Status(ApiType, frozen=True, kw_only=True):
     """The API server's answer that is not the object asked for."""
 
     status: str = ""
@@ -144,7 +154,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rena
     code: int = 0
 
 
-class ListMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class ListMeta(ApiType, frozen=True, kw_only=True):
     """Where a list stands."""
 
     resource_version: str = ""

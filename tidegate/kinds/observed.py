@@ -6,18 +6,18 @@ import msgspec
 
 from tidegate.kinds import names
 from tidegate.kinds.markers import Quantity
-from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.meta import ApiType, ObjectMeta
 from tidegate.kinds.pods import Container, Resources, Toleration
 from tidegate.model.texts import parse_whole
 
 
-class Namespace(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Namespace(ApiType, frozen=True, kw_only=True):
     """A Namespace: its labels choose the ClusterQueues that take its workloads."""
 
     metadata: ObjectMeta = ObjectMeta()
 
 
-class LimitRangeItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class LimitRangeItem(ApiType, frozen=True, kw_only=True):
     """One item of a LimitRange."""
 
     type: str
@@ -28,33 +28,33 @@ class LimitRangeItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     max_limit_request_ratio: dict[str, Quantity] = {}
 
 
-class LimitRangeSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class LimitRangeSpec(ApiType, frozen=True, kw_only=True):
     """The items of a LimitRange."""
 
     limits: tuple[LimitRangeItem, ...] = ()
 
 
-class LimitRange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class LimitRange(ApiType, frozen=True, kw_only=True):
     """Defaults and bounds of a namespace's requests."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: LimitRangeSpec = LimitRangeSpec()
 
 
-class Overhead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Overhead(ApiType, frozen=True, kw_only=True):
     """What a RuntimeClass adds to each pod."""
 
     pod_fixed: dict[str, Quantity] = {}
 
 
-class RuntimeClass(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class RuntimeClass(ApiType, frozen=True, kw_only=True):
     """A way to run containers."""
 
     metadata: ObjectMeta = ObjectMeta()
     overhead: Overhead = Overhead()
 
 
-class ExactRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class ExactRequest(ApiType, frozen=True, kw_only=True):
     """Devices of one class."""
 
     device_class_name: str = ""
@@ -62,7 +62,7 @@ class ExactRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     count: int = 1
 
 
-class DeviceRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class DeviceRequest(ApiType, frozen=True, kw_only=True):
     """One request of a claim; without ``exactly`` it is a list of alternatives."""
 
     name: str = ""
@@ -87,16 +87,14 @@ class ClaimTemplateSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     spec: ClaimSpec = ClaimSpec()
 
 
-class ResourceClaimTemplate(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class ResourceClaimTemplate(ApiType, frozen=True, kw_only=True):
     """A claim of devices, made anew for each pod that names it."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: ClaimTemplateSpec = ClaimTemplateSpec()
 
 
-class PriorityClass(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class PriorityClass(ApiType, frozen=True, kw_only=True):
     """Kubernetes' own priority, which pods name."""
 
     metadata: ObjectMeta = ObjectMeta()
@@ -105,7 +103,7 @@ class PriorityClass(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     preemption_policy: str = ""  # empty: PreemptLowerPriority
 
 
-class NodeTaint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class NodeTaint(ApiType, frozen=True, kw_only=True):
     """A taint as a node bears it; its effect is not checked here."""
 
     key: str
@@ -113,28 +111,28 @@ class NodeTaint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, r
     effect: str = ""
 
 
-class NodeSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class NodeSpec(ApiType, frozen=True, kw_only=True):
     """Whether a node is schedulable, and its taints."""
 
     taints: tuple[NodeTaint, ...] = ()
     unschedulable: bool = False
 
 
-class NodeCondition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class NodeCondition(ApiType, frozen=True, kw_only=True):
     """A condition of a node, without the times that heartbeats change."""
 
     type: str
     status: str
 
 
-class NodeStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class NodeStatus(ApiType, frozen=True, kw_only=True):
     """What a node has to give."""
 
     allocatable: dict[str, Quantity] = {}
     conditions: tuple[NodeCondition, ...] = ()
 
 
-class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Node(ApiType, frozen=True, kw_only=True):
     """A node."""
 
     metadata: ObjectMeta = ObjectMeta()

@@ -7,13 +7,13 @@ from typing import Any, ClassVar, TypeAlias
 import msgspec
 
 from tidegate.kinds.markers import Int64, Quantity
-from tidegate.kinds.meta import ObjectMeta, SelectorRequirement
+from tidegate.kinds.meta import ApiType, ObjectMeta, SelectorRequirement
 
 Opaque: TypeAlias = tuple[dict[str, Any], ...]
 """Objects that are compared and never read."""
 
 
-class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Resources(ApiType, frozen=True, kw_only=True):
     """What a container or a pod asks for."""
 
     open: ClassVar[bool] = True
@@ -21,7 +21,7 @@ class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, r
     limits: dict[str, Quantity] = {}
 
 
-class Container(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Container(ApiType, frozen=True, kw_only=True):
     """A container of a template."""
 
     open: ClassVar[bool] = True
@@ -31,9 +31,7 @@ class Container(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, r
     ports: Opaque = ()
 
 
-class NodeSelectorTerm(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class NodeSelectorTerm(ApiType, frozen=True, kw_only=True):
     """Expressions that must all hold of a node."""
 
     open: ClassVar[bool] = True
@@ -41,14 +39,14 @@ class NodeSelectorTerm(
     match_fields: tuple[SelectorRequirement, ...] = ()
 
 
-class NodeSelector(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class NodeSelector(ApiType, frozen=True, kw_only=True):
     """Terms of which one must hold."""
 
     open: ClassVar[bool] = True
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
-class PreferredTerm(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class PreferredTerm(ApiType, frozen=True, kw_only=True):
     """A term that is wished for."""
 
     open: ClassVar[bool] = True
@@ -56,7 +54,7 @@ class PreferredTerm(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
-class NodeAffinity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class NodeAffinity(ApiType, frozen=True, kw_only=True):
     """Which nodes a pod needs or likes."""
 
     open: ClassVar[bool] = True
@@ -68,7 +66,7 @@ class NodeAffinity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     )
 
 
-class Affinity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Affinity(ApiType, frozen=True, kw_only=True):
     """Affinity of a template; what concerns other pods is only compared."""
 
     open: ClassVar[bool] = True
@@ -77,7 +75,7 @@ class Affinity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, re
     pod_anti_affinity: dict[str, Any] | None = None
 
 
-class Toleration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Toleration(ApiType, frozen=True, kw_only=True):
     """A taint that a pod or a flavor puts up with."""
 
     key: str = ""
@@ -87,7 +85,7 @@ class Toleration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     toleration_seconds: Int64 | None = None
 
 
-class PodSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class PodSpec(ApiType, frozen=True, kw_only=True):
     """A template's spec; everything else in it is kept by the API server and never read here."""
 
     open: ClassVar[bool] = True
@@ -108,7 +106,7 @@ class PodSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
     scheduling_gates: Opaque = ()
 
 
-class TemplateMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class TemplateMeta(ApiType, frozen=True, kw_only=True):
     """A template's metadata."""
 
     open: ClassVar[bool] = True
@@ -116,9 +114,7 @@ class TemplateMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     annotations: dict[str, str] = {}
 
 
-class PodTemplateSpec(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class PodTemplateSpec(ApiType, frozen=True, kw_only=True):
     """A pod template, as jobs and Workloads hold it."""
 
     open: ClassVar[bool] = True
@@ -126,7 +122,7 @@ class PodTemplateSpec(
     spec: PodSpec = PodSpec()
 
 
-class PodCondition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class PodCondition(ApiType, frozen=True, kw_only=True):
     """A condition of a pod, without Kubernetes' promise that it has a reason."""
 
     type: str
@@ -136,7 +132,7 @@ class PodCondition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     last_transition_time: str | None = None
 
 
-class PodStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class PodStatus(ApiType, frozen=True, kw_only=True):
     """How a pod stands."""
 
     phase: str = ""
@@ -145,7 +141,7 @@ class PodStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, r
     conditions: tuple[PodCondition, ...] = ()
 
 
-class Pod(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Pod(ApiType, frozen=True, kw_only=True):
     """A pod."""
 
     metadata: ObjectMeta = ObjectMeta()

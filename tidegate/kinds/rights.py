@@ -86,10 +86,7 @@ def _role(
 
 
 def kind_roles(
-    frameworks: tuple[str, ...],
-    declared: tuple[Declaration, ...] = (),
-    *,
-    devices: bool = False,
+    frameworks: tuple[str, ...], declared: tuple[Declaration, ...] = (), *, devices: bool = False
 ) -> list[Manifest]:
     """Return the roles and their bindings, and those for people over declared kinds.
 

@@ -74,11 +74,7 @@ class Notifier:
                 await reading
 
     async def _handle_next(
-        self,
-        queue: asyncio.Queue[LedgerEvent],
-        reading: asyncio.Task[None],
-        *,
-        is_caught_up: bool,
+        self, queue: asyncio.Queue[LedgerEvent], reading: asyncio.Task[None], *, is_caught_up: bool
     ) -> None:
         """Handle the next event, or the waits that became too long before it."""
         event = await self._next_event(
@@ -96,10 +92,7 @@ class Notifier:
         return None if next_us is None else max(0.0, (next_us - self._now_us()) / 1e6)
 
     async def _next_event(
-        self,
-        queue: asyncio.Queue[LedgerEvent],
-        reading: asyncio.Task[None],
-        within_s: float | None,
+        self, queue: asyncio.Queue[LedgerEvent], reading: asyncio.Task[None], within_s: float | None
     ) -> LedgerEvent | None:
         """Return the next event; None if there is none in time."""
         if not queue.empty():

@@ -9,11 +9,7 @@ from tidegate.cli.moves.state import Stage
 
 
 def move_remedy(
-    stage: Stage | Literal["Unseen", "Moved"],
-    tree: str,
-    source: int,
-    to: int,
-    led: Collection[int],
+    stage: Stage | Literal["Unseen", "Moved"], tree: str, source: int, to: int, led: Collection[int]
 ) -> str:
     """Return the remedy for a move that hangs.
 

@@ -14,13 +14,11 @@ CheckDecision = Literal["Ready", "Retry", "Rejected"]
 CheckCause = Literal["", "Admitted", "Evicted", "OutOfSync"]
 
 
-class DispatchDecision(WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True):
+class DispatchDecision(WorkloadDecision, frozen=True, kw_only=True):
     """A decision about a workload that worker clusters are asked to run."""
 
 
-class ClustersNominated(
-    DispatchDecision, frozen=True, kw_only=True, omit_defaults=True, tag="ClustersNominated/1"
-):
+class ClustersNominated(DispatchDecision, frozen=True, kw_only=True, tag="ClustersNominated/1"):
     """Worker clusters get a copy of a workload; the first cluster that admits the copy runs it."""
 
     job: ObjectRef
@@ -29,9 +27,7 @@ class ClustersNominated(
     external: bool = False  # as an external dispatcher wrote them into the Workload's status
 
 
-class ClusterChosen(
-    DispatchDecision, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterChosen/1"
-):
+class ClusterChosen(DispatchDecision, frozen=True, kw_only=True, tag="ClusterChosen/1"):
     """A worker cluster was chosen to run a workload: its job is created there."""
 
     job: ObjectRef
@@ -41,9 +37,7 @@ class ClusterChosen(
     makes_copy: bool = False  # its copy is created there, too: the cluster was not nominated before
 
 
-class RemoteWithdrawn(
-    DispatchDecision, frozen=True, kw_only=True, omit_defaults=True, tag="RemoteWithdrawn/1"
-):
+class RemoteWithdrawn(DispatchDecision, frozen=True, kw_only=True, tag="RemoteWithdrawn/1"):
     """A workload's job and copy are deleted on these worker clusters."""
 
     job: ObjectRef
@@ -52,9 +46,7 @@ class RemoteWithdrawn(
     again: bool = False  # a repetition: nothing has changed
 
 
-class RemoteDeactivated(
-    DispatchDecision, frozen=True, kw_only=True, omit_defaults=True, tag="RemoteDeactivated/1"
-):
+class RemoteDeactivated(DispatchDecision, frozen=True, kw_only=True, tag="RemoteDeactivated/1"):
     """A worker cluster has to stop an evicted workload, before its copy is deleted."""
 
     job: ObjectRef
@@ -63,9 +55,7 @@ class RemoteDeactivated(
     again: bool = False  # a repetition: nothing has changed
 
 
-class CheckDecided(
-    DispatchDecision, frozen=True, kw_only=True, omit_defaults=True, tag="CheckDecided/1"
-):
+class CheckDecided(DispatchDecision, frozen=True, kw_only=True, tag="CheckDecided/1"):
     """The scheduler sets an admission check of its own controller."""
 
     check: str

@@ -35,11 +35,11 @@ RemovalCause = Literal["Evicted", "Finished", "Elsewhere", "NoWorkload"]
 another cluster, or it has none; the job at home does not exist."""
 
 
-class CopyDecision(WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True):
+class CopyDecision(WorkloadDecision, frozen=True, kw_only=True):
     """A decision about the copy of a placed job."""
 
 
-class CopyOrdered(CopyDecision, frozen=True, kw_only=True, omit_defaults=True, tag="CopyOrdered/1"):
+class CopyOrdered(CopyDecision, frozen=True, kw_only=True, tag="CopyOrdered/1"):
     """A member cluster's actuator has to create the suspended copy of a job.
 
     ``workload`` and ``uid`` are those of the job at home ("<uid>@<home>", or the uid alone if it
@@ -52,9 +52,7 @@ class CopyOrdered(CopyDecision, frozen=True, kw_only=True, omit_defaults=True, t
     body: str  # SHA-256 of the body, in hexadecimal, see ``JobObserved.body``
 
 
-class CopyRemovalOrdered(
-    CopyDecision, frozen=True, kw_only=True, omit_defaults=True, tag="CopyRemovalOrdered/1"
-):
+class CopyRemovalOrdered(CopyDecision, frozen=True, kw_only=True, tag="CopyRemovalOrdered/1"):
     """A member cluster's actuator has to delete a copy, its pods first.
 
     In the foreground, so that the copy is gone only once none of its pods runs; its uid is pinned.

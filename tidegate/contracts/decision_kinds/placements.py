@@ -54,27 +54,21 @@ class PlacementTried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     levels: tuple[LevelTried, ...] = ()  # from the top
 
 
-class TopologyAssigned(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="TopologyAssigned/1"
-):
+class TopologyAssigned(WorkloadDecision, frozen=True, kw_only=True, tag="TopologyAssigned/1"):
     """The pods of a workload with quota were placed, or placed again after a node failed."""
 
     assignment: tuple[PodSetAssignment, ...]  # the whole assignment, as it is from here on
     replaced: str = ""  # the node that its pods left; empty: first placement
 
 
-class NodeFailed(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="NodeFailed/1"
-):
+class NodeFailed(WorkloadDecision, frozen=True, kw_only=True, tag="NodeFailed/1"):
     """A node failed on which a workload has pods: these pods need another node."""
 
     node: str  # the value of its hostname label
     reason: NodeFailure
 
 
-class SecondPassFailed(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="SecondPassFailed/1"
-):
+class SecondPassFailed(WorkloadDecision, frozen=True, kw_only=True, tag="SecondPassFailed/1"):
     """The pods of a workload with quota could not be placed: tried again after a change."""
 
     message: str = ""

@@ -9,11 +9,11 @@ import msgspec
 from tidegate.contracts.facts import Event
 
 
-class Decision(Event, frozen=True, kw_only=True, omit_defaults=True):
+class Decision(Event, frozen=True, kw_only=True):
     """Root of the decisions; never written itself."""
 
 
-class WorkloadDecision(Decision, frozen=True, kw_only=True, omit_defaults=True):
+class WorkloadDecision(Decision, frozen=True, kw_only=True):
     """A decision about one workload."""
 
     workload: str  # "<namespace>/<name>"
@@ -23,7 +23,7 @@ class WorkloadDecision(Decision, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ClusterQueueReadinessChanged(
-    Decision, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueReadinessChanged/1"
+    Decision, frozen=True, kw_only=True, tag="ClusterQueueReadinessChanged/1"
 ):
     """A ClusterQueue became active or inactive; the reasons are those of Kueue's Active."""
 
@@ -33,9 +33,7 @@ class ClusterQueueReadinessChanged(
     message: str = ""
 
 
-class ClusterQueueReleased(
-    Decision, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueReleased/1"
-):
+class ClusterQueueReleased(Decision, frozen=True, kw_only=True, tag="ClusterQueueReleased/1"):
     """The last usage of a deleted ClusterQueue was released: its quota no longer counts."""
 
     cluster_queue: str
@@ -49,9 +47,7 @@ class SampledUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     consumed: dict[str, str] = {}  # resource to cores, bytes or pieces, decimal text
 
 
-class LocalQueueUsageSampled(
-    Decision, frozen=True, kw_only=True, omit_defaults=True, tag="LocalQueueUsageSampled/1"
-):
+class LocalQueueUsageSampled(Decision, frozen=True, kw_only=True, tag="LocalQueueUsageSampled/1"):
     """The usage of the LocalQueues of a ClusterQueue, for admission fair sharing."""
 
     cluster_queue: str
@@ -63,7 +59,7 @@ QueueDecision: TypeAlias = (
 )
 
 
-class BudgetReached(Decision, frozen=True, kw_only=True, omit_defaults=True, tag="BudgetReached/1"):
+class BudgetReached(Decision, frozen=True, kw_only=True, tag="BudgetReached/1"):
     """A budget's use passed 80 % (a warning) or 100 % (a hard budget admits no more workloads)."""
 
     cluster_queue: str = ""  # the budget's; empty: the budget is a Cohort's
@@ -76,7 +72,7 @@ class BudgetReached(Decision, frozen=True, kw_only=True, omit_defaults=True, tag
     hard: bool = False
 
 
-class BudgetRenewed(Decision, frozen=True, kw_only=True, omit_defaults=True, tag="BudgetRenewed/1"):
+class BudgetRenewed(Decision, frozen=True, kw_only=True, tag="BudgetRenewed/1"):
     """A budget's period ended and the next one began."""
 
     cluster_queue: str = ""  # the budget's; empty: the budget is a Cohort's

@@ -14,12 +14,12 @@ from tidegate.model.ids import ObjectRef
 from tidegate.model.quota import StopPolicy
 
 
-class ClusterNamed(Named, frozen=True, kw_only=True, omit_defaults=True):
+class ClusterNamed(Named, frozen=True, kw_only=True):
     """A fact about a MultiKueueCluster or a MultiKueueConfig."""
 
 
 class MultiKueueClusterDefined(
-    ClusterNamed, frozen=True, kw_only=True, omit_defaults=True, tag="MultiKueueClusterDefined/1"
+    ClusterNamed, frozen=True, kw_only=True, tag="MultiKueueClusterDefined/1"
 ):
     """A MultiKueueCluster was created or changed."""
 
@@ -27,13 +27,13 @@ class MultiKueueClusterDefined(
 
 
 class MultiKueueClusterRemoved(
-    ClusterNamed, frozen=True, kw_only=True, omit_defaults=True, tag="MultiKueueClusterRemoved/1"
+    ClusterNamed, frozen=True, kw_only=True, tag="MultiKueueClusterRemoved/1"
 ):
     """A MultiKueueCluster was deleted: its workloads count as lost."""
 
 
 class MultiKueueConfigDefined(
-    ClusterNamed, frozen=True, kw_only=True, omit_defaults=True, tag="MultiKueueConfigDefined/1"
+    ClusterNamed, frozen=True, kw_only=True, tag="MultiKueueConfigDefined/1"
 ):
     """A MultiKueueConfig was created or changed."""
 
@@ -41,14 +41,12 @@ class MultiKueueConfigDefined(
 
 
 class MultiKueueConfigRemoved(
-    ClusterNamed, frozen=True, kw_only=True, omit_defaults=True, tag="MultiKueueConfigRemoved/1"
+    ClusterNamed, frozen=True, kw_only=True, tag="MultiKueueConfigRemoved/1"
 ):
     """A MultiKueueConfig was deleted."""
 
 
-class RemoteClusterChanged(
-    Fact, frozen=True, kw_only=True, omit_defaults=True, tag="RemoteClusterChanged/1"
-):
+class RemoteClusterChanged(Fact, frozen=True, kw_only=True, tag="RemoteClusterChanged/1"):
     """A worker cluster answers again or no longer, or another dispatcher connects to it.
 
     Of a member cluster (``@<cluster>``): it sends heartbeats, is silent, or was replaced by another
@@ -63,9 +61,7 @@ class RemoteClusterChanged(
     cluster_uid: str = ""  # of a member's Namespace kube-system; empty: not known
 
 
-class NominationReported(
-    Fact, frozen=True, kw_only=True, omit_defaults=True, tag="NominationReported/1"
-):
+class NominationReported(Fact, frozen=True, kw_only=True, tag="NominationReported/1"):
     """An external dispatcher wrote ``status.nominatedClusterNames`` of a Workload."""
 
     workload: str
@@ -73,25 +69,21 @@ class NominationReported(
     clusters: tuple[str, ...] = ()
 
 
-class RemoteFact(Fact, frozen=True, kw_only=True, omit_defaults=True):
+class RemoteFact(Fact, frozen=True, kw_only=True):
     """A fact about a workload's copy on a worker cluster."""
 
     workload: str
     cluster: str
 
 
-class RemoteWorkloadReported(
-    RemoteFact, frozen=True, kw_only=True, omit_defaults=True, tag="RemoteWorkloadReported/1"
-):
+class RemoteWorkloadReported(RemoteFact, frozen=True, kw_only=True, tag="RemoteWorkloadReported/1"):
     """The state of a workload's copy on a worker cluster."""
 
     copy: RemoteCopy
     version: int = 0  # resourceVersion in that cluster
 
 
-class RemoteWorkloadRemoved(
-    RemoteFact, frozen=True, kw_only=True, omit_defaults=True, tag="RemoteWorkloadRemoved/1"
-):
+class RemoteWorkloadRemoved(RemoteFact, frozen=True, kw_only=True, tag="RemoteWorkloadRemoved/1"):
     """A worker cluster no longer has a copy of a workload."""
 
 
@@ -110,14 +102,14 @@ ClusterFact: TypeAlias = (
 )
 
 
-class CopyFact(Fact, frozen=True, kw_only=True, omit_defaults=True):
+class CopyFact(Fact, frozen=True, kw_only=True):
     """A fact about the copy of a placed job, or about the job at home."""
 
     workload: str = ""  # "<namespace>/<name>@<home>" of the job at home; empty: not known
     uid: str  # of the job at home, as ``CopySeen.origin`` has it
 
 
-class CopyReported(CopyFact, frozen=True, kw_only=True, omit_defaults=True, tag="CopyReported/1"):
+class CopyReported(CopyFact, frozen=True, kw_only=True, tag="CopyReported/1"):
     """A copy exists, or its state changed: the state of the one with quota is its workload's.
 
     The actuator of the job's own cluster writes ``status`` into the job there. A copy in another
@@ -135,20 +127,20 @@ class CopyReported(CopyFact, frozen=True, kw_only=True, omit_defaults=True, tag=
     status: str = ""  # see ``CopySeen.status``
 
 
-class CopyRemoved(CopyFact, frozen=True, kw_only=True, omit_defaults=True, tag="CopyRemoved/1"):
+class CopyRemoved(CopyFact, frozen=True, kw_only=True, tag="CopyRemoved/1"):
     """A copy was deleted, by a list or a watch of its cluster: none of its pods runs."""
 
     copy: ObjectRef
     version: int = 0
 
 
-class EndShown(CopyFact, frozen=True, kw_only=True, omit_defaults=True, tag="EndShown/1"):
+class EndShown(CopyFact, frozen=True, kw_only=True, tag="EndShown/1"):
     """The job at home shows its copy's end in its status: the copy may be deleted."""
 
     version: int = 0  # resourceVersion of the job at home
 
 
-class HomeGone(CopyFact, frozen=True, kw_only=True, omit_defaults=True, tag="HomeGone/1"):
+class HomeGone(CopyFact, frozen=True, kw_only=True, tag="HomeGone/1"):
     """The job at home was deleted, and its copy may run: ``WorkloadRemoved`` follows the copy."""
 
     version: int = 0  # of the removal

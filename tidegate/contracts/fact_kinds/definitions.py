@@ -22,11 +22,11 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     at_us: int  # UTC microseconds
 
 
-class Fact(Event, frozen=True, kw_only=True, omit_defaults=True):
+class Fact(Event, frozen=True, kw_only=True):
     """Root of the facts; never written itself."""
 
 
-class Named(Fact, frozen=True, kw_only=True, omit_defaults=True):
+class Named(Fact, frozen=True, kw_only=True):
     """A fact about one object."""
 
     name: str
@@ -35,7 +35,7 @@ class Named(Fact, frozen=True, kw_only=True, omit_defaults=True):
     version: int = 0  # resourceVersion
 
 
-class LedgerOpened(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="LedgerOpened/1"):
+class LedgerOpened(Fact, frozen=True, kw_only=True, tag="LedgerOpened/1"):
     """The first event of a ledger, or of its new identity after a recovery."""
 
     ledger_id: str
@@ -47,18 +47,14 @@ class LedgerOpened(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="Led
     partition: int = 0  # the partition whose ledger it is
 
 
-class PolicyConfigured(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="PolicyConfigured/1"
-):
+class PolicyConfigured(Named, frozen=True, kw_only=True, tag="PolicyConfigured/1"):
     """The configuration of all decisions from this event on."""
 
     policy: Policy
     rules: tuple[str, ...] = ()
 
 
-class ClusterQueueDefined(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueDefined/1"
-):
+class ClusterQueueDefined(Named, frozen=True, kw_only=True, tag="ClusterQueueDefined/1"):
     """A ClusterQueue was created or changed."""
 
     spec: ClusterQueueSpec
@@ -68,32 +64,28 @@ class ClusterQueueDefined(
     statement: str = ""  # a month that its author closed, "<month>=<SHA-256 of its statement>"
 
 
-class ClusterQueueRemoved(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueRemoved/1"
-):
+class ClusterQueueRemoved(Named, frozen=True, kw_only=True, tag="ClusterQueueRemoved/1"):
     """A ClusterQueue was deleted."""
 
 
-class QueueElsewhere(Named, frozen=True, kw_only=True, omit_defaults=True, tag="QueueElsewhere/1"):
+class QueueElsewhere(Named, frozen=True, kw_only=True, tag="QueueElsewhere/1"):
     """A ClusterQueue belongs to another partition, by the first observation of its uid."""
 
     partition: int
 
 
-class CohortDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="CohortDefined/1"):
+class CohortDefined(Named, frozen=True, kw_only=True, tag="CohortDefined/1"):
     """A Cohort was created or changed."""
 
     spec: CohortSpec
     author: str = ""
 
 
-class CohortRemoved(Named, frozen=True, kw_only=True, omit_defaults=True, tag="CohortRemoved/1"):
+class CohortRemoved(Named, frozen=True, kw_only=True, tag="CohortRemoved/1"):
     """A Cohort was deleted; queues that name it have an implicit Cohort."""
 
 
-class LocalQueueDefined(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="LocalQueueDefined/1"
-):
+class LocalQueueDefined(Named, frozen=True, kw_only=True, tag="LocalQueueDefined/1"):
     """A LocalQueue was created or changed."""
 
     spec: LocalQueueSpec
@@ -102,15 +94,13 @@ class LocalQueueDefined(
     labels: dict[str, str] = {}  # those that metrics.localQueueMetrics selects by, and no others
 
 
-class LocalQueueRemoved(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="LocalQueueRemoved/1"
-):
+class LocalQueueRemoved(Named, frozen=True, kw_only=True, tag="LocalQueueRemoved/1"):
     """A LocalQueue was deleted."""
 
     cluster_queue: str = ""
 
 
-class FlavorDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="FlavorDefined/1"):
+class FlavorDefined(Named, frozen=True, kw_only=True, tag="FlavorDefined/1"):
     """A ResourceFlavor or its price was created or changed."""
 
     spec: FlavorSpec
@@ -118,12 +108,12 @@ class FlavorDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="F
     prices: tuple[Price, ...] = ()  # tidegate.dev/price, in order of resource, class, quota and day
 
 
-class FlavorRemoved(Named, frozen=True, kw_only=True, omit_defaults=True, tag="FlavorRemoved/1"):
+class FlavorRemoved(Named, frozen=True, kw_only=True, tag="FlavorRemoved/1"):
     """A ResourceFlavor was deleted."""
 
 
 class WorkloadPriorityClassDefined(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadPriorityClassDefined/1"
+    Named, frozen=True, kw_only=True, tag="WorkloadPriorityClassDefined/1"
 ):
     """A WorkloadPriorityClass was created or changed."""
 
@@ -131,14 +121,12 @@ class WorkloadPriorityClassDefined(
 
 
 class WorkloadPriorityClassRemoved(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadPriorityClassRemoved/1"
+    Named, frozen=True, kw_only=True, tag="WorkloadPriorityClassRemoved/1"
 ):
     """A WorkloadPriorityClass was deleted; workloads keep their priority."""
 
 
-class PriorityClassDefined(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="PriorityClassDefined/1"
-):
+class PriorityClassDefined(Named, frozen=True, kw_only=True, tag="PriorityClassDefined/1"):
     """A PriorityClass was created or changed."""
 
     value: int
@@ -146,55 +134,41 @@ class PriorityClassDefined(
     never_preempts: bool = False
 
 
-class PriorityClassRemoved(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="PriorityClassRemoved/1"
-):
+class PriorityClassRemoved(Named, frozen=True, kw_only=True, tag="PriorityClassRemoved/1"):
     """A PriorityClass was deleted."""
 
 
-class NamespaceDefined(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="NamespaceDefined/1"
-):
+class NamespaceDefined(Named, frozen=True, kw_only=True, tag="NamespaceDefined/1"):
     """A Namespace was created, or its labels changed."""
 
     labels: dict[str, str] = {}
 
 
-class NamespaceRemoved(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="NamespaceRemoved/1"
-):
+class NamespaceRemoved(Named, frozen=True, kw_only=True, tag="NamespaceRemoved/1"):
     """A Namespace was deleted."""
 
 
-class LimitRangeDefined(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="LimitRangeDefined/1"
-):
+class LimitRangeDefined(Named, frozen=True, kw_only=True, tag="LimitRangeDefined/1"):
     """A LimitRange was created or changed."""
 
     items: tuple[LimitRangeItem, ...] = ()
 
 
-class LimitRangeRemoved(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="LimitRangeRemoved/1"
-):
+class LimitRangeRemoved(Named, frozen=True, kw_only=True, tag="LimitRangeRemoved/1"):
     """A LimitRange was deleted."""
 
 
-class RuntimeClassDefined(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="RuntimeClassDefined/1"
-):
+class RuntimeClassDefined(Named, frozen=True, kw_only=True, tag="RuntimeClassDefined/1"):
     """A RuntimeClass was created or changed."""
 
     overhead: dict[str, str] = {}
 
 
-class RuntimeClassRemoved(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="RuntimeClassRemoved/1"
-):
+class RuntimeClassRemoved(Named, frozen=True, kw_only=True, tag="RuntimeClassRemoved/1"):
     """A RuntimeClass was deleted."""
 
 
-class CheckDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="CheckDefined/1"):
+class CheckDefined(Named, frozen=True, kw_only=True, tag="CheckDefined/1"):
     """An AdmissionCheck was created or changed."""
 
     controller: str
@@ -202,37 +176,31 @@ class CheckDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="Ch
     parameters: CheckParameters | None = None
 
 
-class CheckRemoved(Named, frozen=True, kw_only=True, omit_defaults=True, tag="CheckRemoved/1"):
+class CheckRemoved(Named, frozen=True, kw_only=True, tag="CheckRemoved/1"):
     """An AdmissionCheck was deleted."""
 
 
-class TopologyDefined(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="TopologyDefined/1"
-):
+class TopologyDefined(Named, frozen=True, kw_only=True, tag="TopologyDefined/1"):
     """A Topology was created or changed."""
 
     levels: tuple[str, ...] = ()  # node labels, from the top
 
 
-class TopologyRemoved(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="TopologyRemoved/1"
-):
+class TopologyRemoved(Named, frozen=True, kw_only=True, tag="TopologyRemoved/1"):
     """A Topology was deleted."""
 
 
-class NodeDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="NodeDefined/1"):
+class NodeDefined(Named, frozen=True, kw_only=True, tag="NodeDefined/1"):
     """A Node was created, or a field changed that placement depends on."""
 
     spec: NodeSpec
 
 
-class NodeRemoved(Named, frozen=True, kw_only=True, omit_defaults=True, tag="NodeRemoved/1"):
+class NodeRemoved(Named, frozen=True, kw_only=True, tag="NodeRemoved/1"):
     """A Node was deleted."""
 
 
-class NodePodsReported(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="NodePodsReported/1"
-):
+class NodePodsReported(Named, frozen=True, kw_only=True, tag="NodePodsReported/1"):
     """The requests of a node's pods without a placement, and the workloads whose pods ended."""
 
     usage: dict[str, int] = {}  # resource to base units, "pods" among them
@@ -242,9 +210,7 @@ class NodePodsReported(
     """Workload to the usage of pods that name it, beyond its charge on the node at the time."""
 
 
-class NodePodsCleared(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="NodePodsCleared/1"
-):
+class NodePodsCleared(Named, frozen=True, kw_only=True, tag="NodePodsCleared/1"):
     """A node has no pods without a placement any more."""
 
 

@@ -8,13 +8,11 @@ from tidegate.contracts.fact_kinds.definitions import Fact
 from tidegate.contracts.observed.handovers import RunningWorkload, SpentBudget
 
 
-class HandoverRoot(Fact, frozen=True, kw_only=True, omit_defaults=True):
+class HandoverRoot(Fact, frozen=True, kw_only=True):
     """Root of the facts about trees that move; never written itself."""
 
 
-class MoveRequested(
-    HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="MoveRequested/1"
-):
+class MoveRequested(HandoverRoot, frozen=True, kw_only=True, tag="MoveRequested/1"):
     """An annotation requests a ClusterQueue's or Cohort's move to another partition, or no move."""
 
     kind: Literal["ClusterQueue", "Cohort"]
@@ -24,9 +22,7 @@ class MoveRequested(
     to: int  # the ledger's own partition: no move
 
 
-class TreeReleased(
-    HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="TreeReleased/1"
-):
+class TreeReleased(HandoverRoot, frozen=True, kw_only=True, tag="TreeReleased/1"):
     """A tree is released to another partition: all of it requests this, nothing is under way."""
 
     to: int
@@ -34,15 +30,13 @@ class TreeReleased(
     cohorts: tuple[str, ...] = ()
 
 
-class WorkloadsHandedOver(
-    HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadsHandedOver/1"
-):
+class WorkloadsHandedOver(HandoverRoot, frozen=True, kw_only=True, tag="WorkloadsHandedOver/1"):
     """Workloads run in a tree that is taken next; each is adopted once its job is observed."""
 
     workloads: tuple[RunningWorkload, ...]
 
 
-class TreeTaken(HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="TreeTaken/1"):
+class TreeTaken(HandoverRoot, frozen=True, kw_only=True, tag="TreeTaken/1"):
     """A tree that another partition released belongs to this partition from now on."""
 
     of_partition: int
@@ -52,17 +46,13 @@ class TreeTaken(HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag
     cohorts: tuple[str, ...] = ()
 
 
-class BudgetsTaken(
-    HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="BudgetsTaken/1"
-):
+class BudgetsTaken(HandoverRoot, frozen=True, kw_only=True, tag="BudgetsTaken/1"):
     """The amounts spent of a tree's budgets before it was taken."""
 
     spent: tuple[SpentBudget, ...]
 
 
-class HandoverConfirmed(
-    HandoverRoot, frozen=True, kw_only=True, omit_defaults=True, tag="HandoverConfirmed/1"
-):
+class HandoverConfirmed(HandoverRoot, frozen=True, kw_only=True, tag="HandoverConfirmed/1"):
     """The other partition has taken a tree that was released to it."""
 
     released_seq: int  # of TreeReleased in this ledger

@@ -9,7 +9,7 @@ from tidegate.contracts.observations import JobState, Stray
 from tidegate.model.ids import ObjectRef
 
 
-class StrayReported(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="StrayReported/1"):
+class StrayReported(Fact, frozen=True, kw_only=True, tag="StrayReported/1"):
     """An object without a workload runs, or ran before, and has to be stopped."""
 
     workload: str  # the key that its workload would have
@@ -22,7 +22,7 @@ class StrayReported(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="St
     state: JobState
 
 
-class StrayCleared(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="StrayCleared/1"):
+class StrayCleared(Fact, frozen=True, kw_only=True, tag="StrayCleared/1"):
     """A stray was deleted, may run now, or has a workload now."""
 
     workload: str

@@ -18,7 +18,7 @@ STATUS_BYTES_MAX = 16_384
 
 
 class MultiKueueClusterObserved(
-    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="MultiKueueClusterObserved/1"
+    Observed, frozen=True, kw_only=True, tag="MultiKueueClusterObserved/1"
 ):
     """A MultiKueueCluster; the dispatcher reports whether it answers."""
 
@@ -26,7 +26,7 @@ class MultiKueueClusterObserved(
 
 
 class MultiKueueConfigObserved(
-    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="MultiKueueConfigObserved/1"
+    Observed, frozen=True, kw_only=True, tag="MultiKueueConfigObserved/1"
 ):
     """A MultiKueueConfig."""
 

@@ -33,7 +33,7 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     round: int = 0  # of the list; 0: a watch
 
 
-class Placed(Observed, frozen=True, kw_only=True, omit_defaults=True):
+class Placed(Observed, frozen=True, kw_only=True):
     """Root of observations of objects that belong to one partition."""
 
     partition: int = 0  # annotation tidegate.dev/partition

@@ -11,23 +11,19 @@ NODE_PODS = "nodepods.tidegate.dev"
 """Names of the resources. The last is in no API: ingest sums up pods, one object for each node."""
 
 
-class TopologyObserved(
-    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="TopologyObserved/1"
-):
+class TopologyObserved(Observed, frozen=True, kw_only=True, tag="TopologyObserved/1"):
     """A Topology."""
 
     levels: tuple[str, ...] = ()  # node labels, from the top
 
 
-class NodeObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="NodeObserved/1"):
+class NodeObserved(Observed, frozen=True, kw_only=True, tag="NodeObserved/1"):
     """A Node; sent only when one of these fields changed."""
 
     spec: NodeSpec
 
 
-class NodePodsObserved(
-    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="NodePodsObserved/1"
-):
+class NodePodsObserved(Observed, frozen=True, kw_only=True, tag="NodePodsObserved/1"):
     """The sums of the pods that are bound to a node.
 
     ``name`` and ``uid`` are the Node's; ``version`` is the newest resourceVersion of these pods,

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-import msgspec
-
 from tidegate.kinds.markers import Int32, Rule, list_of_type, map_list, schema_keywords, with_rules
-from tidegate.kinds.meta import Conditions, ObjectMeta
+from tidegate.kinds.meta import ApiObject, ApiType, Conditions
 
 
-class CheckParameters(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class CheckParameters(ApiType, frozen=True, kw_only=True):
     """The object that configures a check, of a kind its controller knows."""
 
     api_group: Annotated[str, schema_keywords(minLength=1, maxLength=253)]
@@ -25,9 +21,7 @@ class CheckParameters(
     name: Annotated[str, schema_keywords(minLength=1, maxLength=63)]
 
 
-class AdmissionCheckSpec(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class AdmissionCheckSpec(ApiType, frozen=True, kw_only=True):
     """The controller that decides the check."""
 
     controller_name: Annotated[
@@ -39,25 +33,20 @@ class AdmissionCheckSpec(
     parameters: CheckParameters | None = None
 
 
-class AdmissionCheckStatus(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class AdmissionCheckStatus(ApiType, frozen=True, kw_only=True):
     """The status of an AdmissionCheck: whether its controller is active."""
 
     conditions: Conditions = ()
 
 
-class AdmissionCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class AdmissionCheck(ApiObject, frozen=True, kw_only=True):
     """Something that must agree, after quota is reserved, before a workload may run."""
 
-    api_version: str = ""
-    kind: str = ""
-    metadata: ObjectMeta = ObjectMeta()
     spec: AdmissionCheckSpec
     status: AdmissionCheckStatus = AdmissionCheckStatus()
 
 
-class RetryStrategy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class RetryStrategy(ApiType, frozen=True, kw_only=True):
     """The retries of a failed ProvisioningRequest."""
 
     backoff_limit_count: Int32 = 3
@@ -65,9 +54,7 @@ class RetryStrategy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     backoff_max_seconds: Int32 = 1800
 
 
-class NodeSelectorUpdate(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class NodeSelectorUpdate(ApiType, frozen=True, kw_only=True):
     """A node label taken from what the provisioner answered."""
 
     key: Annotated[str, schema_keywords(minLength=1, maxLength=317)]
@@ -76,15 +63,13 @@ class NodeSelectorUpdate(
     ]
 
 
-class PodSetUpdates(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class PodSetUpdates(ApiType, frozen=True, kw_only=True):
     """The changes to the podsets of a workload whose nodes were provisioned."""
 
     node_selector: Annotated[tuple[NodeSelectorUpdate, ...], map_list("key", most=8)] = ()
 
 
-class ProvisioningRequestConfigSpec(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class ProvisioningRequestConfigSpec(ApiType, frozen=True, kw_only=True):
     """The form of the ProvisioningRequests of a check."""
 
     provisioning_class_name: Annotated[str, schema_keywords(minLength=1, maxLength=253)]
@@ -100,33 +85,26 @@ class ProvisioningRequestConfigSpec(
     ) = None
 
 
-class ProvisioningRequestConfig(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class ProvisioningRequestConfig(ApiObject, frozen=True, kw_only=True):
     """Parameters of a check that provisions nodes."""
 
-    api_version: str = ""
-    kind: str = ""
-    metadata: ObjectMeta = ObjectMeta()
     spec: ProvisioningRequestConfigSpec
 
 
-class KubeConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class KubeConfig(ApiType, frozen=True, kw_only=True):
     """The location of a worker cluster's kubeconfig."""
 
     location: Annotated[str, schema_keywords(minLength=1, maxLength=256)]
     location_type: Literal["Secret", "Path"] = "Secret"
 
 
-class ClusterProfileRef(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class ClusterProfileRef(ApiType, frozen=True, kw_only=True):
     """A ClusterProfile by name."""
 
     name: Annotated[str, schema_keywords(minLength=1, maxLength=256)]
 
 
-class ClusterSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class ClusterSource(ApiType, frozen=True, kw_only=True):
     """The connection to a worker cluster."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -139,9 +117,7 @@ class ClusterSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     cluster_profile_ref: ClusterProfileRef | None = None
 
 
-class MultiKueueClusterSpec(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class MultiKueueClusterSpec(ApiType, frozen=True, kw_only=True):
     """A worker cluster."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -154,29 +130,20 @@ class MultiKueueClusterSpec(
     cluster_source: ClusterSource | None = None  # v1beta1 has what is in it beside it
 
 
-class MultiKueueClusterStatus(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class MultiKueueClusterStatus(ApiType, frozen=True, kw_only=True):
     """The status of a MultiKueueCluster: whether the worker cluster is connected."""
 
     conditions: Conditions = ()
 
 
-class MultiKueueCluster(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class MultiKueueCluster(ApiObject, frozen=True, kw_only=True):
     """A cluster that workloads may be sent to."""
 
-    api_version: str = ""
-    kind: str = ""
-    metadata: ObjectMeta = ObjectMeta()
     spec: MultiKueueClusterSpec = MultiKueueClusterSpec()
     status: MultiKueueClusterStatus = MultiKueueClusterStatus()
 
 
-class MultiKueueConfigSpec(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class MultiKueueConfigSpec(ApiType, frozen=True, kw_only=True):
     """The worker clusters of a check, in order."""
 
     clusters: Annotated[
@@ -186,12 +153,7 @@ class MultiKueueConfigSpec(
     quota_management: Literal["Manual", "Automated"] = "Manual"
 
 
-class MultiKueueConfig(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class MultiKueueConfig(ApiObject, frozen=True, kw_only=True):
     """Parameters of a MultiKueue check."""
 
-    api_version: str = ""
-    kind: str = ""
-    metadata: ObjectMeta = ObjectMeta()
     spec: MultiKueueConfigSpec

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-import msgspec
-
 from tidegate.kinds.markers import (
     Int32,
     Label,
@@ -15,7 +13,7 @@ from tidegate.kinds.markers import (
     schema_keywords,
     with_rules,
 )
-from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.meta import ApiObject, ApiType
 from tidegate.kinds.pods import Toleration
 
 _HOST = "'kubernetes.io/hostname'"
@@ -60,7 +58,7 @@ _LEVELS = (
 )
 
 
-class Taint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Taint(ApiType, frozen=True, kw_only=True):
     """A taint that a flavor's nodes bear."""
 
     key: str
@@ -69,9 +67,7 @@ class Taint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     time_added: str | None = None
 
 
-class ResourceFlavorSpec(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class ResourceFlavorSpec(ApiType, frozen=True, kw_only=True):
     """The nodes of a ResourceFlavor: their labels, taints and topology."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -97,22 +93,19 @@ class ResourceFlavorSpec(
     topology_name: Name | None = None
 
 
-class ResourceFlavor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class ResourceFlavor(ApiObject, frozen=True, kw_only=True):
     """A kind of nodes that quota is given for."""
 
-    api_version: str = ""
-    kind: str = ""
-    metadata: ObjectMeta = ObjectMeta()
     spec: ResourceFlavorSpec = ResourceFlavorSpec()
 
 
-class TopologyLevel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class TopologyLevel(ApiType, frozen=True, kw_only=True):
     """A level of the tree of nodes, by the label that names its domains."""
 
     node_label: Label
 
 
-class TopologySpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class TopologySpec(ApiType, frozen=True, kw_only=True):
     """The levels, from the top."""
 
     levels: Annotated[
@@ -120,22 +113,14 @@ class TopologySpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     ]
 
 
-class Topology(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Topology(ApiObject, frozen=True, kw_only=True):
     """The levels of a topology, such as blocks, racks and hosts."""
 
-    api_version: str = ""
-    kind: str = ""
-    metadata: ObjectMeta = ObjectMeta()
     spec: TopologySpec
 
 
-class WorkloadPriorityClass(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class WorkloadPriorityClass(ApiObject, frozen=True, kw_only=True):
     """A priority for queueing and preemption that leaves pods' own priority alone."""
 
-    api_version: str = ""
-    kind: str = ""
-    metadata: ObjectMeta = ObjectMeta()
     value: Int32
     description: Annotated[str, schema_keywords(maxLength=2048)] = ""

@@ -58,10 +58,7 @@ _NONE = "There is no MultiKueueCluster, and no member cluster."
 
 
 def list_clusters(
-    *,
-    as_of: AsOfOption = "",
-    ledger: LedgerOption = "",
-    output: OutputOption = Output.TABLE,
+    *, as_of: AsOfOption = "", ledger: LedgerOption = "", output: OutputOption = Output.TABLE
 ) -> None:
     """List worker and member clusters with their connection, workloads and stop policy.
 

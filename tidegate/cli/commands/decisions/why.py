@@ -17,13 +17,7 @@ from tidegate.cli.ledger.name_lookup import (
     readers_of_workload,
 )
 from tidegate.cli.ledger.partitions import PartitionOption
-from tidegate.cli.ledger.reading import (
-    AsOfOption,
-    LedgerOption,
-    Reader,
-    ledger_url,
-    open_reader,
-)
+from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, ledger_url, open_reader
 from tidegate.cli.objects.serving import (
     ServerOption,
     fetch_why,

@@ -10,12 +10,7 @@ import typer
 from tidegate.cli.ledger.losses import name_damaged_archives, refuse_truncated_ledger
 from tidegate.cli.ledger.partitions import PartitionOption, single_partition
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
-from tidegate.cli.nats_options import (
-    BusCaOption,
-    BusCredentialsOption,
-    ClusterOption,
-    nats_options,
-)
+from tidegate.cli.nats_options import BusCaOption, BusCredentialsOption, ClusterOption, nats_options
 from tidegate.cli.output import (
     Column,
     Output,

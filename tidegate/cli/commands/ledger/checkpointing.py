@@ -131,9 +131,7 @@ def checkpoint(  # noqa: PLR0913 - each is an option
             _write_next(into, signed)
 
 
-def keygen(
-    out: Annotated[Path, typer.Option(help="The new file for the private key.")],
-) -> None:
+def keygen(out: Annotated[Path, typer.Option(help="The new file for the private key.")]) -> None:
     """Create a key pair for checkpoints: FILE for its owner only, FILE.pub for auditors.
 
     Examples:

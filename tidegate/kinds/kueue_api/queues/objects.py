@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-import msgspec
-
 from tidegate.kinds.kueue_api.queues.policies import (
     CONCURRENT,
     AdmissionScope,
@@ -24,12 +22,10 @@ from tidegate.kinds.kueue_api.queues.quotas import (
     limits_need,
 )
 from tidegate.kinds.markers import Int32, Name, Quantity, Rule, Time, schema_keywords, with_rules
-from tidegate.kinds.meta import Conditions, LabelSelector, ObjectMeta
+from tidegate.kinds.meta import ApiObject, ApiType, Conditions, LabelSelector
 
 
-class ClusterQueueSpec(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class ClusterQueueSpec(ApiType, frozen=True, kw_only=True):
     """A ClusterQueue's quota, and which namespaces may use it."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -49,9 +45,7 @@ class ClusterQueueSpec(
     concurrent_admission_policy: ConcurrentAdmissionPolicy | None = None
 
 
-class ClusterQueueStatus(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class ClusterQueueStatus(ApiType, frozen=True, kw_only=True):
     """The status of a ClusterQueue."""
 
     conditions: Conditions = ()
@@ -63,17 +57,14 @@ class ClusterQueueStatus(
     fair_sharing: FairSharingStatus | None = None
 
 
-class ClusterQueue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class ClusterQueue(ApiObject, frozen=True, kw_only=True):
     """Quota over flavors, and the policies of admission."""
 
-    api_version: str = ""
-    kind: str = ""
-    metadata: ObjectMeta = ObjectMeta()
     spec: ClusterQueueSpec = ClusterQueueSpec()
     status: ClusterQueueStatus = ClusterQueueStatus()
 
 
-class CohortSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class CohortSpec(ApiType, frozen=True, kw_only=True):
     """A cohort's place in the tree, and its own quota."""
 
     rules: ClassVar[tuple[Rule, ...]] = limits_need(
@@ -84,23 +75,20 @@ class CohortSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     fair_sharing: FairSharing | None = None
 
 
-class CohortStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class CohortStatus(ApiType, frozen=True, kw_only=True):
     """The status of a Cohort."""
 
     fair_sharing: FairSharingStatus | None = None
 
 
-class Cohort(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Cohort(ApiObject, frozen=True, kw_only=True):
     """Queues and cohorts that lend each other what they do not use."""
 
-    api_version: str = ""
-    kind: str = ""
-    metadata: ObjectMeta = ObjectMeta()
     spec: CohortSpec = CohortSpec()
     status: CohortStatus = CohortStatus()
 
 
-class LocalQueueSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class LocalQueueSpec(ApiType, frozen=True, kw_only=True):
     """The ClusterQueue that a LocalQueue of a namespace refers to."""
 
     cluster_queue: Annotated[
@@ -110,27 +98,21 @@ class LocalQueueSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     fair_sharing: FairSharing | None = None
 
 
-class AdmissionFairSharingStatus(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class AdmissionFairSharingStatus(ApiType, frozen=True, kw_only=True):
     """A LocalQueue's past usage, decayed."""
 
     consumed_resources: dict[str, Quantity]
     last_update: Time
 
 
-class LocalFairSharingStatus(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class LocalFairSharingStatus(ApiType, frozen=True, kw_only=True):
     """The share that a LocalQueue has."""
 
     weighted_share: Annotated[int, schema_keywords(format="int64")] = 0
     admission_fair_sharing_status: AdmissionFairSharingStatus | None = None
 
 
-class LocalQueueStatus(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class LocalQueueStatus(ApiType, frozen=True, kw_only=True):
     """The status of a LocalQueue."""
 
     conditions: Conditions = ()
@@ -142,11 +124,8 @@ class LocalQueueStatus(
     fair_sharing: LocalFairSharingStatus | None = None
 
 
-class LocalQueue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class LocalQueue(ApiObject, frozen=True, kw_only=True):
     """A namespace's door to a ClusterQueue."""
 
-    api_version: str = ""
-    kind: str = ""
-    metadata: ObjectMeta = ObjectMeta()
     spec: LocalQueueSpec = LocalQueueSpec()
     status: LocalQueueStatus = LocalQueueStatus()

@@ -16,14 +16,7 @@ from typing import TypeVar, cast, get_args
 from tidegate.contracts.subjects import CLUSTER_NAME
 from tidegate.errors import QuantityError, UndecodableError
 from tidegate.kinds.meta import ObjectMeta
-from tidegate.kinds.names import (
-    BUDGET,
-    CLUSTERS,
-    MOVE_TO,
-    PARTITION,
-    PLACEMENT,
-    STATEMENT,
-)
+from tidegate.kinds.names import BUDGET, CLUSTERS, MOVE_TO, PARTITION, PLACEMENT, STATEMENT
 from tidegate.model.calendar import PERIODS, Period
 from tidegate.model.clusters import MEMBERS_MAX
 from tidegate.model.ids import PARTITION_MAX, PARTITION_NUMBER

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
-import msgspec
-
 from tidegate.kinds.markers import CheckName, Int32, Name, Rule, list_of_type, map_list
+from tidegate.kinds.meta import ApiType
 
 StopPolicy: TypeAlias = Literal["None", "Hold", "HoldAndDrain"]
 Fungibility: TypeAlias = Literal["MayStopSearch", "TryNextFlavor"]
 
 
-class FlavorFungibility(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class FlavorFungibility(ApiType, frozen=True, kw_only=True):
     """When the search over flavors may stop."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -30,16 +27,14 @@ class FlavorFungibility(
     preference: Literal["BorrowingOverPreemption", "PreemptionOverBorrowing"] | None = None
 
 
-class BorrowWithinCohort(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class BorrowWithinCohort(ApiType, frozen=True, kw_only=True):
     """The condition under which a borrowing workload may preempt in other ClusterQueues."""
 
     policy: Literal["Never", "LowerPriority"] = "Never"
     max_priority_threshold: Int32 | None = None
 
 
-class Preemption(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Preemption(ApiType, frozen=True, kw_only=True):
     """The workloads that a ClusterQueue's workloads may preempt."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -55,34 +50,32 @@ class Preemption(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     within_cluster_queue: Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"] = "Never"
 
 
-class CheckRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class CheckRule(ApiType, frozen=True, kw_only=True):
     """An admission check of a ClusterQueue; no flavors means all."""
 
     name: CheckName
     on_flavors: Annotated[tuple[Name, ...], list_of_type("set", most=64)] = ()
 
 
-class ChecksStrategy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class ChecksStrategy(ApiType, frozen=True, kw_only=True):
     """The admission checks of a ClusterQueue."""
 
     admission_checks: Annotated[tuple[CheckRule, ...], map_list("name", most=64, least=1)] = ()
 
 
-class AdmissionScope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class AdmissionScope(ApiType, frozen=True, kw_only=True):
     """The order of a ClusterQueue's workloads by their LocalQueues' past usage."""
 
     admission_mode: Literal["UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"]
 
 
-class MigrationConstraints(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class MigrationConstraints(ApiType, frozen=True, kw_only=True):
     """The flavors that a migration may choose."""
 
     last_acceptable_flavor_name: Name | None = None
 
 
-class Migration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Migration(ApiType, frozen=True, kw_only=True):
     """The migration of an admitted workload to a flavor that is preferred."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -97,9 +90,7 @@ class Migration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, r
     constraints: MigrationConstraints | None = None
 
 
-class ConcurrentAdmissionPolicy(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class ConcurrentAdmissionPolicy(ApiType, frozen=True, kw_only=True):
     """Concurrent admission: a workload is tried on several flavors at once."""
 
     migration: Migration | None = None

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, TypeAlias
 
-import msgspec
-
 from tidegate.kinds.markers import (
     Int64,
     Name,
@@ -16,6 +14,7 @@ from tidegate.kinds.markers import (
     required_for_writers,
     with_rules,
 )
+from tidegate.kinds.meta import ApiType
 
 _EACH = "self.resourceGroups.all(g, g.flavors.all(f, f.resources.all(r, !has(r.{}))))"
 
@@ -32,7 +31,7 @@ def limits_need(others: str, *fields: str) -> tuple[Rule, ...]:
     )
 
 
-class ResourceQuota(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class ResourceQuota(ApiType, frozen=True, kw_only=True):
     """Quota of one flavor-resource, as written."""
 
     name: str
@@ -41,7 +40,7 @@ class ResourceQuota(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     lending_limit: Quantity | None = None  # None: all of it may be lent
 
 
-class FlavorQuotas(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class FlavorQuotas(ApiType, frozen=True, kw_only=True):
     """One flavor of a resource group."""
 
     name: Name
@@ -50,7 +49,7 @@ class FlavorQuotas(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     ] = ()
 
 
-class ResourceGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class ResourceGroup(ApiType, frozen=True, kw_only=True):
     """Resources that always come from one flavor together; flavors in order of preference."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -70,7 +69,7 @@ class ResourceGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 ResourceGroups: TypeAlias = Annotated[tuple[ResourceGroup, ...], list_of_type("atomic", most=16)]
 
 
-class FairSharing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class FairSharing(ApiType, frozen=True, kw_only=True):
     """The weight of a queue or a cohort among its siblings."""
 
     weight: Annotated[
@@ -85,15 +84,13 @@ class FairSharing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     ] = 1
 
 
-class FairSharingStatus(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class FairSharingStatus(ApiType, frozen=True, kw_only=True):
     """The share that a ClusterQueue or a Cohort has, per mille, weighted."""
 
     weighted_share: Int64
 
 
-class ResourceUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class ResourceUsage(ApiType, frozen=True, kw_only=True):
     """Usage of one resource of a flavor."""
 
     name: str
@@ -101,25 +98,21 @@ class ResourceUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     borrowed: Quantity = "0"
 
 
-class FlavorUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class FlavorUsage(ApiType, frozen=True, kw_only=True):
     """A ClusterQueue's usage of one flavor."""
 
     name: Name
     resources: Annotated[tuple[ResourceUsage, ...], map_list("name", most=64)]
 
 
-class LocalResourceUsage(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class LocalResourceUsage(ApiType, frozen=True, kw_only=True):
     """A LocalQueue's usage of one resource of a flavor."""
 
     name: str
     total: Quantity = "0"
 
 
-class LocalFlavorUsage(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class LocalFlavorUsage(ApiType, frozen=True, kw_only=True):
     """A LocalQueue's usage of one flavor."""
 
     name: Name

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-import msgspec
-
 from tidegate.kinds.kueue_api.workloads.topology_assignment import TopologyAssignment
 from tidegate.kinds.markers import (
     CheckName,
@@ -21,13 +19,11 @@ from tidegate.kinds.markers import (
     required_for_writers,
     schema_keywords,
 )
-from tidegate.kinds.meta import Conditions
+from tidegate.kinds.meta import ApiType, Conditions
 from tidegate.kinds.pods import Toleration
 
 
-class PodSetAssignment(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class PodSetAssignment(ApiType, frozen=True, kw_only=True):
     """The flavors and quota assigned to one podset."""
 
     name: PodSetName = "main"
@@ -38,7 +34,7 @@ class PodSetAssignment(
     delayed_topology_request: Literal["Pending", "Ready"] | None = None
 
 
-class Admission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Admission(ApiType, frozen=True, kw_only=True):
     """The quota that a workload holds."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -52,21 +48,21 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, r
     pod_set_assignments: Annotated[tuple[PodSetAssignment, ...], map_list("name", most=18)] = ()
 
 
-class RequeueState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class RequeueState(ApiType, frozen=True, kw_only=True):
     """The number of requeues, and the time before which the workload is not tried again."""
 
     count: Count | None = None
     requeue_at: Time | None = None
 
 
-class ReclaimablePod(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class ReclaimablePod(ApiType, frozen=True, kw_only=True):
     """Pods of a podset that are done for good."""
 
     name: PodSetName
     count: Count
 
 
-class PodSetUpdate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class PodSetUpdate(ApiType, frozen=True, kw_only=True):
     """The changes that an admission check makes to a podset's template."""
 
     name: PodSetName
@@ -76,7 +72,7 @@ class PodSetUpdate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     tolerations: Annotated[tuple[Toleration, ...], list_of_type("atomic", most=8)] = ()
 
 
-class CheckState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class CheckState(ApiType, frozen=True, kw_only=True):
     """The state of an admission check."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -97,14 +93,14 @@ class CheckState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     pod_set_updates: Annotated[tuple[PodSetUpdate, ...], list_of_type("atomic", most=18)] = ()
 
 
-class PodSetRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class PodSetRequest(ApiType, frozen=True, kw_only=True):
     """The requests of a pending podset as the scheduler computed them."""
 
     name: PodSetName = "main"
     resources: dict[str, Quantity] = {}
 
 
-class EvictionCount(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class EvictionCount(ApiType, frozen=True, kw_only=True):
     """The number of evictions for one reason."""
 
     reason: Annotated[str, schema_keywords(maxLength=316)]
@@ -112,9 +108,7 @@ class EvictionCount(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     count: Count
 
 
-class SchedulingStats(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class SchedulingStats(ApiType, frozen=True, kw_only=True):
     """Counts of the workload's past evictions."""
 
     evictions: Annotated[
@@ -122,15 +116,13 @@ class SchedulingStats(
     ] = ()
 
 
-class UnhealthyNode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class UnhealthyNode(ApiType, frozen=True, kw_only=True):
     """A node that some of its pods cannot use."""
 
     name: Annotated[str, schema_keywords(minLength=1, maxLength=316)]
 
 
-class PreemptionGateState(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class PreemptionGateState(ApiType, frozen=True, kw_only=True):
     """The state of one preemption gate."""
 
     name: Annotated[str, schema_keywords(minLength=1, maxLength=63)]
@@ -138,7 +130,7 @@ class PreemptionGateState(
     last_transition_time: Annotated[Time, required_for_writers()] = ""
 
 
-class WorkloadStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class WorkloadStatus(ApiType, frozen=True, kw_only=True):
     """The status of a Workload."""
 
     rules: ClassVar[tuple[Rule, ...]] = (

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, TypeAlias
 
-import msgspec
-
 from tidegate.kinds.markers import Rule, list_of_type, schema_keywords
+from tidegate.kinds.meta import ApiType
 
 Positive: TypeAlias = Annotated[int, schema_keywords(format="int32", minimum=1)]
 _EITHER = Rule(
@@ -14,9 +13,7 @@ _EITHER = Rule(
 )
 
 
-class IndividualValues(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class IndividualValues(ApiType, frozen=True, kw_only=True):
     """A value for each domain: prefix, root and suffix joined."""
 
     prefix: Annotated[str, schema_keywords(maxLength=63)] | None = None
@@ -24,7 +21,7 @@ class IndividualValues(
     roots: Annotated[tuple[str, ...], list_of_type("atomic", most=100_000, least=1)] = ()
 
 
-class LevelValues(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class LevelValues(ApiType, frozen=True, kw_only=True):
     """The values of one level over the domains of a slice."""
 
     rules: ClassVar[tuple[Rule, ...]] = (_EITHER,)
@@ -32,7 +29,7 @@ class LevelValues(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     individual: IndividualValues | None = None
 
 
-class PodCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class PodCounts(ApiType, frozen=True, kw_only=True):
     """The number of pods in each domain of a slice."""
 
     rules: ClassVar[tuple[Rule, ...]] = (_EITHER,)
@@ -40,7 +37,7 @@ class PodCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, r
     individual: Annotated[tuple[Positive, ...], list_of_type("atomic", most=100_000)] = ()
 
 
-class TopologySlice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class TopologySlice(ApiType, frozen=True, kw_only=True):
     """Some domains of an assignment."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -62,9 +59,7 @@ class TopologySlice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     pod_counts: PodCounts
 
 
-class TopologyAssignment(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class TopologyAssignment(ApiType, frozen=True, kw_only=True):
     """The domains of the topology that a podset's pods are assigned to."""
 
     rules: ClassVar[tuple[Rule, ...]] = (

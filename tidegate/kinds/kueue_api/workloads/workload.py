@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-import msgspec
-
 from tidegate.kinds.kueue_api.workloads.status import WorkloadStatus
 from tidegate.kinds.markers import (
     Count,
@@ -18,7 +16,7 @@ from tidegate.kinds.markers import (
     required_for_writers,
     schema_keywords,
 )
-from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.meta import ApiType, ObjectMeta
 from tidegate.kinds.pods import PodTemplateSpec
 
 _REF, _OLD_REF = "self.spec.priorityClassRef", "oldSelf.spec.priorityClassRef"
@@ -84,18 +82,14 @@ WORKLOAD: tuple[Rule, ...] = (
 )
 
 
-class SliceConstraint(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class SliceConstraint(ApiType, frozen=True, kw_only=True):
     """The size of a slice, whose pods are placed in one domain of a topology level."""
 
     topology: Annotated[str, schema_keywords(minLength=1, maxLength=63)]
     size: Annotated[int, schema_keywords(format="int32", minimum=1)]
 
 
-class PodSetTopologyRequest(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class PodSetTopologyRequest(ApiType, frozen=True, kw_only=True):
     """The topology request of a podset."""
 
     required: Annotated[str, schema_keywords(minLength=1, maxLength=63)] | None = None
@@ -114,7 +108,7 @@ class PodSetTopologyRequest(
     ] = ()
 
 
-class WorkloadPodSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class WorkloadPodSet(ApiType, frozen=True, kw_only=True):
     """Pods of one shape."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -131,9 +125,7 @@ class WorkloadPodSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     topology_request: PodSetTopologyRequest | None = None
 
 
-class PriorityClassRef(
-    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
-):
+class PriorityClassRef(ApiType, frozen=True, kw_only=True):
     """The class that a workload's priority was taken from."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -148,13 +140,13 @@ class PriorityClassRef(
     name: Annotated[str, schema_keywords(minLength=1, maxLength=253)]
 
 
-class PreemptionGate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class PreemptionGate(ApiType, frozen=True, kw_only=True):
     """A controller that must agree before the workload may preempt."""
 
     name: Annotated[str, schema_keywords(minLength=1, maxLength=63)]
 
 
-class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class WorkloadSpec(ApiType, frozen=True, kw_only=True):
     """The spec of a Workload: its podsets, queue and priority."""
 
     rules: ClassVar[tuple[Rule, ...]] = (
@@ -182,7 +174,7 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     preemption_gates: Annotated[tuple[PreemptionGate, ...], map_list("name", most=8)] = ()
 
 
-class Workload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class Workload(ApiType, frozen=True, kw_only=True):
     """A job's request for quota, and its admission."""
 
     rules: ClassVar[tuple[Rule, ...]] = WORKLOAD
