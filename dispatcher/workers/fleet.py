@@ -15,11 +15,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from dispatcher.manager.credentials import Credentials, credentials_of
 from dispatcher.manager.manager_cluster import ManagerCluster
 from dispatcher.manager.plugins import log_in
 from dispatcher.publish import Publisher
-from dispatcher.workers.backoff import Attempts, with_attempts
 from dispatcher.workers.kubeconfig import Refusal
 from dispatcher.workers.worker import Worker
 from tidegate.errors import TidegateError
@@ -30,6 +31,39 @@ from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
 from tidegate.kube.reading import LINE_BYTES_MAX
 from tidegate.service.logs import get_log
+
+FIRST_S, DOUBLINGS_MAX = 5, 6
+
+
+def delay_s(failures: int) -> int:
+    """Return how long to wait after the n-th failure in a row (from 1): 5 s doubling to 320 s."""
+    return FIRST_S << (min(failures, DOUBLINGS_MAX + 1) - 1)
+
+
+class Attempts(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a cluster could not be reached with the credentials that it has."""
+
+    credentials: bytes = b""  # what was tried
+    failures: int = 0
+    next_s: float = 0.0  # not before this time is it tried again
+
+    def may_try(self, credentials: bytes, now_s: float) -> bool:
+        """Return whether it is time; other credentials are tried at once."""
+        return credentials != self.credentials or now_s >= self.next_s
+
+    def after_failure(self, credentials: bytes, now_s: float) -> Attempts:
+        """Return the same after one failure more."""
+        failures = self.failures + 1 if credentials == self.credentials else 1
+        wait_s = delay_s(failures)
+        return Attempts(credentials=credentials, failures=failures, next_s=now_s + wait_s)
+
+
+def with_attempts(message: str, failures: int, next_at: str) -> str:
+    """Return the message of a condition, with the attempts so far and the time of the next."""
+    if not failures:
+        return message
+    return f"{message}; connection attempts: {failures}, next connection attempt: {next_at}"
+
 
 _log = get_log("workers")
 _OPEN_S = 60.0

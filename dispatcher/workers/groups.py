@@ -1,4 +1,4 @@
-"""Copy a pod group to a worker cluster: each of its pods, under the group's one Workload.
+"""Copy a pod group to a worker cluster: which of its pods are sent, under the group's one Workload.
 
 Source: multikueue.md 3.2, Pod.
 """
@@ -9,13 +9,15 @@ from collections.abc import Iterable, Sequence
 
 from dispatcher import api as calls
 from dispatcher.adapters.copies import is_copy_of_origin, workload_of
-from dispatcher.adapters.groups import is_copy_of, pods_to_send, remote_pod
+from dispatcher.adapters.jobs import remote_job
 from dispatcher.jobs import is_being_deleted
 from dispatcher.workers.job_sync import Found, JobSyncer
 from dispatcher.workers.worker import Worker
 from tidegate.jobs.kind import Object
 from tidegate.jobs.pods import pod, pod_group
-from tidegate.jobs.pods.grouping import group_uid
+from tidegate.jobs.pods.grouping import group_of, group_uid
+from tidegate.jobs.pods.pod_roles import role
+from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.names import MANAGER
 from tidegate.kinds.pods import Pod
@@ -123,3 +125,31 @@ def _combined_result(results: Sequence[Found]) -> Found:
 def _path(obj: Object) -> str:
     meta = obj["metadata"]
     return pod.KIND.path(meta["namespace"], meta["name"])
+
+
+def pods_to_send(pods: Sequence[Pod]) -> set[str]:
+    """Return the names of the pods that a worker cluster should have.
+
+    Those that succeeded elsewhere run again, as the pods of a Job do; those that failed wait for
+    others in their places, and those too many are deleted here.
+
+    Raises:
+        UndecodableError: the pods do not agree on their group.
+    """
+    group = group_of(pods)
+    return {member.metadata.name for member in (*group.members, *group.succeeded)}
+
+
+def remote_pod(local: Object, workload: str, origin: str) -> Object:
+    """Return the copy of a pod of a group: it says which pod it is, and in which podset."""
+    copied = remote_job(pod.KIND, local, workload, origin)
+    marks = {names.MANAGER_UID: local["metadata"]["uid"], names.ROLE_HASH: role(read(local, Pod))}
+    copied["metadata"]["annotations"] |= marks
+    return copied
+
+
+def is_copy_of(remote: Object, local: Object) -> bool:
+    """Return whether a pod was made of this one, and not of one that had its name before."""
+    notes = remote["metadata"].get("annotations") or {}
+    uid = local["metadata"]["uid"]
+    return bool(notes.get(names.MANAGER_UID, uid) == uid)

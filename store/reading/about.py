@@ -1,8 +1,8 @@
-"""A ledger's data about itself: its end, its writer, its positions, its schema."""
+"""A ledger's data about itself: its end, writer, positions, schema, and reports beyond its end."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from store.archive import archive_ranges
 from store.reading.entries import newest_entry
@@ -126,3 +126,50 @@ def last_received_us(select: Select, partition: int = 0) -> dict[str, int]:
     query = "SELECT stream, moved_us FROM ledger_position WHERE partition = :partition"
     rows = select(query, partition=partition)
     return {cluster_of(stream): at_us for stream, at_us in rows if cluster_of(stream)}
+
+
+_SEQS = {
+    "ledger_snapshot": ("seq",),
+    "ledger_archive": ("seq",),
+    "report_workload": ("submitted_seq", "reservation_seq", "intent_seq", "removed_seq"),
+    "report_wait": ("from_seq", "to_seq"),
+    "report_holding": ("from_seq", "to_seq"),
+    "report_quota": ("from_seq", "to_seq"),
+    "report_budget": ("from_seq", "to_seq"),
+    "report_price": ("from_seq", "to_seq"),
+    "report_queue": ("from_seq", "to_seq"),
+    "report_preemption": ("seq", "released_seq"),
+}
+"""The columns that name an event of the ledger."""
+
+
+class LaterReference(NamedTuple):
+    """The newest event that a table names."""
+
+    table: str
+    seq: int
+
+
+def newest_reference_behind(select: Select, partition: int, end: int) -> LaterReference | None:
+    """Return the newest event behind ``end`` that another table names; None: none names any.
+
+    A chain of hashes shows no missing end. Reports, snapshots and archives were written in the same
+    database from the same events, so a cut of the newest rows alone is found by them.
+
+    Reads these tables once. To be asked within the transaction that read ``end``, or with an end
+    read later: a writer may go on meanwhile.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer.
+    """
+    named = [
+        LaterReference(table, int(select(_newest(table, column), partition=partition)[0][0] or 0))
+        for table, columns in _SEQS.items()
+        for column in columns
+    ]
+    last = max(named, key=lambda later: later.seq)
+    return last if last.seq > end else None
+
+
+def _newest(table: str, column: str) -> str:
+    return f"SELECT max({column}) FROM {table} WHERE partition = :partition"  # noqa: S608 - our names

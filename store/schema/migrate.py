@@ -24,9 +24,10 @@ from store.access.engine import (
 )
 from store.archive.archive_ranges import all_pages
 from store.reporting.projection import rebuild
-from store.schema import report_state, view_rights
+from store.schema import report_state
 from store.schema import version as schema
 from store.schema.retention import delete_expired
+from store.schema.rights import Rights, read_view_rights, restore_rights
 from store.schema.version import (
     SCHEMA_TABLE,
     VIEW_TABLE,
@@ -74,7 +75,7 @@ def upgrade(ledger: str | Engine) -> None:
             command.upgrade(_config(conn), "head")
             _record_readers(conn)
             creating.create(conn)
-            view_rights.restore_rights(conn, rights)
+            restore_rights(conn, rights)
             _refresh_reports(conn, current)
 
 
@@ -135,19 +136,19 @@ def rebuild_reports(ledger: str | Engine) -> None:
 
 
 @contextmanager
-def _migration(engine: Engine) -> Generator[tuple[Connection, dict[str, view_rights.Rights]]]:
+def _migration(engine: Engine) -> Generator[tuple[Connection, dict[str, Rights]]]:
     """Lend a connection that holds the migration lock, after the views were dropped.
 
     Also yields the views' rights, so that they can be granted again.
     """
-    rights = dict[str, view_rights.Rights]()
+    rights = dict[str, Rights]()
     with transaction(engine, begin_at_once=True) as conn:
         if conn.dialect.name == "postgresql":
             conn.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
             conn.execute(text(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'"))
         refuse_newer(redacted_url(engine), revision(select_through(conn), conn.dialect.name))
         if has_table(select_through(conn), conn.dialect.name, VIEW_TABLE):
-            rights = view_rights.read_view_rights(conn)
+            rights = read_view_rights(conn)
             creating.drop(conn)
         yield conn, rights
 

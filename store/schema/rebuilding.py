@@ -20,8 +20,9 @@ from store.reading import entries
 from store.reading.about import partitions
 from store.reading.entries import PAGE_ROWS
 from store.reporting.projection import REPORTS, project
-from store.schema import report_state, table_rights, view_rights
+from store.schema import report_state
 from store.schema.retention import delete_expired
+from store.schema.rights import grant_statements, read_view_rights, restore_rights
 from store.schema.version import revisions
 from store.tables import ledger_writer, metadata
 from store.views import creating
@@ -177,17 +178,17 @@ def _swap_tables(engine: Engine, rows: int) -> None:
             while _project_page(conn, partition, rows)[1]:
                 pass
         conn.execute(text(f"SET LOCAL search_path = {home}"))
-        readers = view_rights.read_view_rights(conn)
+        readers = read_view_rights(conn)
         creating.drop(conn)
         for table in REPORTS:
-            rights = list(table_rights.grant_statements(conn, table.name))
+            rights = list(grant_statements(conn, table.name))
             conn.execute(text(f"DROP TABLE {table.name}"))
             conn.execute(text(f"ALTER TABLE {SCHEMA}.{table.name} SET SCHEMA {home}"))
             for statement in rights:
                 conn.exec_driver_sql(statement, execution_options={"no_parameters": True})
         conn.execute(text(f"DROP TABLE {_PROGRESS}"))
         creating.create(conn)
-        view_rights.restore_rights(conn, readers)
+        restore_rights(conn, readers)
         for partition in numbers:
             state = report_state.read_report_state(conn, partition)
             report_state.write_report_state(conn, partition, state._replace(stale=""))

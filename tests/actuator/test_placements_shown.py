@@ -14,7 +14,7 @@ from tests.parts.drawn import drawn
 from tests.parts.stage import Object, kueue
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.workloads.conversion import topology_assignment, written_assignment
-from tidegate.kinds.kueue_api.workloads.topology_assignment import TopologyAssignment
+from tidegate.kinds.kueue_api.workloads.status import TopologyAssignment
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSetAssignment

@@ -20,7 +20,7 @@ from tests.cli.conftest import Tidegate
 from tests.parts.postgresql import Server
 from tests.parts.reports import rows
 from tests.parts.sample import ENTRIES
-from tidegate.cli.archiving import whole_partitions
+from tidegate.cli import whole_partitions
 from tidegate.cli.ledger.reading import open_reader
 from tidegate.contracts.entry import Positions
 

@@ -19,7 +19,7 @@ from tests.cli.test_archiving_partitions import KilledError, dying, tables
 from tests.parts.postgresql import Server
 from tests.parts.reports import rows
 from tests.serve.partitions.conftest import turns
-from tidegate.cli.archiving import whole_partitions
+from tidegate.cli import whole_partitions
 from tidegate.cli.ledger.reading import open_reader
 from tidegate.contracts.entry import Entry, Positions
 

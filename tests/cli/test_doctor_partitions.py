@@ -20,8 +20,7 @@ from tests.scheduler.test_partitions import LOCAL_QUEUES, QUEUES, Site
 from tidegate.cli.doctor.partitions import examine_moves, examine_partitions
 from tidegate.cli.ledger.reader import Reader
 from tidegate.cli.ledger.reading import open_reader
-from tidegate.cli.moves.since import since_us
-from tidegate.cli.moves.state import moves_of
+from tidegate.cli.moves.state import moves_of, since_us
 from tidegate.contracts.fact_kinds.definitions import QueueElsewhere
 from tidegate.core.folding.fold import apply
 from tidegate.core.state.state import State

@@ -9,7 +9,6 @@ import pytest
 
 from tidegate.cli.doctor.comparing import compare_jobs, compare_unwatched
 from tidegate.cli.doctor.examining import examine_unwatched
-from tidegate.cli.ledger.name_lookup import folded_state
 from tidegate.cli.ledger.reading import open_reader
 from tidegate.contracts.facts import WatchesExpected
 from tidegate.core.folding.fold import apply
@@ -21,7 +20,7 @@ from tidegate.jobs.batch.batch_job import KIND
 def state(sample: Path) -> State:
     """The state of the sample: huge waits, sweep, tune and report run."""
     with open_reader(str(sample), reports=False) as reader:
-        return folded_state(reader)
+        return reader.state()
 
 
 def job(

@@ -20,8 +20,7 @@ from tests.scheduler.test_handovers import Cluster
 from tests.scheduler.test_partitions import LOCAL_QUEUES, Site, play
 from tests.scheduler.test_partitions import QUEUES as QUEUES_HEARD
 from tidegate.cli.live.follow import LedgerFollower
-from tidegate.cli.moves.advice import move_remedy
-from tidegate.cli.moves.state import moves_of
+from tidegate.cli.moves.state import move_remedy, moves_of
 from tidegate.cli.moves.waiting import Progress, current_partition, progress_of, wait_until_moved
 from tidegate.cli.objects.api_client import ApiClient, open_api
 from tidegate.cli.program import build_app

@@ -8,7 +8,7 @@ import pytest
 
 from apiserver.api import EmbeddedApi
 from tests.parts.kubernetes import embedded_api
-from tidegate.cluster.cluster_switch import switch_to_cluster
+from tidegate.cluster.running import switch_to_cluster
 from tidegate.kube.ownership import OwnedError, hold_ownership
 
 __all__ = ["embedded_api"]

@@ -11,12 +11,12 @@ import pytest
 from tidegate.bus.headers import event_headers
 from tidegate.bus.streams import StreamOptions, stream_names
 from tidegate.contracts.decisions import Decision, QuotaReserved, WorkloadPending
+from tidegate.contracts.documents.asyncapi import EVENTS as EVENTS_STREAM
 from tidegate.contracts.documents.asyncapi import asyncapi
-from tidegate.contracts.documents.comments import field_comments
-from tidegate.contracts.documents.nats import EVENTS as EVENTS_STREAM
 from tidegate.contracts.documents.schema import (
     decisions,
     facts,
+    field_comments,
     json_schema,
     name_of,
     observations,

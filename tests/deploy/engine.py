@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tidegate.cluster.places import cache_folder
+from tidegate.cluster.go.building import cache_folder
 
 ROOT = Path(__file__).parents[2]
 INSTALL = "(Debian: apt install buildah mmdebstrap)"

@@ -15,7 +15,8 @@ from store.access import tenants
 from store.access.engine import open_engine
 from store.access.grants import grant
 from store.ledger import SqlLedger
-from store.schema import migrate, view_rights
+from store.schema import migrate
+from store.schema.rights import read_view_rights
 from store.tables import metadata
 from store.views.catalog import VIEWS
 from tests.parts.newer import NEWEST, Newer
@@ -176,7 +177,7 @@ def test_views_that_are_made_anew_are_read_on_by_their_readers(url: str, ask: As
     def seen() -> list[object]:
         engine = open_engine(url)
         with engine.connect() as conn:
-            kept = view_rights.read_view_rights(conn)
+            kept = read_view_rights(conn)
         engine.dispose()
         asked = [(TENANT, "waits"), (TENANT, "usage_hourly"), ("tidegate_reader", "quota_now")]
         return [kept, *(sorted(ask(role, f"SELECT * FROM {view}")) for role, view in asked)]  # noqa: S608

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.cluster.go.building import find_go
-from tidegate.cluster.places import cache_folder
+from tidegate.cluster.go.building import cache_folder, find_go
 
 HELM = "helm.sh/helm/v3/cmd/helm@v3.19.5"
 BUILD_S = 900

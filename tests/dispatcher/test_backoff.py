@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dispatcher.workers.backoff import Attempts, delay_s, with_attempts
+from dispatcher.workers.fleet import Attempts, delay_s, with_attempts
 
 
 def test_waits_double_up_to_the_seventh_failure() -> None:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from dispatcher.adapters import copies, groups
+from dispatcher.adapters import copies
 from dispatcher.adapters.jobs import remote_job, spec_patch, status_patch
 from dispatcher.manager.conditions import active_patch, check_patch
+from dispatcher.workers import groups
 from tests.jobs.test_managed_by import KINDS, queued
 from tests.multikueue.world import member
 from tidegate.contracts.observed.clusters import RemoteCopy

@@ -10,8 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tidegate.cluster.go.building import find_go
-from tidegate.cluster.places import cache_folder
+from tidegate.cluster.go.building import cache_folder, find_go
 
 PATH = "sigs.k8s.io/kueue"
 BUILD_S = 3_600

@@ -20,7 +20,7 @@ from tidegate.cluster.install import apply
 from tidegate.cluster.nodes.fleet import SimulatedNodes
 from tidegate.cluster.running import RunningServices, RunOptions, run_services
 from tidegate.kinds.kueue_api.workloads.conversion import topology_assignment
-from tidegate.kinds.kueue_api.workloads.topology_assignment import TopologyAssignment
+from tidegate.kinds.kueue_api.workloads.status import TopologyAssignment
 from tidegate.kinds.manifests import policies
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 from tidegate.model.topology import HOSTNAME, unpack

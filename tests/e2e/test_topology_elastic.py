@@ -16,7 +16,7 @@ from tests.e2e.test_job_kinds import get
 from tests.parts.foreign import pods_template
 from tests.parts.kubernetes import new_api as own_api
 from tidegate.kinds.kueue_api.workloads.conversion import topology_assignment
-from tidegate.kinds.kueue_api.workloads.topology_assignment import TopologyAssignment
+from tidegate.kinds.kueue_api.workloads.status import TopologyAssignment
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 from tidegate.model.topology import unpack
 

@@ -29,7 +29,7 @@ from tidegate.cluster.install import apply
 from tidegate.jobs.templates.paths import Path as Where
 from tidegate.jobs.templates.paths import parse_path, with_value
 from tidegate.kinds.kueue_api.workloads.conversion import topology_assignment
-from tidegate.kinds.kueue_api.workloads.topology_assignment import TopologyAssignment
+from tidegate.kinds.kueue_api.workloads.status import TopologyAssignment
 from tidegate.kinds.names import TOPOLOGY_GATE, WORKLOAD
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.topology import HOSTNAME, unpack

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from tests.parts.postgresql import wait_until
-from tidegate.cli.demo.manifests import queue_manifests
+from tidegate.cli.demo import queue_manifests
 from tidegate.cli.instance import FILE, Instance
 from tidegate.cluster.install import apply
 from tidegate.kube.client import connect

@@ -30,12 +30,12 @@ from tidegate.core.state.state import State
 from tidegate.errors import TidegateError, UndecodableError
 from tidegate.jobs.templates.paths import value_at
 from tidegate.replay.names import resolve_workloads
-from tidegate.replay.play import play
 from tidegate.replay.rebuild import rebuild
 from tidegate.replay.shadow import compare
 from tidegate.replay.simulator.scenario import recorded_scenario
 from tidegate.replay.simulator.whatif import recorded_result
 from tidegate.replay.story.why import story_of
+from tidegate.replay.turns import play
 from tidegate.replay.verify import audit_ledger
 
 DEEP = b"[" * 100_000

@@ -12,8 +12,7 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.state.state import State, Workload
-from tidegate.replay.story.context import workloads_ahead
-from tidegate.replay.story.lines import PendingOrder
+from tidegate.replay.story.context import PendingOrder, workloads_ahead
 
 KEPT = sorted((Path(__file__).parent.parent / "ledgers" / "kept").glob("*.jsonl.gz"))
 

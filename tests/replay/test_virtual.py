@@ -31,7 +31,7 @@ from tidegate.replay.simulator.changes import Defined
 from tidegate.replay.simulator.loads import Job, scenario_of_load
 from tidegate.replay.simulator.scenario import Scenario, recorded_scenario
 from tidegate.replay.simulator.whatif import simulate
-from tidegate.replay.whynot_search.dryrun import dry_run
+from tidegate.replay.whynot_search.whynot import dry_run
 
 SECOND = 1_000_000
 GROUP = ResourceGroup(

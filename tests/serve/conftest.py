@@ -13,8 +13,8 @@ from tests.parts.sample import TURNS, filled
 from tests.serve.people import ReviewingApi
 from tidegate.serve.app import create_application, open_services
 from tidegate.serve.auth.callers import Authenticator
-from tidegate.serve.auth.front_proxy import FrontProxy
-from tidegate.serve.auth.rate_limit import RateLimiter
+from tidegate.serve.auth.limits import RateLimiter
+from tidegate.serve.auth.proxies import FrontProxy
 from tidegate.serve.auth.reviews import AccessReviewer
 from tidegate.serve.auth.rights import Rights
 from tidegate.serve.visibility.routes import visibility_routes

@@ -12,7 +12,7 @@ from tests.serve.conftest import DEADLINE_S, judged
 from tests.serve.people import ReviewingApi
 from tidegate.serve.api.handling import DECIDED_OF_ONE_MAX, OF_ONE_MAX
 from tidegate.serve.app import create_application, open_services
-from tidegate.serve.auth.concurrency import ConcurrencyLimiter
+from tidegate.serve.auth.limits import ConcurrencyLimiter
 from tidegate.serve.refusals import RefusalError
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.parts.sample import ENTRIES
 from tidegate.cli.ledger.name_lookup import entries_naming
 from tidegate.cli.ledger.reading import open_reader
-from tidegate.serve.ledger.noted.index import IndexedLedger, IndexedReader, WorkloadIndex
+from tidegate.serve.ledger.index import IndexedLedger, IndexedReader, WorkloadIndex
 
 KEYS = sorted(
     {event.split('"')[0] for entry in ENTRIES for event in entry.payload.split('"workload":"')[1:]}

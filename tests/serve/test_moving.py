@@ -14,7 +14,7 @@ from tests.serve.conftest import running
 from tidegate.cli.times import parse_utc
 from tidegate.serve.api import answering, handling
 from tidegate.serve.auth.callers import Authenticator
-from tidegate.serve.auth.rate_limit import RateLimiter
+from tidegate.serve.auth.limits import RateLimiter
 from tidegate.serve.auth.rights import Rights
 from tidegate.serve.ledger.live import LiveState
 

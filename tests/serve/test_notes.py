@@ -21,7 +21,7 @@ from tidegate.replay.story.context import ContextFolder, EventContext, event_con
 from tidegate.replay.story.freeing import FreedQuota
 from tidegate.serve.ledger.live import LiveState
 from tidegate.serve.ledger.memory import free_state
-from tidegate.serve.ledger.noted.notes import ContextNotes
+from tidegate.serve.ledger.notes import ContextNotes
 
 BUSY = Path(__file__).parent.parent / "ledgers" / "kept" / "0.1.0-busy.jsonl.gz"
 

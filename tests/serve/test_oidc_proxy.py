@@ -11,8 +11,8 @@ from tests.serve.people import ReviewingApi
 from tidegate.cli.program import build_app
 from tidegate.serve.app import create_application, open_services
 from tidegate.serve.auth.callers import PEER, Authenticator
-from tidegate.serve.auth.oidc_proxy import OidcProxy
-from tidegate.serve.auth.rate_limit import RateLimiter
+from tidegate.serve.auth.limits import RateLimiter
+from tidegate.serve.auth.proxies import OidcProxy
 from tidegate.serve.auth.reviews import AccessReviewer, User
 from tidegate.serve.auth.rights import Rights
 

@@ -13,12 +13,12 @@ from tests.serve.people import ReviewingApi
 from tests.serve.test_answers import job
 from tidegate.serve.api.endpoints import ENDPOINTS
 from tidegate.serve.auth.callers import Authenticator
-from tidegate.serve.auth.front_proxy import FrontProxy
-from tidegate.serve.auth.rate_limit import RateLimiter
+from tidegate.serve.auth.limits import RateLimiter
+from tidegate.serve.auth.proxies import FrontProxy
 from tidegate.serve.auth.redaction import HIDDEN
 from tidegate.serve.auth.reviews import AccessReviewer
 from tidegate.serve.auth.rights import Rights
-from tidegate.serve.ledger.replies import ENTRY_BYTES, Reply, ReplyCache
+from tidegate.serve.ledger.caches import ENTRY_BYTES, Reply, ReplyCache
 
 OF_ANN = {
     "/v1/workloads/{namespace}/{name}/why": [

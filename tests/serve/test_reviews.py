@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.serve.people import ReviewingApi
-from tidegate.serve.auth.front_proxy import FrontProxy
-from tidegate.serve.auth.rate_limit import BURST_S, RateLimiter
+from tidegate.serve.auth.limits import BURST_S, RateLimiter
+from tidegate.serve.auth.proxies import FrontProxy
 from tidegate.serve.auth.reviews import REMEMBERED_S, AccessReviewer, Right, User
 from tidegate.serve.refusals import RefusalError
 

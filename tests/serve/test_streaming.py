@@ -17,7 +17,7 @@ from tests.serve.people import ReviewingApi
 from tidegate.ports import free_ports
 from tidegate.serve.api import streaming
 from tidegate.serve.app import create_application, follow_ledger, open_services
-from tidegate.serve.auth.concurrency import ConcurrencyLimiter
+from tidegate.serve.auth.limits import ConcurrencyLimiter
 from tidegate.serve.ledger.partitions.following import LedgerFollower
 from tidegate.serve.server import ListenAddress, create_server
 

@@ -24,10 +24,9 @@ from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.folding.snapshot import write
 from tidegate.core.state.state import State, Workload
 from tidegate.model.calendar import HOUR_US, utc_text
-from tidegate.serve.ledger.checkpoints import APART_BYTES, StateCheckpoints
 from tidegate.serve.ledger.costs import cost_rows, quota_rows, span_of
-from tidegate.serve.ledger.noted.index import RARE, WorkloadIndex
-from tidegate.serve.ledger.past import PastState
+from tidegate.serve.ledger.index import RARE, WorkloadIndex
+from tidegate.serve.ledger.past import APART_BYTES, PastState, StateCheckpoints
 from tidegate.serve.ledger.queueing import pending_rows, queue_rows, reserving_counts
 from tidegate.serve.ledger.usage import quota_setters, usage_rows
 

@@ -8,8 +8,7 @@ import pytest
 
 from tests.webhook.test_mutating import POLICIES, answered, asked, job, missing
 from tidegate.kinds.names import QUEUE_NAME
-from tidegate.webhook.mutating import mutate
-from tidegate.webhook.views import DEPTH_MAX, VALUES_MAX, bounded_view
+from tidegate.webhook.mutating import DEPTH_MAX, VALUES_MAX, bounded_view, mutate
 
 Object = dict[str, Any]
 

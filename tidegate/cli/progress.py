@@ -1,12 +1,13 @@
-"""Progress on standard error of whatever takes longer than two seconds."""
+"""What takes long in a terminal: progress on standard error after two seconds, and Ctrl-C."""
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -80,3 +81,18 @@ def _start_bar(title: str, total: int | None) -> tuple[Progress, TaskID]:
     )
     bar.start()
     return bar, bar.add_task(title, total=total)
+
+
+@contextmanager
+def until_interrupted() -> Generator[None]:
+    """Run a block until SIGINT, which ends it without an error.
+
+    A shell starts what it runs in the background with SIGINT ignored, and Python then installs no
+    handler of its own: without this such a command would never end.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with suppress(KeyboardInterrupt):
+            yield
+    finally:
+        signal.signal(signal.SIGINT, before)

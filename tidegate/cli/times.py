@@ -1,9 +1,13 @@
-"""Times as people write and read them."""
+"""Times as people write and read them, and options that name a moment of the ledger."""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+
+import typer
+
+from tidegate.model.texts import parse_whole
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND_US, _DAY_S = 1_000_000, 86_400
@@ -51,3 +55,21 @@ def duration_text(seconds: float) -> str:
         elif parts:
             break
     return "".join(parts[:2])
+
+
+def parse_seq(text: str, option: str) -> int:
+    """Return the seq that decimal digits write."""
+    seq = parse_whole(text)
+    if seq is None:
+        raise typer.BadParameter(f"{option} {text[:32]!r} is not a valid seq.")
+    return seq
+
+
+def parse_time_option(text: str, option: str) -> int:
+    """Return the time that an option names where it might have named a seq."""
+    try:
+        return parse_utc(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{option} {text!r} is neither a seq nor a time: 2026-03-02T08:30:00Z, or 2h (ago)."
+        ) from None

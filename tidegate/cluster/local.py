@@ -7,6 +7,7 @@ the cluster that ``start_cluster`` brought up.
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -15,7 +16,6 @@ from pathlib import Path
 import msgspec
 
 from tidegate.cluster import container
-from tidegate.cluster.existing import find_kubeconfig
 from tidegate.cluster.go.building import Progress, build, is_built
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.processes import Process, is_alive, last_lines, spawn, stop
@@ -163,3 +163,18 @@ def _record_path(folder: Path) -> Path:
 
 def _container_name(folder: Path) -> str:
     return f"tidegate-{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:8]}"
+
+
+def find_kubeconfig() -> Path:
+    """Return the kubeconfig that kubectl would use.
+
+    Raises:
+        NotSupportedError: there is none, or KUBECONFIG names several files.
+    """
+    named = os.environ.get("KUBECONFIG", "")
+    if os.pathsep in named:
+        raise NotSupportedError("KUBECONFIG names several files: name one.")
+    path = Path(named) if named else Path.home() / ".kube" / "config"
+    if not path.is_file():
+        raise NotSupportedError(f"There is no kubeconfig at {path}: set KUBECONFIG.")
+    return path.resolve()

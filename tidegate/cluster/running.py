@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,7 +16,6 @@ import aiohttp
 import msgspec
 
 from tidegate.bus.embedded import embedded_server
-from tidegate.cluster.cluster_switch import switch_to_cluster
 from tidegate.cluster.supervisor import Program, Supervisor
 from tidegate.errors import TidegateError
 from tidegate.kube.client import connect
@@ -150,3 +149,34 @@ async def _why_not_ready(base: str) -> str:
             return "" if answer.status == 200 else (await answer.text()).strip()  # noqa: PLR2004 - OK
     except aiohttp.ClientError as error:
         return str(error)
+
+
+NOTE = "cluster-uid"
+KEPT = ("ledger.db", "ledger.db-wal", "ledger.db-shm", "nats")
+
+
+def switch_to_cluster(uid: str, state: Path, report: Callable[[str], None]) -> None:
+    """Move another cluster's ledger and bus away, and move this cluster's back.
+
+    An embedded cluster is a new one after each ``tidegate down``. Its ledger waits in a folder of
+    its own for the cluster to come back, and the new cluster begins with an empty one.
+    """
+    note = state / NOTE
+    before = note.read_text().strip() if note.exists() else uid
+    if before != uid:
+        away, back = state / "clusters" / before, state / "clusters" / uid
+        _move(state, away)
+        report(f"this is another cluster than the last one, whose ledger is kept in {away}")
+        if back.exists():
+            _move(back, state)
+    note.write_text(f"{uid}\n")
+
+
+def _move(start: Path, end: Path) -> None:
+    end.mkdir(parents=True, exist_ok=True)
+    for part in _movable_parts(start):
+        part.rename(end / part.name)
+
+
+def _movable_parts(folder: Path) -> Iterator[Path]:
+    yield from (folder / name for name in KEPT if (folder / name).exists())

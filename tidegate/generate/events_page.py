@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 from msgspec import inspect as types
 
-from tidegate.contracts.documents.comments import field_comments
 from tidegate.contracts.documents.schema import (
     decisions,
     facts,
+    field_comments,
     name_of,
     subject_of,
     summary,

@@ -76,7 +76,6 @@ def read_configuration(path: Path) -> Configuration:
     """Read and check a configuration file.
 
     Raises:
-        ConfigurationError: it is missing, no YAML, or has unknown fields.
         SettingsError: a duration is none.
     """
     try:
@@ -93,11 +92,7 @@ def read_configuration(path: Path) -> Configuration:
 
 
 def url_of(receiver: Receiver) -> str:
-    """Return a receiver's URL from where it stands.
-
-    Raises:
-        ConfigurationError: it is nowhere, or no http or https URL.
-    """
+    """Return a receiver's URL from where it stands."""
     where = f"receiver {receiver.name}"
     if receiver.url_file:
         try:

@@ -1,21 +1,180 @@
-"""All receivers of a configuration, side by side, until the process is asked to stop."""
+"""Serving all receivers side by side: events in order, through their rules to their webhooks.
+
+Each receiver has a subscription and a position of its own, so that an unreachable one does not
+delay the others. A notice is recorded as sent after the receiver accepted it: a crash in between
+repeats it, under the same key.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import msgspec
 
-from tidegate.notify.configuration import Configuration, Receiver
-from tidegate.notify.notifier import NoticeSender, Notifier
-from tidegate.notify.position import Position
+from tidegate.errors import BusUnreachableError, TidegateError
+from tidegate.notify.configuration import Configuration, Receiver, Rule
+from tidegate.notify.rules import Notice, Rules, Wait
+from tidegate.service.clock import utc_now_us
 from tidegate.subscribe import LedgerEvent, positions, subscribe
+
+
+class Served(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How far one receiver has been served."""
+
+    seq: int  # every notice of an event up to this one is sent, or given up
+    waiting: dict[str, Wait] = {}  # at that moment, by workload
+
+
+class Position:
+    """The file of one receiver, replaced after each notice."""
+
+    def __init__(self, folder: Path, receiver: str) -> None:
+        self._path = folder / f"{receiver}.json"
+
+    def read(self) -> Served | None:
+        """Return what the receiver got; None before the first time.
+
+        Raises:
+            TidegateError: the file is damaged.
+        """
+        try:
+            return msgspec.json.decode(self._path.read_bytes(), type=Served)
+        except FileNotFoundError:
+            return None
+        except (msgspec.DecodeError, OSError) as error:
+            raise TidegateError(
+                f"{self._path}: {error} Remove it to continue with new events only."
+            ) from error
+
+    def write(self, served: Served) -> None:
+        """Replace the file; it is on disk when this returns."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        new = self._path.with_suffix(".new")
+        with new.open("wb") as file:
+            file.write(msgspec.json.encode(served))
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(self._path)
+
+
+AHEAD = 100
+EACH = 1_000
+"""After so many events without a notice the position is written all the same."""
+
+Events = Callable[[int], AsyncIterator[LedgerEvent]]
+
+
+class NoticeSender(Protocol):
+    """What takes a notice."""
+
+    async def send(self, notice: Notice) -> bool:
+        """Send it; return whether it was taken."""
+        ...
+
+
+class Notifier:
+    """Serves one receiver until it is cancelled."""
+
+    def __init__(
+        self,
+        rules: tuple[Rule, ...],
+        sender: NoticeSender,
+        position: Position,
+        now_us: Callable[[], int] = utc_now_us,
+    ) -> None:
+        self._sender, self._position, self._now_us = sender, position, now_us
+        served = position.read()
+        self._is_new = served is None
+        self._rules = Rules(rules, served.waiting if served else None)
+        self._seq = self._written = served.seq if served else 0
+
+    async def run(self, events: Events, newest: int, since: int = 0) -> None:
+        """Go on from the position until cancelled.
+
+        Without one it begins at the seq ``since``, or behind ``newest`` if that is 0.
+
+        Raises:
+            MissedEventsError: what comes next is gone from EVENTS, and no ledger is named.
+            TidegateError: the bus or the ledger cannot be read.
+        """
+        if self._is_new:
+            self._seq = since - 1 if since else newest
+            self._write_position()
+        queue = asyncio.Queue[LedgerEvent](AHEAD)
+        reading = asyncio.create_task(_enqueue_events(events(self._seq + 1), queue))
+        try:
+            while True:
+                # A wait that ended meanwhile must not be noticed: first all that there is is read.
+                await self._handle_next(queue, reading, is_caught_up=self._seq >= newest)
+        finally:
+            reading.cancel()
+            with suppress(asyncio.CancelledError):
+                await reading
+
+    async def _handle_next(
+        self, queue: asyncio.Queue[LedgerEvent], reading: asyncio.Task[None], *, is_caught_up: bool
+    ) -> None:
+        """Handle the next event, or the waits that became too long before it."""
+        event = await self._next_event(
+            queue, reading, self._seconds_to_next_wait() if is_caught_up else None
+        )
+        if event is None:
+            await self._send_notices(self._rules.due_notices(self._now_us()))
+        else:
+            notices = list(self._rules.record_event(event))
+            self._seq = event.seq
+            await self._send_notices(notices)
+
+    def _seconds_to_next_wait(self) -> float | None:
+        next_us = self._rules.next_us()
+        return None if next_us is None else max(0.0, (next_us - self._now_us()) / 1e6)
+
+    async def _next_event(
+        self, queue: asyncio.Queue[LedgerEvent], reading: asyncio.Task[None], within_s: float | None
+    ) -> LedgerEvent | None:
+        """Return the next event; None if there is none in time."""
+        if not queue.empty():
+            return queue.get_nowait()
+        getting = asyncio.ensure_future(queue.get())
+        try:
+            done, _ = await asyncio.wait(
+                {getting, reading}, timeout=within_s, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            if not getting.done():
+                getting.cancel()
+        if getting in done:
+            return getting.result()
+        if reading in done:
+            reading.result()
+            raise BusUnreachableError("The subscription to EVENTS ended.")
+        return None
+
+    async def _send_notices(self, notices: Iterable[Notice]) -> None:
+        for notice in notices:
+            await self._sender.send(notice)
+            self._write_position()
+        if self._seq - self._written >= EACH:
+            self._write_position()
+
+    def _write_position(self) -> None:
+        self._position.write(Served(seq=self._seq, waiting=self._rules.waiting))
+        self._written = self._seq
+
+
+async def _enqueue_events(
+    events: AsyncIterator[LedgerEvent], queue: asyncio.Queue[LedgerEvent]
+) -> None:
+    async for event in events:
+        await queue.put(event)
+
 
 Senders: TypeAlias = Callable[[Receiver], AbstractAsyncContextManager[NoticeSender]]
 

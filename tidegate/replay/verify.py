@@ -16,7 +16,7 @@ from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
 from tidegate.core.state.state import State
 from tidegate.errors import AuditError, WitnessError
-from tidegate.replay.redecide import DECISIONS_MAX, Divergence, redecide_turn
+from tidegate.replay.turns import DECISIONS_MAX, Divergence, redecide_turn
 
 
 class Witness(msgspec.Struct, frozen=True, kw_only=True):

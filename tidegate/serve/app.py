@@ -37,12 +37,11 @@ from tidegate.serve.api.handling import (
 from tidegate.serve.api.openapi import document
 from tidegate.serve.api.streaming import STREAMS_MAX, STREAMS_OF_ONE_MAX, events_handler
 from tidegate.serve.auth.callers import Authenticator
-from tidegate.serve.auth.concurrency import ConcurrencyLimiter
+from tidegate.serve.auth.limits import ConcurrencyLimiter
 from tidegate.serve.auth.rights import Rights
+from tidegate.serve.ledger.caches import ReplyCache, RowCache
 from tidegate.serve.ledger.partitions.following import LedgerFollower
 from tidegate.serve.ledger.readers import ReaderPool
-from tidegate.serve.ledger.replies import ReplyCache
-from tidegate.serve.ledger.row_cache import RowCache
 from tidegate.serve.pages import SECURE, page_routes
 from tidegate.serve.refusals import RefusalError, refusal_of
 from tidegate.service.logs import get_log

@@ -20,9 +20,8 @@ from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
 from tidegate.serve.app import create_application, open_services
 from tidegate.serve.auth.callers import Authenticator
-from tidegate.serve.auth.front_proxy import FrontProxy, read_front_proxy
-from tidegate.serve.auth.oidc_proxy import GROUPS, USER, OidcProxy
-from tidegate.serve.auth.rate_limit import RateLimiter
+from tidegate.serve.auth.limits import RateLimiter
+from tidegate.serve.auth.proxies import GROUPS, USER, FrontProxy, OidcProxy, read_front_proxy
 from tidegate.serve.auth.reviews import AccessReviewer
 from tidegate.serve.auth.rights import Rights
 from tidegate.serve.ledger.memory import return_freed_memory

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from random import Random, SystemRandom
+from types import FrameType
 from typing import Any
 
 from prometheus_client import (
@@ -30,7 +33,6 @@ from tidegate.service.health import Health, serve_health
 from tidegate.service.logs import configure_logs, get_log
 from tidegate.service.loop import loop_factory, tune_garbage_collection
 from tidegate.service.settings import ServiceSettings
-from tidegate.service.shutdown import SOFT, ShutdownTimer, on_signals
 from tidegate.service.tracing import OFF, Tracing, open_tracing
 
 
@@ -156,3 +158,47 @@ def _cancel_work(service: Service, working: asyncio.Future[None]) -> None:
     if service.stopping.is_set():
         working.cancel()
     service.stopping.set()
+
+
+SOFT = 0.8
+"""The part of the drain time for tasks that end by themselves; the rest is for cancelled ones."""
+
+
+class ShutdownTimer:
+    """Ends this process some seconds after it was first asked to stop, whatever its loop is doing.
+
+    A loop that is busy hears no signal, a task may swallow its cancellation, and a thread that
+    waits for a database cannot be stopped at all.
+    """
+
+    def __init__(self, name: str, drain_s: float) -> None:
+        self._name, self._drain_s = name, drain_s
+        self._timer: threading.Timer | None = None
+
+    def start(self) -> None:
+        """Begin to count; a second call changes nothing."""
+        if self._timer is None:
+            self._timer = threading.Timer(self._drain_s, self._exit_process)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _exit_process(self) -> None:
+        sys.stderr.write(f"{self._name}: did not end within {self._drain_s:g} s, and is ended.\n")
+        sys.stderr.flush()
+        os._exit(1)
+
+
+@contextmanager
+def on_signals(callback: Callable[[], None]) -> Generator[None]:
+    """Call ``callback`` at each SIGTERM and SIGINT until the block ends, in a busy loop, too."""
+
+    def handle_signal(_number: int, _frame: FrameType | None) -> None:
+        callback()
+
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(number, handle_signal) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)

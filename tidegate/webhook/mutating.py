@@ -9,7 +9,8 @@ Source: Kubernetes, "Mutating Admission Policy"; KEP-3962.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -18,7 +19,63 @@ from jsonpatch import JsonPatch
 from tidegate.kinds.names import QUEUE_NAME
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.webhook.expressions import Expression, Object
-from tidegate.webhook.views import bounded_view
+
+VALUES_MAX, DEPTH_MAX = 20_000, 64
+INT_MIN, INT_MAX = -(2**63), 2**63 - 1
+"""Of CEL; the API server reads a larger number of an unknown field as a float, too."""
+
+
+def bounded_view(obj: object) -> Any:  # noqa: ANN401 - JSON
+    """Return a copy of JSON, breadth first, in which only the bounded beginning is filled.
+
+    A tenant chooses how many values an object has, how deep it is and how large its numbers are.
+    What policies read stands near the top; what lies behind the bounds is shown as empty. Owners
+    that are not the controller are left out: no policy asks for them, and they may be many.
+    """
+    root = _empty_copy(obj)
+    queue, remaining = deque([(_with_controller(obj), root, 0)]), VALUES_MAX
+    while queue:
+        old, new, depth = queue.popleft()
+        for key, value in _items(old):
+            remaining -= 1
+            if remaining < 0:
+                return root
+            copied = _empty_copy(value)
+            if isinstance(new, dict):
+                new[key] = copied
+            else:
+                new.append(copied)
+            if depth < DEPTH_MAX:
+                queue.append((value, copied, depth + 1))
+    return root
+
+
+def _items(value: object) -> Iterable[tuple[Any, Any]]:
+    if isinstance(value, dict):
+        return value.items()
+    return enumerate(value) if isinstance(value, list) else ()
+
+
+def _empty_copy(value: object) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(value, dict):
+        return {}
+    if isinstance(value, list):
+        return []
+    if isinstance(value, int) and not INT_MIN <= value <= INT_MAX:
+        return float(value)
+    return value
+
+
+def _with_controller(obj: object) -> object:
+    metadata = obj.get("metadata") if isinstance(obj, dict) else None
+    owners = metadata.get("ownerReferences") if isinstance(metadata, dict) else None
+    if not (isinstance(obj, dict) and isinstance(metadata, dict) and isinstance(owners, list)):
+        return obj
+    controllers = [
+        owner for owner in owners if isinstance(owner, dict) and owner.get("controller") is True
+    ]
+    return {**obj, "metadata": {**metadata, "ownerReferences": controllers}}
+
 
 ROUNDS, WHY_MAX = 2, 100
 Patch = list[dict[str, Any]]
@@ -75,7 +132,7 @@ async def mutate(
 ) -> Patch:
     """Return the JSON patch (RFC 6902) of all policies for an AdmissionRequest.
 
-    Policies are shown a bounded view of the object (``tidegate.webhook.views``).
+    Policies are shown a bounded view of the object (``bounded_view``).
     """
     obj, patch = bounded_view(request["object"]), Patch()
     request = {**request, "object": None, "oldObject": bounded_view(request.get("oldObject"))}

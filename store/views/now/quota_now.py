@@ -14,7 +14,7 @@ from sqlalchemy import CTE, ColumnElement, and_, func, literal, select, union
 from store.reporting.tables import holding, queue, quota
 from store.views.columns import UNIT, ViewColumn, copied, shown, text
 from store.views.expressions import larger, per, same, smaller, units
-from store.views.usage.trees import roots
+from store.views.usage.lending import roots
 
 _KEY = ("partition", "cluster_queue", "flavor", "resource")
 

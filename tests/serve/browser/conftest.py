@@ -16,7 +16,7 @@ from tests.serve.people import ReviewingApi
 from tidegate.ports import free_ports
 from tidegate.serve.app import create_application, open_services
 from tidegate.serve.auth.callers import Authenticator
-from tidegate.serve.auth.rate_limit import RateLimiter
+from tidegate.serve.auth.limits import RateLimiter
 from tidegate.serve.auth.rights import Rights
 from tidegate.serve.server import ListenAddress, create_server
 

@@ -15,7 +15,7 @@ from tests.serve.conftest import running
 from tests.serve.partitions.world import write
 from tidegate.contracts.entry import Entry
 from tidegate.serve.auth.callers import Authenticator
-from tidegate.serve.auth.rate_limit import RateLimiter
+from tidegate.serve.auth.limits import RateLimiter
 from tidegate.serve.auth.rights import Rights
 
 NO_AUTH = Authenticator(None, None, RateLimiter(10_000)), Rights(None)

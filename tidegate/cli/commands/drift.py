@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, NamedTuple
 
 import typer
+from msgspec.structs import fields
 
 from tidegate.cli.doctor.comparing import (
     COMPARED,
@@ -17,12 +18,11 @@ from tidegate.cli.doctor.comparing import (
     job_names,
     object_names,
 )
-from tidegate.cli.doctor.merged_states import merge_states
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.objects.api_client import ApiClient, ContextOption, KubeconfigOption, open_api
-from tidegate.cli.objects.printing import with_kind
+from tidegate.cli.objects.patching import with_kind
 from tidegate.cli.output import Column, Output, OutputOption, print_records
-from tidegate.core.state.state import State
+from tidegate.core.state.state import Objects, State
 from tidegate.errors import UnknownNameError
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.kueue_api.v1beta2 import KINDS
@@ -138,3 +138,32 @@ def _matches_subject(subject: str, text: str) -> bool:
     word = resource.partition(".")[0]
     alike = kind in {"", resource, word, word.removesuffix("s")}
     return alike and (not name or name in {rest, rest.rpartition("/")[2]})
+
+
+def merge_states(states: Sequence[State]) -> State:
+    """Return a state with the workloads and definitions of all partitions.
+
+    Of what all know, as LocalQueues and flavors, that of the first counts. Of a job that changes
+    the partition it is the workload that was submitted last.
+    """
+    if len(states) == 1:
+        return states[0]
+    first, objects = states[0], Objects()
+    for field in fields(Objects):
+        merged = getattr(objects, field.name)
+        for state in reversed(states):
+            merged.update(getattr(state.objects, field.name))
+    objects.elsewhere.clear()
+    union = State(
+        ledger_id=first.ledger_id,
+        cluster=first.cluster,
+        policy=first.policy,
+        objects=objects,
+        expected=first.expected,
+        rounds=first.rounds,
+        now_us=max(state.now_us for state in states),
+    )
+    for state in sorted(states, key=lambda each: each.now_us):
+        union.workloads.update(state.workloads)
+        union.by_uid.update(state.by_uid)
+    return union

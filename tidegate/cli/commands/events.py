@@ -10,8 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from tidegate.cli.commands.decisions.why import COLOURS
-from tidegate.cli.interrupts import until_interrupted
-from tidegate.cli.ledger.moments import parse_seq
 from tidegate.cli.ledger.partitions import PartitionOption, seq_text
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.live.listing import (
@@ -31,7 +29,8 @@ from tidegate.cli.output import (
     print_records,
     print_yaml,
 )
-from tidegate.cli.times import utc
+from tidegate.cli.progress import until_interrupted
+from tidegate.cli.times import parse_seq, utc
 from tidegate.contracts.codec import TYPES, decode
 from tidegate.contracts.decision_kinds.queues import BudgetReached, BudgetRenewed
 from tidegate.contracts.entry import Entry

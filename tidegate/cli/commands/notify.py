@@ -19,7 +19,7 @@ from tidegate.errors import NotSupportedError
 
 if TYPE_CHECKING:
     from tidegate.notify.configuration import Receiver
-    from tidegate.notify.notifier import NoticeSender
+    from tidegate.notify.receivers import NoticeSender
     from tidegate.notify.rules import Notice
 
 _DAY_S = 86_400.0

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import re
+import sys
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from store.views.texts import TEXTS
-from tidegate.cli.ledger.lag import lag_us
+from tidegate.cli.ledger.narrowing import Row, Span, group_rows, time_filter
 from tidegate.cli.ledger.partitions import PartitionOption
+from tidegate.cli.ledger.reader import lag_us
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, print_message, print_records
-from tidegate.cli.reporting.files import print_csv, print_parquet
-from tidegate.cli.reporting.narrowing import Row, Span, group_rows, time_filter
 from tidegate.cli.times import duration_text as duration
+from tidegate.errors import NotSupportedError
 
 _LIST = (Column("NAME", "name"), Column("WHAT IT TELLS", "about"))
 _CHARGEBACK = "chargeback"
@@ -162,3 +165,47 @@ def print_rows(rows: Sequence[Row], form: Form) -> None:
 
 def _cell_text(value: object) -> str:
     return f"{value:.{_DIGITS}g}" if isinstance(value, float) else str(value)
+
+
+Rows = Sequence[Mapping[str, Any]]
+_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?", re.ASCII)
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""A text that begins so is a formula in a spreadsheet: who creates a job may write its author."""
+
+
+def print_csv(rows: Rows) -> None:
+    """Print rows with a head, as RFC 4180 has it; NULL is an empty field.
+
+    A text that a spreadsheet would calculate gets an apostrophe before it; numbers stay.
+    """
+    if rows:
+        writer = csv.writer(sys.stdout, lineterminator="\r\n")
+        writer.writerow(rows[0])
+        writer.writerows(map(_csv_cell, row.values()) for row in rows)
+
+
+def _csv_cell(value: object) -> object:
+    if isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value):
+        return f"'{value}"
+    return value
+
+
+def print_parquet(rows: Rows) -> None:
+    """Write rows to standard output as one Parquet file.
+
+    Raises:
+        NotSupportedError: this installation lacks pyarrow.
+    """
+    if sys.stdout.isatty():
+        raise typer.BadParameter("Redirect Parquet to a file: … -o parquet > FILE.parquet")
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - an optional extra
+        import pyarrow.parquet as pq  # noqa: PLC0415
+    except ImportError as error:
+        raise NotSupportedError(
+            f"This installation writes no Parquet ({error}): pip install 'tidegate[parquet]', or "
+            "use --output csv."
+        ) from error
+    pq.write_table(pa.Table.from_pylist(list(map(dict, rows))), sys.stdout.buffer)

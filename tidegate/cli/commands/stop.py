@@ -18,10 +18,9 @@ from tidegate.cli.objects.naming import (
     WORKLOAD,
     CommandKind,
     add_kind_command,
+    find_workload_name,
 )
-from tidegate.cli.objects.owners import find_workload_name
-from tidegate.cli.objects.patching import patch_object
-from tidegate.cli.objects.printing import DryRun, DryRunOption, print_done
+from tidegate.cli.objects.patching import DryRun, DryRunOption, patch_object, print_done
 from tidegate.cli.output import Output, OutputOption
 from tidegate.errors import ApiStatusError, UnknownNameError
 

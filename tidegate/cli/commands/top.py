@@ -12,12 +12,12 @@ import typer
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from tidegate.cli.interrupts import until_interrupted
 from tidegate.cli.ledger.name_lookup import SubjectArgument, find_workload
 from tidegate.cli.ledger.partitions import PartitionOption, time_order_key
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.live.follow import FoldedEvent, LedgerFollower
 from tidegate.cli.live.top_view import EVENTS, top_frame
+from tidegate.cli.progress import until_interrupted
 from tidegate.contracts.codec import decode
 from tidegate.errors import NotSupportedError
 

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from tidegate.cli.ledger.name_lookup import folded_state
 from tidegate.cli.ledger.racks import TopologyView, domain_rows, topology_views
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.output import Column, Output, print_message, print_records
@@ -70,9 +69,7 @@ def show(
       tidegate topology show racks -o svg > racks.svg
     """
     with open_reader(ledger, as_of, reports=False) as reader:
-        drawings = topology_views(
-            folded_state(reader), name
-        )  # partition 0's: it alone places pods there
+        drawings = topology_views(reader.state(), name)  # partition 0's: it alone places pods there
     match output:
         case TopologyOutput.SVG:
             from tidegate.cli.figures.racks import topology_svg  # noqa: PLC0415 - only for a drawing

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from store.reading.database import Database
 from tidegate.cli.doctor.findings import Finding, ok_finding, wrong_finding
 from tidegate.cli.ledger.reader import Reader
-from tidegate.cli.moves.advice import move_remedy
-from tidegate.cli.moves.since import since_us
-from tidegate.cli.moves.state import moves_of
+from tidegate.cli.moves.state import move_remedy, moves_of, since_us
 from tidegate.core.state.state import State
 
 _NAMED_MAX = 5

@@ -35,11 +35,6 @@ SubjectArgument = Annotated[
 ]
 
 
-def folded_state(reader: Reader) -> State:
-    """Return the state that the ledger gives, its chain verified from the nearest one kept on."""
-    return reader.state()
-
-
 def require_known_queue(reader: Reader, name: str) -> None:
     """Refuse the name of a ClusterQueue that the ledger does not know; empty means all.
 
@@ -67,7 +62,6 @@ def find_workload_key(reader: Reader, text: str) -> str:
 
     Raises:
         UnknownNameError: the ledger has none.
-        BadParameter: there are some in several namespaces.
     """
     name = text.rpartition("/")[2]
     results = resolve_workloads(

@@ -42,11 +42,7 @@ OnePartitionOption = Annotated[
 
 
 def selected_partitions(numbers: Sequence[int], partition: int | None) -> Sequence[int]:
-    """Return the partitions that are asked about: one, or all of them.
-
-    Raises:
-        BadParameter: the ledger has no such partition.
-    """
+    """Return the partitions that are asked about: one, or all of them."""
     if partition is None:
         return numbers
     if partition not in numbers:

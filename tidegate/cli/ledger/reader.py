@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import typer
 from msgspec.structs import replace
 
-from store.reading.about import clock_us, ledger_info
+from store.reading.about import clock_us, is_led, ledger_info
 from store.reading.database import Database
 from store.reading.entries import EntryFilter
 from store.reading.kept_states import newest_snapshot
 from store.reading.reports import TimeRange, report_rows, statement
-from tidegate.cli.ledger.moments import parse_seq, parse_time_option
 from tidegate.cli.progress import with_progress
-from tidegate.cli.times import parse_age, utc
+from tidegate.cli.times import parse_age, parse_seq, parse_time_option, utc
 from tidegate.contracts.chain import GENESIS
 from tidegate.contracts.entry import Entry, Snapshot
 
@@ -154,11 +153,7 @@ class Reader(NamedTuple):
         return parse_time_option(text, option) if ago_us is None else self.now_us() - ago_us
 
     def time_of_all(self, text: str, option: str) -> int:
-        """Return the time that an option tells about several partitions, in UTC microseconds.
-
-        Raises:
-            BadParameter: it is a seq, of which each partition has its own, or no time.
-        """
+        """Return the time that an option tells about several partitions, in UTC microseconds."""
         if text.isdecimal():
             raise typer.BadParameter(
                 f"{option} {text}: this ledger has {len(self.partition_readers())} partitions, and "
@@ -170,9 +165,6 @@ class Reader(NamedTuple):
         """Return the seq that an option tells: itself, or the last one up to a time.
 
         ``onwards``: the first one from that time on.
-
-        Raises:
-            BadParameter: it is neither, or lies outside the ledger.
         """
         if onwards or text.isdecimal():
             seq = self.first_seq(text, option)
@@ -218,3 +210,26 @@ class Reader(NamedTuple):
         """Return the time that the database's clock shows, in UTC microseconds."""
         assert self.database is not None, "an archive has no clock"
         return clock_us(self.database.select, self.database.dialect)
+
+
+def lag_us(reader: Reader) -> int:
+    """Return how far the clock is ahead of the newest event, where what lasts goes on; else 0.
+
+    Time goes on while a scheduler leads, and up to a time of the past that events follow. It stands
+    still in a ledger without a writer, and in the past after one of its events.
+    """
+    database = reader.database
+    if database is None or not reader.end or (reader.past and not reader.past_us):
+        return 0
+    select, partition = database.select, reader.partition
+    if not is_led(select, database.dialect, partition) and not _is_followed(reader, database):
+        return 0
+    newest = next((entry.at_us for entry in reader.ledger.back(reader.end, 1)), 0)
+    now_us = reader.clock_us()
+    return max(0, (min(now_us, reader.past_us) if reader.past else now_us) - newest)
+
+
+def _is_followed(reader: Reader, database: Database) -> bool:
+    following = "SELECT 1 FROM ledger_event WHERE partition = :partition AND seq = :seq"
+    at = {"partition": reader.partition, "seq": reader.end + 1}
+    return reader.past and bool(database.select(following, **at))

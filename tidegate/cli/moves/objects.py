@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from tidegate.cli.objects.api_client import ApiClient, Object
 from tidegate.cli.objects.naming import CLUSTER_QUEUE, CommandKind
-from tidegate.cli.objects.patching import patch_object
-from tidegate.cli.objects.printing import DryRun, with_kind
+from tidegate.cli.objects.patching import DryRun, patch_object, with_kind
 from tidegate.core.quota.partition_moves import abbreviate_names, key_as_text, topmost_cohort
 from tidegate.errors import UnknownNameError
 from tidegate.kinds.names import MOVE_TO, PARTITION

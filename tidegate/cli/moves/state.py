@@ -1,10 +1,12 @@
-"""The progress of moves of trees between partitions, as a partition's state has it."""
+"""The progress of moves of trees between partitions, and the remedy for one that hangs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
+from store.reading.entries import EntryFilter
+from tidegate.contracts.codec import decode
 from tidegate.core.quota.partition_moves import (
     MovingTree,
     blocking_workload,
@@ -15,6 +17,9 @@ from tidegate.core.quota.partition_moves import (
     workload_move_blocker,
 )
 from tidegate.core.state.state import Handover, State
+
+if TYPE_CHECKING:
+    from tidegate.cli.ledger.reader import Reader
 
 Stage: TypeAlias = Literal["Requested", "Released", "Listing"]
 
@@ -117,3 +122,57 @@ def _blocking_reasons(
     )
     if workload is not None:
         yield workload_move_blocker(state, workload)
+
+
+def since_us(reader: Reader, move: Move) -> int:
+    """Return when the newest event came that brought a move where it is, UTC microseconds.
+
+    0: the ledger does not say, since that event is in no part of it that is read.
+    """
+    if move.stage == "Released":
+        return next((entry.at_us for entry in reader.ledger.read(move.seq - 1, move.seq)), 0)
+    kind = "MoveRequested" if move.stage == "Requested" else "TreeTaken"
+    for entry in reader.ledger.back(reader.end, narrow=EntryFilter(frozenset((kind,)))):
+        if entry.type == kind and _concerns_move(decode(entry.payload), move):
+            return entry.at_us
+    return 0
+
+
+def _concerns_move(event: Any, move: Move) -> bool:  # noqa: ANN401 - one of the two
+    if move.stage == "Requested":
+        return f"{event.kind}/{event.name}" in move.object_keys()
+    return not set(move.queues).isdisjoint(event.queues)
+
+
+def move_remedy(
+    stage: Stage | Literal["Unseen", "Moved"], tree: str, source: int, to: int, led: Collection[int]
+) -> str:
+    """Return the remedy for a move that hangs.
+
+    ``led`` are the partitions that a scheduler leads; ``tree`` is as ``tidegate partitions move``
+    takes it.
+    """
+    calling_off = f", or call it off: `tidegate partitions move {tree} --to {source}`"
+    if to not in led:
+        return _start_advice(to) + (calling_off if stage == "Requested" else "")
+    if source not in led and stage != "Listing":
+        return _start_advice(source)
+    match stage:
+        case "Requested":
+            return (
+                "end what it waits for, or ask for all of it: "
+                f"`tidegate partitions move {tree} --to {to}`{calling_off}"
+            )
+        case "Released":
+            return (
+                f"see the logs of partition {source}'s and {to}'s schedulers; "
+                "NATS' users need the rights of deploy/nats/partition.conf"
+            )
+        case "Listing":
+            return "see ingest's log: a kind of job may not be listed completely"
+        case "Unseen" | "Moved":
+            return f"see the logs of ingest and of partition {source}'s scheduler"
+
+
+def _start_advice(partition: int) -> str:
+    return f"start a scheduler and an actuator with --partition {partition}: docs/partitions.md"

@@ -1,11 +1,73 @@
-"""Merge patches of Kubernetes objects: sent, or for a dry run of the client made here."""
+"""Changes of Kubernetes objects in kubectl's forms: dry runs, patches, and what is printed."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
 
 from tidegate.cli.objects.api_client import ApiClient, Object
-from tidegate.cli.objects.printing import DryRun
+from tidegate.cli.output import Output, print_record
+
+
+class DryRun(StrEnum):
+    """Kubectl's forms of a dry run."""
+
+    NONE = "none"
+    CLIENT = "client"
+    SERVER = "server"
+
+    @property
+    def query(self) -> dict[str, str]:
+        """Return what a request says of it."""
+        return {"dryRun": "All"} if self is DryRun.SERVER else {}
+
+
+DryRunOption = Annotated[
+    DryRun,
+    typer.Option(
+        "--dry-run",
+        help=(
+            "client: only print the request; server: let the API server validate it "
+            "without storing it."
+        ),
+    ),
+]
+
+
+def full_name(obj: Object) -> str:
+    """Return what ``-o name`` prints: ``clusterqueue.kueue.x-k8s.io/team-a``."""
+    group = obj.get("apiVersion", "").rpartition("/")[0]
+    kind = str(obj.get("kind", "")).lower()
+    return f"{kind}.{group}/{obj['metadata']['name']}" if group else f"{kind}/{_object_name(obj)}"
+
+
+def print_done(obj: Object, done: str, output: Output, dry: DryRun = DryRun.NONE) -> None:
+    """Print what was done to an object, or the object in the requested form."""
+    if output in {Output.TABLE, Output.WIDE}:
+        how = "" if dry is DryRun.NONE else f" ({dry} dry run)"
+        typer.echo(f"{full_name(obj)} {done}{how}")
+    else:
+        print_record({**obj, "": full_name(obj)} if output is Output.NAME else obj, output, name="")
+
+
+def with_kind(objects: Sequence[Object], api_version: str, kind: str) -> list[Object]:
+    """Return objects of a list with the kind that an API server leaves out in there."""
+    head = {"apiVersion": api_version, "kind": kind}
+    return sorted(
+        ({**head, **fields} for fields in objects),
+        key=lambda obj: (_namespace(obj), _object_name(obj)),
+    )
+
+
+def _object_name(obj: Object) -> str:
+    return str(obj["metadata"]["name"])
+
+
+def _namespace(obj: Object) -> str:
+    return str(obj["metadata"].get("namespace", ""))
 
 
 def patch_object(api: ApiClient, path: str, patch: dict[str, Any], dry: DryRun) -> Object:

@@ -39,9 +39,6 @@ def parse_workload_name(text: str, namespace: str) -> WorkloadName:
     """Parse NAME, KIND/NAME, NAMESPACE/NAME or NAMESPACE/KIND/NAME.
 
     With a namespace the kind may be as kubectl writes it, too: ``job.batch``, ``jobs``.
-
-    Raises:
-        BadParameter: it does not say in which namespace, and a server is asked of one.
     """
     from tidegate.jobs.registry import JOB_KINDS  # noqa: PLC0415 - a ledger needs none of it
     from tidegate.replay.names import type_and_group  # noqa: PLC0415 - see above

@@ -27,7 +27,6 @@ def store_checkpoint(data: bytes, url: str, name: str, retain_us: int) -> str:
     e.g. AWS_ENDPOINT_URL_S3.
 
     Raises:
-        CheckpointError: the bucket does not answer, refuses, or does not lock it for so long.
         NotSupportedError: this installation lacks botocore.
     """
     try:

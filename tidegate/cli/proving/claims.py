@@ -50,11 +50,7 @@ def make_claim(reader: Reader, earlier: Claim | None = None) -> Claim:
 
 
 def entry_of_claim(reader: Reader, claim: Claim) -> Entry:
-    """Return the entry that a claim vouches for.
-
-    Raises:
-        WitnessError: the ledger does not reach it, or has another there.
-    """
+    """Return the entry that a claim vouches for."""
     for entry in reader.ledger.read(claim.seq - 1, claim.seq):
         if entry.hash.hex() != claim.hash:
             raise WitnessError(f"{claim.hash} at seq {claim.seq}", entry.hash.hex())

@@ -35,7 +35,6 @@ def signed_claim(
     """Return the claim of a signed file, its signature checked; None: no file is given.
 
     Raises:
-        BadParameter: it comes without the key to check it with, or beside another witness.
         CheckpointError: the checkpoint's signature does not hold.
     """
     if (checkpoint is None) != (public_key is None):
@@ -77,11 +76,7 @@ def note_matches(
 
 
 def require_match(digest: bytes, matching_seqs: list[int], end: int) -> None:
-    """Make sure that the hash was met.
-
-    Raises:
-        WitnessError: no entry bears it.
-    """
+    """Make sure that the hash was met."""
     if not matching_seqs:
         raise WitnessError(f"an entry with hash {digest.hex()}", f"none up to {end}")
 

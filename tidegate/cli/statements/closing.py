@@ -12,10 +12,10 @@ from typing import NamedTuple
 import typer
 
 from store.reading.entries import PAGE_ROWS, EntryFilter
+from tidegate.cli.ledger.narrowing import Span, time_filter
 from tidegate.cli.ledger.partitions import event_name, merge_by_time
 from tidegate.cli.ledger.reading import Reader, reader_as_of, reports_as_of
 from tidegate.cli.proving.checkpoints import Claim
-from tidegate.cli.reporting.narrowing import Span, time_filter
 from tidegate.cli.statements import focus
 from tidegate.cli.statements.document import Statement, StatementError
 from tidegate.cli.times import parse_utc, utc
@@ -41,11 +41,7 @@ class Closing(NamedTuple):
 
 
 def month_span(month: str) -> Span:
-    """Return the time of a month such as ``2026-03``, in UTC.
-
-    Raises:
-        BadParameter: it is none.
-    """
+    """Return the time of a month such as ``2026-03``, in UTC."""
     try:
         first = date.fromisoformat(f"{month}-01")
     except ValueError:
@@ -112,7 +108,6 @@ def reader_as_of_statement(reader: Reader, statement: Statement) -> Generator[Re
     """Lend the ledger as it was for a statement: up to its seq, and other partitions up to then.
 
     Raises:
-        StatementError: the ledger has no such partition.
         BadParameter: it does not reach the seq.
     """
     readers = {each.partition: each for each in reader.partition_readers()}
@@ -137,9 +132,6 @@ def require_matching_ledger(reader: Reader, statement: Statement, *, several: bo
     """Make sure that a ledger, read as of a statement's seq, gives what the statement says.
 
     ``several``: the ledger has several partitions, of which each has seqs of its own.
-
-    Raises:
-        StatementError: it does not.
     """
     for entry in reader.ledger.read(statement.seq - 1, statement.seq):
         if entry.hash.hex() != statement.hash:

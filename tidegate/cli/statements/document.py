@@ -80,7 +80,6 @@ def read_statement(file: Path) -> StatementFile:
 
     Raises:
         SettingsError: it is not there, or no statement.
-        StatementError: it was altered.
     """
     try:
         closed = msgspec.json.decode(file.read_bytes(), type=StatementFile)
@@ -103,7 +102,6 @@ def verify_statement(file: Path, public_key_file: Path) -> StatementFile:
     Raises:
         CheckpointError: another key signed it, or it was altered.
         SettingsError: a file is not there, or not what it should be.
-        StatementError: its checkpoint is of another event.
     """
     closed = read_statement(file)
     claim = checkpoints.verify_signature(closed.checkpoint, public_key_file, str(file))

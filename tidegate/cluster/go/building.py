@@ -18,8 +18,14 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.cluster.places import cache_folder
 from tidegate.errors import TidegateError
+
+
+def cache_folder() -> Path:
+    """Return the user's cache folder of Tidegate; it may not exist yet."""
+    named = os.environ.get("XDG_CACHE_HOME")
+    return (Path(named) if named else Path.home() / ".cache") / "tidegate"
+
 
 ETCD = "etcd"
 GO_WANTED = (1, 26)

@@ -1,19 +1,24 @@
 """JSON Schema of every message on NATS, for other tools.
 
-Generated from the unions, so that it cannot differ from the code.
+Generated from the unions, so that it cannot differ from the code. A field's meaning is its trailing
+comment in the source.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
+import io
+import textwrap
+import tokenize
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, TypeAlias, get_args
 
 import msgspec
 from msgspec import inspect as types
 
 from tidegate.contracts.decisions import DecisionEvent
-from tidegate.contracts.documents.comments import field_comments
 from tidegate.contracts.facts import Event, FactEvent
 from tidegate.contracts.observations import Observation
 
@@ -97,3 +102,35 @@ def _inner_types(kind: types.Type) -> list[types.Type]:
     parts = [getattr(kind, name, None) for name in ("type", "item_type", "key_type", "value_type")]
     many = [*getattr(kind, "types", ()), *getattr(kind, "item_types", ())]
     return [inner for inner in (*parts, *many) if isinstance(inner, types.Type)]
+
+
+def field_comments(struct: type[msgspec.Struct]) -> dict[str, str]:
+    """Return the trailing comment of each field that has one, inherited fields included."""
+    comments: dict[str, str] = {}
+    for owner in reversed(struct.__mro__):
+        if issubclass(owner, msgspec.Struct) and owner is not msgspec.Struct:
+            comments |= _own_comments(owner)
+    return comments
+
+
+@cache
+def _own_comments(struct: type[msgspec.Struct]) -> dict[str, str]:
+    source = textwrap.dedent(inspect.getsource(struct))
+    comments = _comments(source)
+    (body,) = ast.parse(source).body
+    assert isinstance(body, ast.ClassDef)
+    return {
+        node.target.id: comments[node.end_lineno or node.lineno]
+        for node in body.body
+        if isinstance(node, ast.AnnAssign)
+        and isinstance(node.target, ast.Name)
+        and (node.end_lineno or node.lineno) in comments
+    }
+
+
+def _comments(source: str) -> dict[int, str]:
+    return {
+        token.start[0]: token.string.lstrip("# ")
+        for token in tokenize.generate_tokens(io.StringIO(source).readline)
+        if token.type == tokenize.COMMENT
+    }

@@ -10,8 +10,7 @@ from typing import Any
 
 from tidegate.kinds.kueue_api import checks
 from tidegate.kinds.kueue_api.queues import objects, policies
-from tidegate.kinds.kueue_api.workloads import status as workload_status
-from tidegate.kinds.kueue_api.workloads import topology_assignment, workload
+from tidegate.kinds.kueue_api.workloads import status, workload
 from tidegate.kinds.markers import NAME_PATTERN
 from tidegate.kinds.schema import Schema
 
@@ -69,12 +68,12 @@ SPELLINGS: dict[type, dict[str, Schema]] = {
             ],
         ),
     },
-    workload_status.WorkloadStatus: {
+    status.WorkloadStatus: {
         "accumulatedPastExexcutionTimeSeconds": _old(
             "accumulatedPastExecutionTimeSeconds", type="integer", format="int32"
         ),
     },
-    topology_assignment.TopologyAssignment: {
+    status.TopologyAssignment: {
         "domains": _old("slices", type="array", maxItems=100_000, items=_DOMAIN),
     },
     checks.AdmissionCheckSpec: {"retryDelayMinutes": _gone(type="integer", format="int64")},

@@ -23,9 +23,9 @@ from tidegate.cli.commands.show.positions import (
 from tidegate.cli.commands.show.queue import queue_summary_rows
 from tidegate.cli.commands.show.usage import quota_key, usage_record
 from tidegate.cli.ledger.cohorts import nodes_of_partitions, share_rows, tree_rows
-from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.name_lookup import entries_naming, readers_of_workload
 from tidegate.cli.ledger.partitions import merge_by_time, time_order_key
+from tidegate.cli.ledger.reader import lag_us
 from tidegate.cli.ledger.reading import Reader
 from tidegate.contracts.entry import Entry
 from tidegate.core.state.state import State
@@ -33,7 +33,7 @@ from tidegate.model.texts import parse_whole
 from tidegate.replay.names import resolve_workloads
 from tidegate.replay.story.why import Story, story_of
 from tidegate.serve.api.endpoint import Question
-from tidegate.serve.ledger.noted.index import RARE
+from tidegate.serve.ledger.index import RARE
 from tidegate.serve.ledger.partitions.positions import Ends, advance, parse_position
 from tidegate.serve.ledger.queueing import (
     queue_rows,
@@ -61,11 +61,7 @@ BY_NAMESPACE = (
 
 
 def key_of(question: Question) -> str:
-    """Return the key of the workload that a path means, the newest of its name.
-
-    Raises:
-        RefusalError: the ledger knows none.
-    """
+    """Return the key of the workload that a path means, the newest of its name."""
     namespace, name, kind = (question.values[field] for field in ("namespace", "name", "kind"))
     kind = question.sight.job_kind or kind  # rights to one kind of jobs show that kind alone
     text = f"{namespace}/{kind}/{name}" if kind else f"{namespace}/{name}"
@@ -222,11 +218,7 @@ def answer_reports(_asked: Question) -> list[dict[str, Any]]:
 
 
 def answer_report(question: Question) -> list[dict[str, Any]]:
-    """Return the rows of a SQL report: see ``tidegate report``.
-
-    Raises:
-        RefusalError: its rows are of no namespace, and one was asked for.
-    """
+    """Return the rows of a SQL report: see ``tidegate report``."""
     name, namespace = question.values["report"], question.values["namespace"]
     if namespace and name in TEXTS and name not in BY_NAMESPACE:
         message = f"The report {name} sums what all namespaces have: ask for it without namespace."
@@ -235,11 +227,7 @@ def answer_report(question: Question) -> list[dict[str, Any]]:
 
 
 def answer_events(question: Question) -> list[dict[str, Any]]:
-    """Return events behind a position, or the newest: see ``tidegate events``.
-
-    Raises:
-        RefusalError: ``after`` is no position.
-    """
+    """Return events behind a position, or the newest: see ``tidegate events``."""
     limit = min(parse_whole(question.values["limit"]) or PAGE_ROWS // 10, PAGE_ROWS)
     selection, reader, after = (
         event_filter(question.values),

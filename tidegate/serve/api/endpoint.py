@@ -18,9 +18,9 @@ from tidegate.replay.simulator.trees import trees_of
 from tidegate.replay.story.why import Story
 from tidegate.serve.api.shapes import Listed
 from tidegate.serve.auth.rights import Visibility
+from tidegate.serve.ledger.caches import RowCache
 from tidegate.serve.ledger.partitions.following import FollowedPartition
 from tidegate.serve.ledger.queueing import pending_rows
-from tidegate.serve.ledger.row_cache import RowCache
 from tidegate.serve.refusals import RefusalError
 
 Scope: TypeAlias = Literal[

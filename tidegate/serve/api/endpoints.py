@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from tidegate.serve.api import answering as answers
-from tidegate.serve.api import ledger_shapes, shapes, trials, view_shapes, views
+from tidegate.serve.api import shapes, trials, view_shapes, views
 from tidegate.serve.api.endpoint import AS_OF, NAMESPACE, Endpoint, Parameter
-from tidegate.serve.api.identity import answer_ledger
+from tidegate.serve.api.views import answer_ledger
 
 _KIND = Parameter(
     "kind", "Kind of its job, where the name alone may mean several: job, pytorchjob."
@@ -195,7 +195,7 @@ ENDPOINTS = (
     Endpoint(
         path=EVENTS,
         about="Events of the ledger; with Accept: text/event-stream they go on as they come.",
-        answer=list[ledger_shapes.Event],
+        answer=list[view_shapes.Event],
         run=answers.answer_events,
         scope="namespace",
         parameters=(_AFTER, _EVENTS_LIMIT, _TYPE, _QUEUE, NAMESPACE, AS_OF),
@@ -203,7 +203,7 @@ ENDPOINTS = (
     Endpoint(
         path="/v1/ledger",
         about="Which ledger it is, and how far it got.",
-        answer=ledger_shapes.Ledger,
+        answer=view_shapes.Ledger,
         run=answer_ledger,
         moves="index",
         scope="anyone",

@@ -13,16 +13,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from tidegate.cli.commands.show.positions import SECOND_US
-from tidegate.cli.ledger.lag import lag_us
+from tidegate.cli.ledger.reader import lag_us
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.serve.api.endpoint import Endpoint, Question, offset_and_limit
 from tidegate.serve.api.shapes import Me
 from tidegate.serve.auth.callers import Authenticator
-from tidegate.serve.auth.concurrency import ConcurrencyLimiter
+from tidegate.serve.auth.limits import ConcurrencyLimiter
 from tidegate.serve.auth.redaction import redact
 from tidegate.serve.auth.reviews import User
 from tidegate.serve.auth.rights import LIST_QUEUES, LIST_WORKLOADS, Rights, Visibility
+from tidegate.serve.ledger.caches import Reply, ReplyCache, RowCache
 from tidegate.serve.ledger.partitions.following import LedgerFollower
 from tidegate.serve.ledger.partitions.positions import (
     Ends,
@@ -31,8 +32,6 @@ from tidegate.serve.ledger.partitions.positions import (
     position_text,
 )
 from tidegate.serve.ledger.readers import ReaderPool
-from tidegate.serve.ledger.replies import Reply, ReplyCache
-from tidegate.serve.ledger.row_cache import RowCache
 from tidegate.serve.refusals import RefusalError
 
 BODY_MAX = 256 * 1_024
@@ -141,11 +140,7 @@ async def sight_of(
 
 
 async def answer(parts: Services, query: AuthorizedQuery, request: Request) -> Response:
-    """Answer a request that was let in: from what is remembered, or worked out in a thread.
-
-    Raises:
-        RefusalError: there is no such thing, or too many wait already, of all or of its person.
-    """
+    """Answer a request that was let in: from what is remembered, or worked out in a thread."""
     threads = parts.deciding if query.endpoint.decides else parts.threads
     if threads.limiter.statistics().tasks_waiting >= WAITING_MAX:
         message = "Too many requests wait: try again."
@@ -211,11 +206,7 @@ def _job_kinds(kind: str) -> list[JobKind[Any]]:
 
 
 async def _read_body(request: Request) -> bytes:
-    """Return what was sent.
-
-    Raises:
-        RefusalError: it is too large.
-    """
+    """Return what was sent."""
     body = bytearray()
     async for part in request.stream():
         body += part

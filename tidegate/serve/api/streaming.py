@@ -27,7 +27,7 @@ from tidegate.serve.api.handling import (
     authorize,
     sight_of,
 )
-from tidegate.serve.auth.concurrency import ConcurrencyLimiter
+from tidegate.serve.auth.limits import ConcurrencyLimiter
 from tidegate.serve.auth.redaction import redact
 from tidegate.serve.auth.reviews import REMEMBERED_S
 from tidegate.serve.ledger.partitions.positions import Ends, parse_position, position_text
@@ -57,7 +57,6 @@ def stream_events(
     """Return a response that goes on as events are written.
 
     Raises:
-        RefusalError: it begins at no seq, or is asked of the past.
         UnknownNameError: there is no such type of event.
     """
     if checked.values["asOf"]:

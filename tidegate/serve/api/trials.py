@@ -24,8 +24,7 @@ from tidegate.core.state.state import State
 from tidegate.errors import NotSupportedError
 from tidegate.kinds.decode import FAILURES
 from tidegate.replay.simulator.trees import cluster_queue_of
-from tidegate.replay.whynot_search.dryrun import dry_run
-from tidegate.replay.whynot_search.whynot import why_not
+from tidegate.replay.whynot_search.whynot import dry_run, why_not
 from tidegate.serve.api.answering import key_of
 from tidegate.serve.api.endpoint import Question
 from tidegate.serve.ledger.queueing import is_local_queue_served, queues_of
@@ -78,11 +77,7 @@ def trial_deadline(command: str, now_s: Callable[[], float] = time.monotonic) ->
 
 
 def answer_dry_run(question: Question) -> dict[str, Any]:
-    """Tell what would become of a job: see ``tidegate what-if submit``.
-
-    Raises:
-        RefusalError: the body is no manifest of a job in this namespace, or it would not be queued.
-    """
+    """Tell what would become of a job: see ``tidegate what-if submit``."""
     namespace = question.values["namespace"]
     with refuse_invalid():
         kind, job = observed_job(_decode_object(question.body), "The body", namespace)
@@ -100,7 +95,6 @@ def answer_what_if(question: Question) -> dict[str, Any]:
     """Replay what was recorded under other quotas, priorities or policies: ``tidegate what-if``.
 
     Raises:
-        RefusalError: nothing is to be otherwise, or another history is being played.
         NotSupportedError: the history is too long to be played here.
     """
     settings = [setting.strip() for setting in question.values["set"].split(";") if setting.strip()]
@@ -137,11 +131,7 @@ def _has_object(state: State, settings: list[str]) -> bool:
 
 
 def _refuse_seqs(question: Question) -> None:
-    """Refuse a seq where each of several partitions has its own.
-
-    Raises:
-        RefusalError: one was given.
-    """
+    """Refuse a seq where each of several partitions has its own."""
     for name in ("from", "to"):
         if question.values[name].isdecimal():
             message = f"{name}={question.values[name]}: several partitions count seqs: give a time."

@@ -1,4 +1,4 @@
-"""Answers that the page's views are drawn from: from the state, and a month's sums from tables."""
+"""Answers for the page's views and of the ledger: from the state, and a month's sums of tables."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
+from store.archive.archive_ranges import archived_ranges
 from tidegate.cli.commands.show.budgets import budget_meters, budget_record
-from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.racks import Domain, TopologyView, node_state_texts, topology_views
+from tidegate.cli.ledger.reader import lag_us
 from tidegate.cli.times import utc
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.quota.forest import forest
@@ -18,6 +19,7 @@ from tidegate.core.state.state import State, Workload
 from tidegate.model.quantity import format_quantity
 from tidegate.serve.api.endpoint import Question
 from tidegate.serve.ledger.costs import Span, cost_rows, quota_rows, span_of
+from tidegate.serve.ledger.partitions.positions import position_text
 from tidegate.serve.ledger.queueing import queues_of
 from tidegate.serve.refusals import RefusalError
 
@@ -83,11 +85,7 @@ def answer_topology(question: Question) -> list[dict[str, Any]]:
 
 
 def answer_search(question: Question) -> list[dict[str, Any]]:
-    """List what has a text in its name, queues before workloads.
-
-    Raises:
-        RefusalError: the text is too short.
-    """
+    """List what has a text in its name, queues before workloads."""
     text, namespace = question.values["text"].lower(), question.values["namespace"]
     if len(text) < TEXT_CHARS_MIN:
         message = f"text= needs at least {TEXT_CHARS_MIN} characters."
@@ -195,3 +193,61 @@ def _matching_workloads(state: State, namespace: str) -> Iterator[dict[str, Any]
 
 def _search_hit(kind: str, name: str, namespace: str, about: str) -> dict[str, Any]:
     return {"kind": kind, "name": name, "namespace": namespace, "about": about}
+
+
+_SNAPSHOT = "SELECT max(seq) FROM ledger_snapshot WHERE partition = :partition"
+_SUMS = ("headSeq", "turns", "archivedSeq", "verifiedSeq")
+
+
+def answer_ledger(question: Question) -> dict[str, Any]:
+    """Tell which ledger it is, and how far it got."""
+    if not question.has_several_partitions:
+        return _partition_ledger(question)
+    each: list[dict[str, Any]] = [
+        {"partition": own.reader.partition, **_partition_ledger(own)}
+        for own in question.by_partition()
+    ]
+    first = each[0]
+    heads = [part["headAt"] for part in each if part["headAt"]]
+    return {
+        "ledgerId": ",".join(part["ledgerId"] for part in each),
+        "cluster": first["cluster"],
+        "software": first["software"],
+        **{name: sum(part[name] for part in each) for name in _SUMS},
+        "headHash": "",
+        "headAt": max(heads, default=None),
+        "snapshotSeq": None,
+        "brokenSeq": next((part["brokenSeq"] for part in each if part["brokenSeq"]), None),
+        "position": position_text({part["partition"]: part["headSeq"] for part in each}),
+        "firstAt": _first_at(question),
+        "partitions": each,
+    }
+
+
+def _partition_ledger(question: Question) -> dict[str, Any]:
+    reader, live = question.reader, question.partitions[0].live
+    assert reader.database is not None, "an archive is not served"
+    select = reader.database.select
+    head = next(iter(reader.ledger.back(reader.end, 1)), None)
+    return {
+        **live.identity,
+        "headSeq": 0 if head is None else head.seq,
+        "headHash": "" if head is None else head.hash.hex(),
+        "headAt": None if head is None else utc(head.at_us),
+        "turns": 0 if head is None else head.turn,
+        "archivedSeq": max(
+            (part.seq for part in archived_ranges(select, reader.partition)), default=0
+        ),
+        "snapshotSeq": select(_SNAPSHOT, partition=reader.partition)[0][0],
+        "verifiedSeq": live.verified_seq,
+        "brokenSeq": live.broken_seq or None,
+    }
+
+
+def _first_at(question: Question) -> str | None:
+    """Return when the first event of all partitions came."""
+    firsts = (
+        entry.at_us for own in question.by_partition() for entry in own.reader.ledger.read(0, 1)
+    )
+    at_us = min(firsts, default=None)
+    return None if at_us is None else utc(at_us)

@@ -6,9 +6,8 @@ from http import HTTPStatus
 
 from starlette.requests import Request
 
-from tidegate.serve.auth.front_proxy import FrontProxy
-from tidegate.serve.auth.oidc_proxy import OidcProxy
-from tidegate.serve.auth.rate_limit import RateLimiter
+from tidegate.serve.auth.limits import RateLimiter
+from tidegate.serve.auth.proxies import FrontProxy, OidcProxy
 from tidegate.serve.auth.reviews import AccessReviewer, User
 from tidegate.serve.refusals import RefusalError
 

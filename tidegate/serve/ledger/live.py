@@ -22,10 +22,10 @@ from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.state.state import State
 from tidegate.errors import ChainError
 from tidegate.replay.story.context import ContextFolder
-from tidegate.serve.ledger.checkpoints import StateCheckpoints
+from tidegate.serve.ledger.index import WorkloadIndex
 from tidegate.serve.ledger.memory import drop_decided, free_state, with_small_cache
-from tidegate.serve.ledger.noted.index import WorkloadIndex
-from tidegate.serve.ledger.noted.notes import ContextNotes
+from tidegate.serve.ledger.notes import ContextNotes
+from tidegate.serve.ledger.past import StateCheckpoints
 from tidegate.service.logs import get_log
 
 FORGOTTEN_EACH = 10_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import tempfile
 from contextlib import suppress
 
@@ -14,9 +13,6 @@ from tidegate.core.state.scheduling_queue import first_workload
 from tidegate.core.state.state import State
 
 CACHE_KIB = 8_192
-_COLLECT = 50_000, 4, 2
-"""Net allocations before the young are looked at; every fourth time the middle, and so on: all that
-is left behind after 400,000, which is a state of 8,000 workloads and more."""
 _MALLOC = {-8: 1, -3: 1 << 17, -1: 1 << 20}
 """glibc's M_ARENA_MAX, M_MMAP_THRESHOLD and M_TRIM_THRESHOLD: see mallopt(3)."""
 
@@ -74,16 +70,6 @@ def _free_tree(tree: Tree) -> None:
     tree.by_node.clear()
     tree.unproven.clear()
     tree.node_sums.clear()
-
-
-def raise_gc_thresholds() -> None:
-    """Let the collector of circles look at far more objects at once: for a process of its own.
-
-    Half of what folding and reading a state took was its walks over what the server holds for good.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*_COLLECT)
 
 
 def return_freed_memory() -> None:

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from store.reading.about import partitions
 from tidegate.cli.ledger.reading import Reader, open_reader, reports_as_of
 from tidegate.errors import NotSupportedError
+from tidegate.serve.ledger.index import IndexedLedger, IndexedReader
 from tidegate.serve.ledger.memory import with_small_cache
-from tidegate.serve.ledger.noted.index import IndexedLedger, IndexedReader
 from tidegate.serve.ledger.partitions.following import FollowedPartition, LedgerFollower
 from tidegate.serve.ledger.partitions.positions import Ends, event_count, reader_at
 

@@ -1,4 +1,4 @@
-"""Registers the aggregated APIs while a server answers for them, and takes them off otherwise.
+"""``tidegate guard``: register the aggregated APIs only while a server answers for them.
 
 Kubernetes finishes the deletion of no namespace while a registered API does not answer, since its
 controller cannot learn what might be left in there. Without the registration it does not ask.
@@ -12,15 +12,20 @@ import time
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
 
 import aiohttp
 import msgspec
+import typer
+import yaml
 
-from tidegate.errors import ApiStatusError, ApiUnreachableError
+from tidegate.errors import ApiStatusError, ApiUnreachableError, SettingsError
 from tidegate.kube.answers import checked_body
+from tidegate.kube.client import connect
+from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi, Response
-from tidegate.service.logs import get_log
+from tidegate.service.logs import configure_logs, get_log
 
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 POLL_S, MISSES_MAX, ASK_S = 3.0, 3, 3.0
@@ -116,3 +121,40 @@ def _is_unavailable(body: bytes) -> bool:
         condition["type"] == "Available" and condition["status"] == "False"
         for condition in conditions
     )
+
+
+def guarding(
+    services: Annotated[Path, typer.Option(help="The APIServices to register, in YAML.")],
+    ca: Annotated[Path, typer.Option(help="The CA of the server's certificate, in PEM.")],
+    url: Annotated[
+        str, typer.Option(help="The URL of the server.")
+    ] = "https://tidegate-serve.tidegate-system.svc",
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(
+            help="The kubeconfig of the API server; default: $KUBECONFIG, else the pod's own."
+        ),
+    ] = None,
+) -> None:
+    """Register Kueue's visibility API while a server answers for it, and unregister it otherwise.
+
+    While a registered API does not answer, Kubernetes cannot finish deleting any namespace. guard
+    asks the server every three seconds, and unregisters the APIs after the third failure. See
+    docs/serve.md.
+
+    Example:
+      tidegate guard --services services.yaml --ca ca.crt
+    """
+    try:
+        listed = [manifest for manifest in yaml.safe_load_all(services.read_text()) if manifest]
+        authority = ca.read_text()
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise SettingsError(f"{services} or {ca} cannot be read: {error}") from error
+    configure_logs("guard", "auto", "info")
+    access = Access(kubeconfig=str(kubeconfig or ""))
+    asyncio.run(_run(access, with_ca_bundle(listed, authority), url.rstrip("/"), authority))
+
+
+async def _run(access: Access, services: list[dict[str, object]], url: str, ca: str) -> None:
+    async with connect(access) as api:
+        await run_registrar(ApiServiceRegistrar(api, services, lambda: is_answering(url, ca)))

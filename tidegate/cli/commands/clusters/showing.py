@@ -18,7 +18,6 @@ from tidegate.cli.commands.clusters.workers import (
     worker_clusters,
     worker_sentences,
 )
-from tidegate.cli.ledger.name_lookup import folded_state
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_record, print_records
 from tidegate.cli.times import utc
@@ -69,7 +68,7 @@ def list_clusters(
     """
     with open_reader(ledger, as_of, reports=False) as reader:
         heard_us = _last_report_us(reader)
-        records = [_cluster_record(each, heard_us) for each in _clusters(folded_state(reader))]
+        records = [_cluster_record(each, heard_us) for each in _clusters(reader.state())]
     print_records(records, _COLUMNS, output, nothing=_NONE)
 
 
@@ -86,7 +85,7 @@ def why(
       tidegate clusters why worker-1
     """
     with open_reader(ledger, as_of, reports=False) as reader:
-        standing = _cluster(folded_state(reader), name)
+        standing = _cluster(reader.state(), name)
         changes, heard_us = _newest_changes(reader, standing), _last_report_us(reader)
     lines = list(_sentences(standing))
     if output in {Output.TABLE, Output.WIDE}:

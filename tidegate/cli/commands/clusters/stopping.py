@@ -16,8 +16,7 @@ from tidegate.cli.objects.api_client import (
     Object,
     open_api,
 )
-from tidegate.cli.objects.patching import patch_object
-from tidegate.cli.objects.printing import DryRun, DryRunOption, print_done
+from tidegate.cli.objects.patching import DryRun, DryRunOption, patch_object, print_done
 from tidegate.cli.output import Output, OutputOption
 from tidegate.errors import UnknownNameError
 from tidegate.kinds.kueue_api.queues.own_annotations import clusters_of, clusters_text

@@ -29,9 +29,8 @@ from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
 from tidegate.core.state.state import State
 from tidegate.errors import TidegateError
-from tidegate.replay.play import Turn, play
-from tidegate.replay.redecide import Divergence
 from tidegate.replay.story.sentences import StoryEvent, sentence
+from tidegate.replay.turns import Divergence, Turn, play
 
 _SECOND_US = 1_000_000
 _TYPE_WIDTH = 22

@@ -9,12 +9,12 @@ import typer
 
 from store.archive import parquet
 from store.archive.archive_format import SUFFIXES, archive_name, fsync_file, write
-from tidegate.cli.archiving.archived_parts import archive_anchor, read_verified_part
 from tidegate.cli.commands.ledger.copying import Format, refuse_existing
-from tidegate.cli.ledger.moments import parse_seq, parse_time_option
 from tidegate.cli.ledger.partitions import PartitionOption, selected_partitions, single_partition_in
 from tidegate.cli.output import print_message
 from tidegate.cli.progress import with_progress
+from tidegate.cli.times import parse_seq, parse_time_option
+from tidegate.cli.whole_partitions import archive_anchor, read_verified_part
 from tidegate.contracts.chain import verify
 from tidegate.errors import NotSupportedError
 
@@ -93,11 +93,7 @@ def _require_new_place(file: Path, *, is_folder: bool) -> None:
 
 
 def _archive_limits(engine: Any, until: str, partition: int | None) -> dict[int, int]:  # noqa: ANN401 - SQL's
-    """Return up to which seq each partition of a ledger is archived: of one, or of all.
-
-    Raises:
-        BadParameter: there is no such partition, or each of several has a seq of its own.
-    """
+    """Return up to which seq each partition of a ledger is archived: of one, or of all."""
     from store.access.engine import selecting  # noqa: PLC0415 - SQL may be absent
     from store.reading.about import partitions  # noqa: PLC0415
 
@@ -117,7 +113,7 @@ def _archive_partitions(
     suffix: str,
     limits: dict[int, int],
 ) -> None:
-    from tidegate.cli.archiving.whole_partitions import archive_partitions  # noqa: PLC0415
+    from tidegate.cli.whole_partitions import archive_partitions  # noqa: PLC0415
 
     count = 0
     for part in archive_partitions(engine, folder, suffix, limits):

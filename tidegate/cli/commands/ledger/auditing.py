@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tidegate.cli.ledger.losses import name_damaged_archives, refuse_truncated_ledger
+from store.archive import archive_ranges
+from store.archive.archive_format import sha256_of
+from store.reading.about import newest_reference_behind
 from tidegate.cli.ledger.partitions import PartitionOption, single_partition
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.nats_options import BusCaOption, BusCredentialsOption, ClusterOption, nats_options
@@ -30,13 +34,18 @@ from tidegate.cli.proving.witnesses import (
     signed_claim,
 )
 from tidegate.cli.times import utc
-from tidegate.errors import TidegateError
+from tidegate.errors import (
+    ChainError,
+    LedgerUnreachableError,
+    TidegateError,
+    UndecodableError,
+    WitnessError,
+)
 
 if TYPE_CHECKING:
     from tidegate.contracts.entry import Entry
     from tidegate.core.state.state import State
     from tidegate.replay.verify import Audit
-
 
 _FIELDS = ("events", "turns", "terms", "decisionsTakenAgain", "headSeq", "headHash", "headAt")
 _PARTITIONS = (
@@ -221,3 +230,47 @@ def _audit_record(audit: Audit, *, redecide: bool) -> dict[str, Any]:
         "headHash": audit.head_hash.hex(),
         "headAt": utc(audit.at_us),
     }
+
+
+def refuse_truncated_ledger(reader: Reader, end: int) -> None:
+    """Make sure that nothing in the database tells of events behind the end that was read.
+
+    A scheduler may write meanwhile: what it wrote is there, and is not cut off.
+    """
+    if reader.database is None:
+        return
+    later = newest_reference_behind(reader.database.select, reader.partition, end)
+    if later is not None and not list(reader.ledger.read(later.seq - 1, later.seq)):
+        raise WitnessError(
+            f"an entry with seq {later.seq}, which {later.table} tells of", f"the end at {end}"
+        )
+
+
+@contextmanager
+def name_damaged_archives(reader: Reader) -> Generator[None]:
+    """Name the archives to blame when the body finds that the history does not verify."""
+    try:
+        yield
+    except (ChainError, UndecodableError):
+        for message in _damaged_archives(reader):
+            print_message(message)
+        raise
+
+
+def _damaged_archives(reader: Reader) -> list[str]:
+    if reader.database is None:
+        return []
+    parts = archive_ranges.archived_ranges(reader.database.select, reader.partition)
+    messages = list[str]()
+    for part in parts:
+        try:
+            same = sha256_of(part.path()) == part.digest
+        except LedgerUnreachableError as error:
+            messages.append(str(error))
+            continue
+        if not same:
+            messages.append(
+                f"{part.file} is not what was archived: it held the events {part.first_seq} to "
+                f"{part.seq}, and its SHA-256 was {part.digest}. Put a right copy in its place."
+            )
+    return messages

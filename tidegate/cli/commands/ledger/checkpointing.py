@@ -11,7 +11,6 @@ import msgspec
 import typer
 
 from tidegate.cli.commands.ledger.copying import refuse_existing
-from tidegate.cli.interrupts import until_interrupted
 from tidegate.cli.ledger.partitions import OnePartitionOption, single_partition
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.nats_options import (
@@ -22,6 +21,7 @@ from tidegate.cli.nats_options import (
     nats_options,
 )
 from tidegate.cli.output import print_message
+from tidegate.cli.progress import until_interrupted
 from tidegate.cli.proving import bucket, checkpoints
 from tidegate.cli.proving.checkpoints import Claim
 from tidegate.cli.proving.claims import make_claim

@@ -102,8 +102,7 @@ def recover(  # noqa: PLR0913 - each is an option
 
 
 async def _restore_events(engine: Any, url: str, nats: NatsOptions, partition: int) -> str:  # noqa: ANN401 - SQL's
-    from store.ledger import SqlLedger  # noqa: PLC0415 - SQL may be absent
-    from store.recovery import end_term  # noqa: PLC0415
+    from store.ledger import SqlLedger, end_term  # noqa: PLC0415
     from tidegate.bus.jetstream.connection import open_bus  # noqa: PLC0415 - only here a command writes to a bus
     from tidegate.cli.ledger.restoring import restore_from_events  # noqa: PLC0415
 

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from tidegate.cli.commands.ledger.copying import refuse_existing
-from tidegate.cli.ledger.moments import parse_time_option
 from tidegate.cli.output import print_message
+from tidegate.cli.times import parse_time_option
 from tidegate.contracts.entry import Entry
 
 

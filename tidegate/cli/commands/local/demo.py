@@ -14,8 +14,7 @@ import typer
 from rich.console import Console
 
 from tidegate.cli.commands.local.up import end_instance
-from tidegate.cli.demo.manifests import JOBS
-from tidegate.cli.demo.play import run_command, run_jobs, start_instance
+from tidegate.cli.demo import JOBS, run_command, run_jobs, start_instance
 from tidegate.cli.instance import Instance, state_folder
 from tidegate.cluster.progress import ProgressLines
 from tidegate.errors import TidegateError

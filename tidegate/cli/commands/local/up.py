@@ -96,11 +96,7 @@ def down() -> None:
 
 
 def end_instance(output: ProgressLines) -> bool:
-    """End this user's instance and its local Kubernetes; return whether any of it was up.
-
-    Raises:
-        Exit: the instance does not end.
-    """
+    """End this user's instance and its local Kubernetes; return whether any of it was up."""
     instance = read_instance()
     runs = instance is not None and is_running(instance)
     if instance is not None and runs:

@@ -11,8 +11,7 @@ import typer
 from tidegate.cli.instance import is_running, read_instance
 from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
-from tidegate.cli.moves.since import since_us
-from tidegate.cli.moves.state import Move, moves_of
+from tidegate.cli.moves.state import Move, moves_of, since_us
 from tidegate.cli.nats_options import (
     BusCaOption,
     BusCredentialsOption,

@@ -10,8 +10,8 @@ import typer
 from store.reading.about import is_led
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.live.follow import LedgerFollower
-from tidegate.cli.moves.advice import move_remedy
 from tidegate.cli.moves.objects import Tree, find_tree, record_partition, request_partition
+from tidegate.cli.moves.state import move_remedy
 from tidegate.cli.moves.waiting import (
     Progress,
     current_partition,
@@ -26,7 +26,7 @@ from tidegate.cli.objects.api_client import (
     Object,
     open_api,
 )
-from tidegate.cli.objects.printing import DryRun, DryRunOption, print_done
+from tidegate.cli.objects.patching import DryRun, DryRunOption, print_done
 from tidegate.cli.output import Output, OutputOption, print_message, print_record
 from tidegate.core.quota.partition_moves import partition_0_needs
 from tidegate.core.state.state import State

@@ -11,11 +11,11 @@ from typing import Annotated, Any
 import typer
 
 from store.reading.reports import TimeRange
-from tidegate.cli.ledger.lag import lag_us
+from tidegate.cli.ledger.narrowing import Span, time_filter
 from tidegate.cli.ledger.partitions import PartitionOption, merge_rows
+from tidegate.cli.ledger.reader import lag_us
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
-from tidegate.cli.reporting.narrowing import Span, time_filter
 from tidegate.cli.times import parse_utc, utc
 from tidegate.core.state.budgets import COHORT, Meter, advance_meter, budget_owners, is_spent
 from tidegate.core.state.state import State

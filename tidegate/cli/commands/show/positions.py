@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.name_lookup import find_workload_key, require_known_queue
 from tidegate.cli.ledger.partitions import PartitionOption, merge_rows
+from tidegate.cli.ledger.reader import lag_us
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_message, print_records
 from tidegate.cli.times import duration_text, utc

@@ -10,9 +10,9 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from tidegate.cli.commands.show.positions import SECOND_US
-from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.name_lookup import require_known_queue
 from tidegate.cli.ledger.partitions import PartitionOption, merge_rows
+from tidegate.cli.ledger.reader import lag_us
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.times import duration_text

@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from tidegate.cli.ledger.name_lookup import folded_state, require_known_name
+from tidegate.cli.ledger.name_lookup import require_known_name
 from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
@@ -133,7 +133,7 @@ def _report_record(
 
 
 def _rows_from_state(reader: Reader) -> _WorkloadRows:
-    state = folded_state(reader)
+    state = reader.state()
     return [_state_record(workload) for workload in state.workloads.values()], list(
         state.objects.cluster_queues
     )

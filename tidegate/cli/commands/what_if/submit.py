@@ -23,8 +23,7 @@ from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.decode import read
 from tidegate.replay.story.sentences import assignments_text
-from tidegate.replay.whynot_search.dryrun import dry_run
-from tidegate.replay.whynot_search.whynot import WhyNot
+from tidegate.replay.whynot_search.whynot import WhyNot, dry_run
 
 UID = "dry-run"
 

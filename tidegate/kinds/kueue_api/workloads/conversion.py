@@ -6,8 +6,8 @@ from typing import Any
 
 from tidegate.contracts.observations import CheckSeen
 from tidegate.kinds.kueue_api.workloads.status import CheckState, PodSetUpdate
-from tidegate.kinds.kueue_api.workloads.topology_assignment import LevelValues as Values
-from tidegate.kinds.kueue_api.workloads.topology_assignment import TopologyAssignment as Assigned
+from tidegate.kinds.kueue_api.workloads.status import LevelValues as Values
+from tidegate.kinds.kueue_api.workloads.status import TopologyAssignment as Assigned
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import Condition
 from tidegate.kinds.names import CHECKS_SINCE

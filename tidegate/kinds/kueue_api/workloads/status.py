@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from tidegate.kinds.kueue_api.workloads.topology_assignment import TopologyAssignment
 from tidegate.kinds.markers import (
     CheckName,
     Count,
@@ -21,6 +20,71 @@ from tidegate.kinds.markers import (
 )
 from tidegate.kinds.meta import ApiType, Conditions
 from tidegate.kinds.pods import Toleration
+
+Positive: TypeAlias = Annotated[int, schema_keywords(format="int32", minimum=1)]
+_EITHER = Rule(
+    "has(self.universal) != has(self.individual)", "there is either universal or individual"
+)
+
+
+class IndividualValues(ApiType, frozen=True, kw_only=True):
+    """A value for each domain: prefix, root and suffix joined."""
+
+    prefix: Annotated[str, schema_keywords(maxLength=63)] | None = None
+    suffix: Annotated[str, schema_keywords(maxLength=63)] | None = None
+    roots: Annotated[tuple[str, ...], list_of_type("atomic", most=100_000, least=1)] = ()
+
+
+class LevelValues(ApiType, frozen=True, kw_only=True):
+    """The values of one level over the domains of a slice."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (_EITHER,)
+    universal: Annotated[str, schema_keywords(maxLength=63)] | None = None
+    individual: IndividualValues | None = None
+
+
+class PodCounts(ApiType, frozen=True, kw_only=True):
+    """The number of pods in each domain of a slice."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (_EITHER,)
+    universal: Positive | None = None
+    individual: Annotated[tuple[Positive, ...], list_of_type("atomic", most=100_000)] = ()
+
+
+class TopologySlice(ApiType, frozen=True, kw_only=True):
+    """Some domains of an assignment."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "self.valuesPerLevel.all(v, !has(v.individual)"
+            " || (has(v.individual.roots) && size(v.individual.roots) == self.domainCount))",
+            "valuesPerLevel[].individual.roots has one entry for each of domainCount",
+            ".valuesPerLevel",
+        ),
+        Rule(
+            "!has(self.podCounts.individual)"
+            " || size(self.podCounts.individual) == self.domainCount",
+            "podCounts.individual has one entry for each of domainCount",
+            ".podCounts",
+        ),
+    )
+    domain_count: Positive
+    values_per_level: Annotated[tuple[LevelValues, ...], list_of_type("atomic", most=16, least=1)]
+    pod_counts: PodCounts
+
+
+class TopologyAssignment(ApiType, frozen=True, kw_only=True):
+    """The domains of the topology that a podset's pods are assigned to."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "!has(self.slices) || self.slices.all(s, size(s.valuesPerLevel) == size(self.levels))",
+            "slices[].valuesPerLevel has one entry for each of levels",
+            ".slices",
+        ),
+    )
+    levels: Annotated[tuple[str, ...], list_of_type("atomic", most=16, least=1)]
+    slices: Annotated[tuple[TopologySlice, ...], list_of_type("atomic", most=1000)] = ()
 
 
 class PodSetAssignment(ApiType, frozen=True, kw_only=True):

@@ -13,9 +13,9 @@ from threading import RLock
 from typing import NamedTuple
 
 from store.reading.about import head_seqs
+from tidegate.serve.ledger.caches import StartEstimates
 from tidegate.serve.ledger.live import LiveState
 from tidegate.serve.ledger.past import PastState
-from tidegate.serve.ledger.starts import StartEstimates
 
 
 class FollowedPartition(NamedTuple):

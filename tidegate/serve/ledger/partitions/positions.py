@@ -65,9 +65,6 @@ def partitions_as_of(reader: Reader, text: str, option: str) -> Reader:
 
     ``text`` is a seq where one partition is served; of several an event, ``1/41``, or a position; a
     time, or how long ago, of either. Of an event, other partitions are as they were when it came.
-
-    Raises:
-        BadParameter: it is none of these, or lies outside the ledger.
     """
     if not reader.others:
         return reader_as_of(reader, text, option)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from threading import Lock
 from typing import TypeAlias
 
 from store.reading.entries import EVERY, PAGE_ROWS, EntryFilter
@@ -19,7 +20,41 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import VariantCreated
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import WorkloadChanged, WorkloadSubmitted
-from tidegate.serve.ledger.noted.mentions import Mentions
+
+_BUCKETS = 4_096
+_HASHES = 1 << 64
+_Seqs: TypeAlias = "array[int]"
+
+
+class Mentions:
+    """A multimap of names to events, added to by one thread and read by others.
+
+    A name is a hash here, salted anew in each process. Names share a bucket with others, in which
+    they are sorted; within a name events are in order, since they come in order.
+    """
+
+    def __init__(self) -> None:
+        self._buckets: list[tuple[_Seqs, _Seqs]] = [
+            (array("Q"), array("Q")) for _ in range(_BUCKETS)
+        ]
+        self._lock = Lock()
+
+    def add(self, name: str, seq: int) -> None:
+        """Note that an event names something."""
+        number = hash(name) % _HASHES
+        names, seqs = self._buckets[number % _BUCKETS]
+        with self._lock:
+            at = bisect_right(names, number)
+            seqs.insert(at, seq)
+            names.insert(at, number)
+
+    def of(self, name: str) -> _Seqs:
+        """Return the events that name something, in order."""
+        number = hash(name) % _HASHES
+        names, seqs = self._buckets[number % _BUCKETS]
+        with self._lock:
+            return seqs[bisect_left(names, number) : bisect_right(names, number)]
+
 
 RARE = frozenset(
     {
@@ -42,7 +77,6 @@ _BEGINNINGS = ("WorkloadSubmitted", "VariantCreated")
 _WAITS = frozenset({*_BEGINNINGS, "QuotaReleased", "VariantDeleted", "WorkloadRequeued"})
 """Types of events with which a wait begins."""
 _INACTIVE = "WorkloadDeactivated"
-_Seqs: TypeAlias = "array[int]"
 
 
 class _EventTimes:

@@ -1,10 +1,7 @@
-"""Users of requests through the API server: headers of its aggregation layer, proven by mTLS.
+"""Users of requests through a proxy: its headers, trusted by its client certificate alone.
 
-The proof is the client certificate that the connection was made with: signed by the authority, and
-with one of the names, that the ConfigMap ``extension-apiserver-authentication`` holds. Without it
-the headers may be forged, and are ignored.
-
-Source: Kubernetes' documentation, "Configure the Aggregation Layer".
+Any client could send the same headers, so they count only on a connection with a certificate that
+the proxy's authority signed, for one of the proxy's names.
 """
 
 from __future__ import annotations
@@ -24,7 +21,11 @@ CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-auth
 
 
 class FrontProxy(msgspec.Struct, frozen=True, kw_only=True):
-    """By what the API server is known when it passes a request on."""
+    """By what the API server is known when its aggregation layer passes a request on.
+
+    Source: Kubernetes' documentation, "Configure the Aggregation Layer"; the ConfigMap
+    ``extension-apiserver-authentication`` has authority and names.
+    """
 
     authority: str  # certificates in PEM
     names: tuple[str, ...] = ()  # common names; none: any that the authority signed
@@ -87,3 +88,50 @@ async def read_front_proxy(api: KubernetesApi) -> FrontProxy:
 def _list_in(data: Mapping[str, str], name: str, *, lower: bool = True) -> tuple[str, ...]:
     names = msgspec.json.decode(data.get(name) or "[]", type=tuple[str, ...])
     return tuple(value.lower() for value in names) if lower else names
+
+
+USER, GROUPS = "x-forwarded-user", "x-forwarded-groups"
+GROUPS_MAX = 1_000
+_OWN = "system:"
+
+
+class OidcProxy(msgspec.Struct, frozen=True, kw_only=True):
+    """By what an OIDC proxy is known when it passes a request on: oauth2-proxy, Envoy, nginx.
+
+    Names of Kubernetes' own are refused: an identity provider may have a group ``system:masters``.
+    """
+
+    authority: str  # certificates in PEM
+    names: tuple[str, ...]  # common names of its certificates
+    user_header: str = USER  # in lower case, as all headers here
+    groups_header: str = GROUPS
+    prefix: str = ""  # before users and groups, as the API server's --oidc-username-prefix
+
+    def user_of(self, peer: str | None, headers: Sequence[tuple[str, str]]) -> User | None:
+        """Return the user that the proxy passes on; None: the peer is not the proxy, or no user.
+
+        ``peer`` is the common name of the connection's certificate, which TLS has verified; None:
+        it has none. ``headers`` have names in lower case.
+        """
+        if peer is None or peer not in self.names:
+            return None
+        users = [value.strip() for name, value in headers if name == self.user_header]
+        if len(users) != 1 or not self._is_foreign(users[0]):
+            return None
+        listed = [value for name, value in headers if name == self.groups_header]
+        groups = [group.strip() for value in listed for group in value.split(",")][:GROUPS_MAX]
+        return User(
+            name=self.prefix + users[0],
+            groups=(
+                *(self.prefix + group for group in groups if self._is_foreign(group)),
+                _EVERYBODY,
+            ),
+        )
+
+    def _is_foreign(self, name: str) -> bool:
+        """Tell whether a name is none that Kubernetes gives a meaning of its own."""
+        return bool(name) and not (self.prefix + name).startswith(_OWN)
+
+
+_EVERYBODY = "system:authenticated"
+"""The group that the API server adds to every authenticated user."""

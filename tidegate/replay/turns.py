@@ -1,4 +1,4 @@
-"""Takes a turn's decisions again, and finds where they differ from the recorded ones.
+"""A history turn by turn: folded, or each decision taken again and compared with the recorded one.
 
 The same facts in other batches give other decisions, so decisions are repeated in the recorded
 turns.
@@ -6,11 +6,13 @@ turns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import msgspec
 
+from tidegate.contracts import chain
 from tidegate.contracts.codec import decode, type_name
 from tidegate.contracts.decisions import Decision, DecisionEvent
 from tidegate.contracts.entry import Entry
@@ -44,17 +46,50 @@ class Divergence(msgspec.Struct, frozen=True, kw_only=True):
     differences: tuple[Difference, ...] = ()
 
 
-class RedecidedTurn(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn whose decisions were taken again."""
+class Turn(msgspec.Struct, frozen=True, kw_only=True):
+    """One turn of the scheduler, as recorded."""
 
-    events: list[FactEvent | DecisionEvent]  # as recorded
-    decisions: int  # how many events are decisions
-    divergence: Divergence | None = None
+    entries: Sequence[Entry]
+    events: list[FactEvent | DecisionEvent]
+    decisions: int  # how many of the events
+    divergence: Divergence | None = None  # where the core decides otherwise, if it decided again
+
+
+def play(
+    entries: Iterable[Entry],
+    state: State,
+    *,
+    redecide: bool = False,
+    decisions_max: int = DECISIONS_MAX,
+) -> Iterator[Turn]:
+    """Yield the turns of a history from its first entry, each after it was folded.
+
+    Args:
+        entries: of a ledger, without gaps; the last turn should be complete.
+        state: an empty one; afterwards the state after the last yielded turn.
+        redecide: take each decision again. The replay ends with a turn that differs, whose state is
+            then the core's, not the ledger's.
+        decisions_max: the bound on a turn's decisions with which the ledger was written.
+
+    Raises:
+        ChainError: the history was altered.
+        UndecodableError: an entry holds an event that this version does not know.
+    """
+    for _, rows in groupby(chain.verify(entries), key=lambda entry: entry.turn):
+        turn_rows = list(rows)
+        turn = (
+            redecide_turn(state, turn_rows, decisions_max)
+            if redecide
+            else _folded_turn(state, turn_rows)
+        )
+        yield turn
+        if turn.divergence is not None:
+            return
 
 
 def redecide_turn(
     state: State, entries: Sequence[Entry], decisions_max: int = DECISIONS_MAX
-) -> RedecidedTurn:
+) -> Turn:
     """Fold a turn's facts, decide, and compare with the recorded decisions.
 
     Args:
@@ -66,9 +101,10 @@ def redecide_turn(
     facts = _fold_facts(state, entries)
     decided, recorded = decide(state, decisions_max=decisions_max), entries[len(facts) :]
     if _is_same(recorded, decided):
-        return RedecidedTurn(events=[*facts, *decided], decisions=len(decided))
+        return Turn(entries=entries, events=[*facts, *decided], decisions=len(decided))
     decisions = [decode(entry.payload) for entry in recorded]
-    return RedecidedTurn(
+    return Turn(
+        entries=entries,
         events=[*facts, *decisions],
         decisions=len(decisions),
         divergence=_first_divergence(entries, len(facts), decisions, decided),
@@ -141,3 +177,13 @@ def _nested_differences(path: str, was: Any, now: Any) -> Iterator[Difference]: 
 def _difference(field: str, was: Any, now: Any) -> Difference:  # noqa: ANN401 - any JSON
     recorded, decided = (msgspec.json.encode(event).decode() for event in (was, now))
     return Difference(field=field, recorded=recorded, decided=decided)
+
+
+def _folded_turn(state: State, entries: list[Entry]) -> Turn:
+    events = list[FactEvent | DecisionEvent]()
+    for entry in entries:
+        event = decode(entry.payload)
+        apply_recorded(state, event)
+        events.append(event)
+    decisions = sum(isinstance(event, Decision) for event in events)
+    return Turn(entries=entries, events=events, decisions=decisions)

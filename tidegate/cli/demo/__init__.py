@@ -1,1 +1,0 @@
-"""``tidegate demo``: set up a cluster, run jobs and show them."""

@@ -1,1 +1,0 @@
-"""Filter, sum and write a report's rows for ``tidegate report``."""
