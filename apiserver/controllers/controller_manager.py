@@ -24,6 +24,10 @@ from apiserver.resources import CRDS, JOBS, NAMESPACES, NODES, PODS
 from apiserver.state import Change
 
 Key = tuple[str, str, str]  # which controller, namespace, name
+Object = dict[str, Any]
+_ENDS = {NAMESPACES.key: "namespace", CRDS.key: "definition"}
+_SCHEDULE: Key = ("schedule", "", "")
+_BATCH, _STEPS_MAX = 200, 1_000_000
 
 
 class DelayingQueue:
@@ -54,12 +58,6 @@ class DelayingQueue:
         key = heapq.heappop(self._heap)[2]
         del self._times[key]
         return key
-
-
-Object = dict[str, Any]
-_ENDS = {NAMESPACES.key: "namespace", CRDS.key: "definition"}
-_SCHEDULE: Key = ("schedule", "", "")
-_BATCH, _STEPS_MAX = 200, 1_000_000
 
 
 def _no_delay_us() -> int:

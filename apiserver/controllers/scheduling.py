@@ -18,6 +18,8 @@ from tidegate.model.quantity import amount
 
 Object = dict[str, Any]
 _NAME = "default-scheduler"
+Amounts = dict[str, int]
+_EFFECTS = ("NoSchedule", "NoExecute")
 
 
 def schedule_pods(registry: Registry, index: Index, waiting: set[tuple[str, str]]) -> None:
@@ -82,10 +84,6 @@ def _set_unschedulable(registry: Registry, pod: Object, constraint: str, nodes_c
     }
     changed: Object = msgspec.json.decode(msgspec.json.encode(pod | {"status": status}))
     registry.store(PODS, changed)
-
-
-Amounts = dict[str, int]
-_EFFECTS = ("NoSchedule", "NoExecute")
 
 
 def requests_of(spec: Object) -> Amounts:

@@ -13,6 +13,24 @@ from tidegate.kube.ports import JSON_PATCH, MERGE_PATCH
 
 Object = dict[str, Any]
 _OPERATIONS_MAX = 10_000  # the real server's bound
+_KEYS = {  # a field that is a list -> the merge key of its elements
+    "conditions": ("type",),
+    "containers": ("name",),
+    "env": ("name",),
+    "ephemeralContainers": ("name",),
+    "hostAliases": ("ip",),
+    "imagePullSecrets": ("name",),
+    "initContainers": ("name",),
+    "ownerReferences": ("uid",),
+    "ports": ("containerPort", "port"),
+    "resourceClaims": ("name",),
+    "schedulingGates": ("name",),
+    "topologySpreadConstraints": ("topologyKey",),
+    "volumeMounts": ("mountPath",),
+    "volumes": ("name",),
+}
+_SETS = ("finalizers",)  # lists of plain values that merge
+_DELETE, _ORDER, _RETAIN = "$deleteFromPrimitiveList/", "$setElementOrder/", "$retainKeys"
 
 
 def apply_patch(document: Object, content_type: str, body: bytes, *, custom: bool) -> Object:
@@ -69,26 +87,6 @@ def _json_patch(document: Object, operations: object) -> object:
         return jsonpatch.apply_patch(document, operations, in_place=True)
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:
         raise unprocessable() from error
-
-
-_KEYS = {  # a field that is a list -> the merge key of its elements
-    "conditions": ("type",),
-    "containers": ("name",),
-    "env": ("name",),
-    "ephemeralContainers": ("name",),
-    "hostAliases": ("ip",),
-    "imagePullSecrets": ("name",),
-    "initContainers": ("name",),
-    "ownerReferences": ("uid",),
-    "ports": ("containerPort", "port"),
-    "resourceClaims": ("name",),
-    "schedulingGates": ("name",),
-    "topologySpreadConstraints": ("topologyKey",),
-    "volumeMounts": ("mountPath",),
-    "volumes": ("name",),
-}
-_SETS = ("finalizers",)  # lists of plain values that merge
-_DELETE, _ORDER, _RETAIN = "$deleteFromPrimitiveList/", "$setElementOrder/", "$retainKeys"
 
 
 def strategic_merge(document: Object, patch: Object) -> Object:

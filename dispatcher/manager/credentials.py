@@ -28,6 +28,13 @@ from tidegate.jobs.kind import Object
 from tidegate.service.config.access_providers import AccessProvider
 
 KEY = "kubeconfig"
+BAD_PROFILE, UNTRUSTED, CLOSED = (
+    "BadClusterProfile",
+    "BadRestConfig",
+    "MultiKueueClusterProfileFeatureDisabled",
+)
+_FOR_PLUGIN = "client.authentication.k8s.io/exec"
+_KEPT = ("server", "certificate-authority-data", "proxy-url")
 
 
 class Credentials(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,15 +107,6 @@ def _from_file(path: str) -> bytes | Refusal:
     except OSError as error:
         reason = (error.strerror or "unreadable").lower()
         return Refusal(reason=BAD, error=f"open {path}: {reason}")
-
-
-BAD_PROFILE, UNTRUSTED, CLOSED = (
-    "BadClusterProfile",
-    "BadRestConfig",
-    "MultiKueueClusterProfileFeatureDisabled",
-)
-_FOR_PLUGIN = "client.authentication.k8s.io/exec"
-_KEPT = ("server", "certificate-authority-data", "proxy-url")
 
 
 class _Extension(msgspec.Struct, frozen=True):

@@ -33,6 +33,14 @@ from tidegate.kube.reading import LINE_BYTES_MAX
 from tidegate.service.logs import get_log
 
 FIRST_S, DOUBLINGS_MAX = 5, 6
+_log = get_log("workers")
+_OPEN_S = 60.0
+_LOOK_S = 5.0
+_STOOD_S = 10.0
+"""A connection that broke sooner counts as a failure: it is not made again at once."""
+_MESSAGE_MAX = 1_024
+_UNUSABLE = "load client config failed: "
+Client = Callable[[Credentials], AbstractAsyncContextManager[KubernetesApi]]
 
 
 def delay_s(failures: int) -> int:
@@ -63,16 +71,6 @@ def with_attempts(message: str, failures: int, next_at: str) -> str:
     if not failures:
         return message
     return f"{message}; connection attempts: {failures}, next connection attempt: {next_at}"
-
-
-_log = get_log("workers")
-_OPEN_S = 60.0
-_LOOK_S = 5.0
-_STOOD_S = 10.0
-"""A connection that broke sooner counts as a failure: it is not made again at once."""
-_MESSAGE_MAX = 1_024
-_UNUSABLE = "load client config failed: "
-Client = Callable[[Credentials], AbstractAsyncContextManager[KubernetesApi]]
 
 
 @dataclass(slots=True)

@@ -26,6 +26,20 @@ NOW_US = {
     "postgresql": "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)",
 }
 """The database's time in UTC microseconds, as each dialect says it."""
+_SNAPSHOT = "SELECT max(seq) FROM ledger_snapshot WHERE partition = :partition"
+_SEQS = {
+    "ledger_snapshot": ("seq",),
+    "ledger_archive": ("seq",),
+    "report_workload": ("submitted_seq", "reservation_seq", "intent_seq", "removed_seq"),
+    "report_wait": ("from_seq", "to_seq"),
+    "report_holding": ("from_seq", "to_seq"),
+    "report_quota": ("from_seq", "to_seq"),
+    "report_budget": ("from_seq", "to_seq"),
+    "report_price": ("from_seq", "to_seq"),
+    "report_queue": ("from_seq", "to_seq"),
+    "report_preemption": ("seq", "released_seq"),
+}
+"""The columns that name an event of the ledger."""
 
 
 def partitions(select: Select) -> tuple[int, ...]:
@@ -69,9 +83,6 @@ def ledger_info(select: Select, dialect: str, partition: int = 0) -> dict[str, A
         ),
         "snapshotSeq": select(_SNAPSHOT, partition=partition)[0][0],
     }
-
-
-_SNAPSHOT = "SELECT max(seq) FROM ledger_snapshot WHERE partition = :partition"
 
 
 def clock_us(select: Select, dialect: str) -> int:
@@ -126,21 +137,6 @@ def last_received_us(select: Select, partition: int = 0) -> dict[str, int]:
     query = "SELECT stream, moved_us FROM ledger_position WHERE partition = :partition"
     rows = select(query, partition=partition)
     return {cluster_of(stream): at_us for stream, at_us in rows if cluster_of(stream)}
-
-
-_SEQS = {
-    "ledger_snapshot": ("seq",),
-    "ledger_archive": ("seq",),
-    "report_workload": ("submitted_seq", "reservation_seq", "intent_seq", "removed_seq"),
-    "report_wait": ("from_seq", "to_seq"),
-    "report_holding": ("from_seq", "to_seq"),
-    "report_quota": ("from_seq", "to_seq"),
-    "report_budget": ("from_seq", "to_seq"),
-    "report_price": ("from_seq", "to_seq"),
-    "report_queue": ("from_seq", "to_seq"),
-    "report_preemption": ("seq", "released_seq"),
-}
-"""The columns that name an event of the ledger."""
 
 
 class LaterReference(NamedTuple):

@@ -5,8 +5,9 @@ The present's tables know only what is; but they are made from events, and can b
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from itertools import islice
 
 from sqlalchemy import Connection, Engine
 
@@ -36,21 +37,10 @@ def reports_as_of(*partitions: Iterable[Entry]) -> Generator[Engine]:
 
 
 def _project_entries(conn: Connection, entries: Iterable[Entry]) -> None:
-    last = list[Entry]()
-
-    def pages() -> Iterator[list[Entry]]:
-        page = list[Entry]()
-        for entry in entries:
-            page.append(entry)
-            if len(page) == PAGE_ROWS:
-                yield page
-                page = []
-        if page:
-            yield page
-
-    for page in pages():
-        project(conn, page, last[0].at_us if last else page[0].at_us)
-        last[:] = page[-1:]
-    ledger.open_partition(conn, last[0].partition if last else 0)
-    if last:
-        INSERT.execute(conn, last)  # its time is "now"
+    remaining, last = iter(entries), None
+    while page := list(islice(remaining, PAGE_ROWS)):
+        project(conn, page, page[0].at_us if last is None else last.at_us)
+        last = page[-1]
+    ledger.open_partition(conn, 0 if last is None else last.partition)
+    if last is not None:
+        INSERT.execute(conn, [last])  # its time is "now"

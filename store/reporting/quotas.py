@@ -11,7 +11,7 @@ from store.reporting.unit_of_work import EventPosition, Owner, UnitOfWork, owner
 from tidegate.contracts import facts
 from tidegate.contracts.decision_kinds.queues import BudgetRenewed
 from tidegate.model.calendar import period_span
-from tidegate.model.quota import Budget, Quota, ResourceGroup
+from tidegate.model.quota import Budget, Quota, ResourceGroup, quotas_of
 
 Projected: TypeAlias = (
     facts.ClusterQueueDefined
@@ -66,12 +66,7 @@ def _apply_quota(
     groups: tuple[ResourceGroup, ...],
     author: str,
 ) -> None:
-    terms_before = {
-        (flavor.flavor, resource): _terms(quota)
-        for group in groups
-        for flavor in group.flavors
-        for resource, quota in flavor.quotas.items()
-    }
+    terms_before = {tuple(fr): _terms(quota) for fr, quota in quotas_of(groups)}
     remaining = list[QuotaRow]()
     for row in unit.open_quotas.get(owner, []):
         terms = (row.nominal, row.borrowing_limit, row.lending_limit)

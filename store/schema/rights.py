@@ -22,6 +22,27 @@ _FOUND = (
     " AND c.relname IN (SELECT name FROM ledger_view) ORDER BY c.relname, reader"
 )
 
+_GRANTS = (
+    "SELECT quote_ident(pg_get_userbyid(a.grantee)) AS role, a.privilege_type AS what, '' AS part"
+    " FROM pg_class c, aclexplode(c.relacl) a"
+    " WHERE c.oid = to_regclass(:name) AND a.grantee NOT IN (0, c.relowner)"
+    " UNION ALL SELECT quote_ident(pg_get_userbyid(a.grantee)), a.privilege_type,"
+    " quote_ident(t.attname) FROM pg_class c JOIN pg_attribute t ON t.attrelid = c.oid,"
+    " aclexplode(t.attacl) a WHERE c.oid = to_regclass(:name) AND a.grantee NOT IN (0, c.relowner)"
+)
+_POLICIES = (
+    "SELECT quote_ident(p.polname) AS name, p.polpermissive AS permissive, p.polcmd AS command,"
+    " CASE WHEN p.polroles = '{0}' THEN 'PUBLIC' ELSE (SELECT string_agg(quote_ident("
+    "pg_get_userbyid(r)), ', ') FROM unnest(p.polroles) r) END AS roles,"
+    " pg_get_expr(p.polqual, p.polrelid) AS seen,"
+    " pg_get_expr(p.polwithcheck, p.polrelid) AS written"
+    " FROM pg_policy p WHERE p.polrelid = to_regclass(:name) ORDER BY p.polname"
+)
+_SECURITY = (
+    "SELECT relrowsecurity, relforcerowsecurity FROM pg_class WHERE oid = to_regclass(:name)"
+)
+_COMMANDS = {"r": "SELECT", "a": "INSERT", "w": "UPDATE", "d": "DELETE", "*": "ALL"}
+
 
 class Rights(NamedTuple):
     """The options of one view, and the roles that may read it."""
@@ -52,28 +73,6 @@ def restore_rights(conn: Connection, before: dict[str, Rights]) -> None:
             conn.execute(text(f"ALTER VIEW {name} SET ({', '.join(rights.options)})"))
         for reader in sorted(rights.readers):
             conn.execute(text(f"GRANT SELECT ON {name} TO {reader}"))
-
-
-_GRANTS = (
-    "SELECT quote_ident(pg_get_userbyid(a.grantee)) AS role, a.privilege_type AS what, '' AS part"
-    " FROM pg_class c, aclexplode(c.relacl) a"
-    " WHERE c.oid = to_regclass(:name) AND a.grantee NOT IN (0, c.relowner)"
-    " UNION ALL SELECT quote_ident(pg_get_userbyid(a.grantee)), a.privilege_type,"
-    " quote_ident(t.attname) FROM pg_class c JOIN pg_attribute t ON t.attrelid = c.oid,"
-    " aclexplode(t.attacl) a WHERE c.oid = to_regclass(:name) AND a.grantee NOT IN (0, c.relowner)"
-)
-_POLICIES = (
-    "SELECT quote_ident(p.polname) AS name, p.polpermissive AS permissive, p.polcmd AS command,"
-    " CASE WHEN p.polroles = '{0}' THEN 'PUBLIC' ELSE (SELECT string_agg(quote_ident("
-    "pg_get_userbyid(r)), ', ') FROM unnest(p.polroles) r) END AS roles,"
-    " pg_get_expr(p.polqual, p.polrelid) AS seen,"
-    " pg_get_expr(p.polwithcheck, p.polrelid) AS written"
-    " FROM pg_policy p WHERE p.polrelid = to_regclass(:name) ORDER BY p.polname"
-)
-_SECURITY = (
-    "SELECT relrowsecurity, relforcerowsecurity FROM pg_class WHERE oid = to_regclass(:name)"
-)
-_COMMANDS = {"r": "SELECT", "a": "INSERT", "w": "UPDATE", "d": "DELETE", "*": "ALL"}
 
 
 def grant_statements(conn: Connection, table: str) -> Iterator[str]:

@@ -38,6 +38,7 @@ TEAMS = {"team-a": ("8", "shared"), "team-b": ("8", "shared"), "team-c": ("6", "
 PRIORITIES = {"low": 10, "normal": 100, "high": 1_000}
 SIZES = ((1, "500m"), (2, "500m"), (1, "1"), (2, "1"), (3, "1"), (4, "1"))
 """Pods of a Job, and CPU of each."""
+READY_S, DONE_S, POLL_S, LINE_S = 900.0, 240.0, 0.25, 3.0
 
 
 def queue_manifests() -> Iterator[Manifest]:
@@ -118,9 +119,6 @@ def _job(name: str, team: str, priority: str, pods: int, cpu: str) -> Manifest:
             },
         },
     }
-
-
-READY_S, DONE_S, POLL_S, LINE_S = 900.0, 240.0, 0.25, 3.0
 
 
 class DemoError(TidegateError):

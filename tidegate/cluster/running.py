@@ -29,6 +29,8 @@ DISPATCHER = "dispatcher"
 """The service that only installations with worker clusters have."""
 READY_S = 120.0
 POLL_S = 0.1
+NOTE = "cluster-uid"
+KEPT = ("ledger.db", "ledger.db-wal", "ledger.db-shm", "nats")
 
 
 class NotReadyError(TidegateError):
@@ -149,10 +151,6 @@ async def _why_not_ready(base: str) -> str:
             return "" if answer.status == 200 else (await answer.text()).strip()  # noqa: PLR2004 - OK
     except aiohttp.ClientError as error:
         return str(error)
-
-
-NOTE = "cluster-uid"
-KEPT = ("ledger.db", "ledger.db-wal", "ledger.db-shm", "nats")
 
 
 def switch_to_cluster(uid: str, state: Path, report: Callable[[str], None]) -> None:

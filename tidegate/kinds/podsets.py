@@ -183,13 +183,14 @@ def _check_amount(podset: str, terms: Iterable[model.NodeTerm], tolerations: int
 
 def _node_term(term: pods.NodeSelectorTerm, weight: int) -> model.NodeTerm:
     return model.NodeTerm(
-        expressions=_requirements(term.match_expressions),
-        fields=_requirements(term.match_fields),
+        expressions=requirements(term.match_expressions),
+        fields=requirements(term.match_fields),
         weight=weight,
     )
 
 
-def _requirements(expressions: Iterable[SelectorRequirement]) -> tuple[model.Requirement, ...]:
+def requirements(expressions: Iterable[SelectorRequirement]) -> tuple[model.Requirement, ...]:
+    """Return the expressions of a selector as the core matches them."""
     return tuple(
         model.Requirement(
             key=expression.key, operator=expression.operator, values=expression.values

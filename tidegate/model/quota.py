@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import msgspec
 
 from tidegate.model.calendar import Period
+from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import LabelSelector, Taint, Toleration
 
 QueueingStrategy = Literal["StrictFIFO", "BestEffortFIFO"]
@@ -60,6 +62,14 @@ class ResourceGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     resources: tuple[str, ...] = ()
     flavors: tuple[FlavorQuotas, ...] = ()
+
+
+def quotas_of(groups: Iterable[ResourceGroup]) -> Iterator[tuple[FlavorResource, Quota]]:
+    """Yield each quota of some groups with its flavor and resource, in their order."""
+    for group in groups:
+        for flavor in group.flavors:
+            for resource, quota in flavor.quotas.items():
+                yield FlavorResource(flavor.flavor, resource), quota
 
 
 class FlavorFungibility(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

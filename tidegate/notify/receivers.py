@@ -24,6 +24,11 @@ from tidegate.notify.rules import Notice, Rules, Wait
 from tidegate.service.clock import utc_now_us
 from tidegate.subscribe import LedgerEvent, positions, subscribe
 
+AHEAD = 100
+EACH = 1_000
+"""After so many events without a notice the position is written all the same."""
+Events = Callable[[int], AsyncIterator[LedgerEvent]]
+
 
 class Served(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How far one receiver has been served."""
@@ -62,13 +67,6 @@ class Position:
             file.flush()
             os.fsync(file.fileno())
         new.replace(self._path)
-
-
-AHEAD = 100
-EACH = 1_000
-"""After so many events without a notice the position is written all the same."""
-
-Events = Callable[[int], AsyncIterator[LedgerEvent]]
 
 
 class NoticeSender(Protocol):

@@ -18,7 +18,7 @@ from tidegate.contracts.phases import HOLDING
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSetAssignment
-from tidegate.model.quota import ResourceGroup
+from tidegate.model.quota import ResourceGroup, quotas_of
 
 Amounts: TypeAlias = dict[FlavorResource, int]
 Giver: TypeAlias = Literal["queue", "cohort"]
@@ -281,12 +281,7 @@ def charges_of(assignment: Iterable[PodSetAssignment], done: dict[str, int]) -> 
 
 def nominal_quotas(groups: Iterable[ResourceGroup]) -> Amounts:
     """Return the nominal quotas of resource groups."""
-    return {
-        FlavorResource(flavor.flavor, resource): quota.nominal
-        for group in groups
-        for flavor in group.flavors
-        for resource, quota in flavor.quotas.items()
-    }
+    return {fr: quota.nominal for fr, quota in quotas_of(groups)}
 
 
 def add_amounts(total: Amounts, more: Amounts) -> None:

@@ -35,6 +35,9 @@ from tidegate.service.loop import loop_factory, tune_garbage_collection
 from tidegate.service.settings import ServiceSettings
 from tidegate.service.tracing import OFF, Tracing, open_tracing
 
+SOFT = 0.8
+"""The part of the drain time for tasks that end by themselves; the rest is for cancelled ones."""
+
 
 @dataclass(slots=True)
 class Service:
@@ -158,10 +161,6 @@ def _cancel_work(service: Service, working: asyncio.Future[None]) -> None:
     if service.stopping.is_set():
         working.cancel()
     service.stopping.set()
-
-
-SOFT = 0.8
-"""The part of the drain time for tasks that end by themselves; the rest is for cancelled ones."""
 
 
 class ShutdownTimer:

@@ -23,6 +23,12 @@ from tidegate.webhook.expressions import Expression, Object
 VALUES_MAX, DEPTH_MAX = 20_000, 64
 INT_MIN, INT_MAX = -(2**63), 2**63 - 1
 """Of CEL; the API server reads a larger number of an unknown field as a float, too."""
+ROUNDS, WHY_MAX = 2, 100
+Patch = list[dict[str, Any]]
+FindParam = Callable[[str, str, str, str], Awaitable[Object | None]]
+"""From apiVersion, kind, namespace and name to the object; None: there is none."""
+OnSkipped = Callable[[str, str], None]
+"""Gets a policy's name and why it could not be evaluated."""
 
 
 def bounded_view(obj: object) -> Any:  # noqa: ANN401 - JSON
@@ -75,14 +81,6 @@ def _with_controller(obj: object) -> object:
         owner for owner in owners if isinstance(owner, dict) and owner.get("controller") is True
     ]
     return {**obj, "metadata": {**metadata, "ownerReferences": controllers}}
-
-
-ROUNDS, WHY_MAX = 2, 100
-Patch = list[dict[str, Any]]
-FindParam = Callable[[str, str, str, str], Awaitable[Object | None]]
-"""From apiVersion, kind, namespace and name to the object; None: there is none."""
-OnSkipped = Callable[[str, str], None]
-"""Gets a policy's name and why it could not be evaluated."""
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,9 @@ from store.reporting.tables import queue
 from store.views.expressions import larger, per, same, smaller
 from store.views.usage.levels import nominal_quota_time
 
+SUMS = ("nominal", "used", "borrowed", "lent", "idle")
+_zero = cast(0, Double)
+
 
 def roots() -> CTE:
     """Return each queue's and cohort's root; UNION ends the walk where cohorts form a circle."""
@@ -43,8 +46,6 @@ def roots() -> CTE:
     return select(every).where(~has_parent).cte("root")
 
 
-SUMS = ("nominal", "used", "borrowed", "lent", "idle")
-_zero = cast(0, Double)
 _root = roots()
 
 

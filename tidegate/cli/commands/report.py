@@ -30,6 +30,10 @@ _NAMES = ("workload", "cluster_queue")
 """Columns that name what a row is about; of a report without them its first column does."""
 _LAG_SHOWN_US = 10_000_000
 """The lag behind the clock from which the newest event's time is printed."""
+Rows = Sequence[Mapping[str, Any]]
+_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?", re.ASCII)
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""A text that begins so is a formula in a spreadsheet: who creates a job may write its author."""
 
 
 class Form(StrEnum):
@@ -165,14 +169,6 @@ def print_rows(rows: Sequence[Row], form: Form) -> None:
 
 def _cell_text(value: object) -> str:
     return f"{value:.{_DIGITS}g}" if isinstance(value, float) else str(value)
-
-
-Rows = Sequence[Mapping[str, Any]]
-_NUMBER = re.compile(r"[-+]?[0-9]+(\.[0-9]+)?", re.ASCII)
-
-
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""A text that begins so is a formula in a spreadsheet: who creates a job may write its author."""
 
 
 def print_csv(rows: Rows) -> None:

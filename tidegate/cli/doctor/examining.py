@@ -10,7 +10,7 @@ from tidegate.bus.jetstream.inspection import StreamInspection, inspect_streams
 from tidegate.bus.retention import EventsRetention
 from tidegate.cli.advice import advice
 from tidegate.cli.doctor.comparing import REMEDIES, unwatched_workloads
-from tidegate.cli.doctor.findings import Finding, ok_finding, wrong_finding
+from tidegate.cli.doctor.findings import Finding, abbreviate, ok_finding, wrong_finding
 from tidegate.cli.doctor.installation import examine_installation
 from tidegate.cli.doctor.partitions import examine_moves, examine_partitions
 from tidegate.cli.doctor.services import examine_services
@@ -33,7 +33,6 @@ from tidegate.errors import (
 )
 from tidegate.replay.rebuild import rebuild
 
-_NAMED_MAX = 10
 CLOCKS_APART_US_MAX = 5_000_000
 
 
@@ -204,11 +203,8 @@ def examine_unwatched(state: State) -> Iterator[Finding]:
         if workload.phase in HOLDING
     ]
     if listed:
-        more = f" and {len(listed) - _NAMED_MAX} more" if len(listed) > _NAMED_MAX else ""
-        text = (
-            f"these hold quota, but their kinds are not watched: {', '.join(listed[:_NAMED_MAX])}"
-        )
-        yield wrong_finding("JobsNotWatched", text + more, REMEDIES["NotWatched"])
+        text = f"these hold quota, but their kinds are not watched: {abbreviate(listed)}"
+        yield wrong_finding("JobsNotWatched", text, REMEDIES["NotWatched"])
 
 
 def _check_published(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -35,3 +36,9 @@ def wrong_finding(code: str, text: str, to_do: str) -> Finding:
 def skipped_finding(code: str, text: str, to_do: str) -> Finding:
     """Return a finding about something that could not be checked, and how it could be."""
     return Finding(code, ok=True, text=text, to_do=to_do, skipped=True)
+
+
+def abbreviate(names: Sequence[str], most: int = 10) -> str:
+    """Return the first names of a list, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 
-from tidegate.cli.doctor.findings import Finding, skipped_finding, wrong_finding
+from tidegate.cli.doctor.findings import Finding, abbreviate, skipped_finding, wrong_finding
 from tidegate.cli.objects.api_client import ApiClient, Object
 from tidegate.errors import ApiStatusError
 from tidegate.jobs.registry import JOB_KINDS
@@ -19,7 +19,6 @@ from tidegate.kinds.policies.frameworks import is_known_kind
 from tidegate.service.config.configuration import Configuration
 
 _PATH = f"/apis/{names.API_VERSION}/workloads"
-_NAMED_MAX = 10
 _TO_DO = "enable their kinds in integrations.frameworks, or finish and delete them"
 
 
@@ -37,7 +36,7 @@ def examine_leftover_workloads(api: ApiClient, configuration: Configuration) -> 
     if results:
         yield wrong_finding(
             "WorkloadsLeft",
-            f"Workloads of kinds that are not enabled: {_names_text(results)}",
+            f"Workloads of kinds that are not enabled: {abbreviate(results)}",
             _TO_DO,
         )
 
@@ -53,7 +52,7 @@ def examine_unqueued(api: ApiClient, configuration: Configuration) -> Iterator[F
             continue
         results += [f"{kind.kind} {_key(obj)}" for obj in listed if not _has_controller(obj)]
     if results:
-        named = _names_text(results)
+        named = abbreviate(results)
         text = f"these objects name a queue, but run at once and are not charged: {named}"
         yield wrong_finding(
             "QueuedNotManaged", text, "enable their kinds in integrations.frameworks"
@@ -65,11 +64,6 @@ def examine_unqueued(api: ApiClient, configuration: Configuration) -> Iterator[F
 
 def _resource_name(kind: QueuedKind) -> str:
     return f"{kind.resource}.{kind.group}" if kind.group else kind.resource
-
-
-def _names_text(results: list[str]) -> str:
-    more = f" and {len(results) - _NAMED_MAX} more" if len(results) > _NAMED_MAX else ""
-    return ", ".join(results[:_NAMED_MAX]) + more
 
 
 def _key(obj: Object) -> str:

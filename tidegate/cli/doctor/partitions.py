@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from store.reading.database import Database
-from tidegate.cli.doctor.findings import Finding, ok_finding, wrong_finding
+from tidegate.cli.doctor.findings import Finding, abbreviate, ok_finding, wrong_finding
 from tidegate.cli.ledger.reader import Reader
 from tidegate.cli.moves.state import move_remedy, moves_of, since_us
 from tidegate.core.state.state import State
@@ -60,8 +60,7 @@ def _leader_finding(number: int, queues: list[str], holder: str) -> Finding:
     if holder:
         text = f"partition {number}: {holder} decides for {len(queues)} ClusterQueues"
         return ok_finding("PartitionLed", text)
-    listed = ", ".join(queues[:_NAMED_MAX])
-    more = f" and {len(queues) - _NAMED_MAX} more" if len(queues) > _NAMED_MAX else ""
-    text = f"no scheduler leads partition {number}, which these ClusterQueues name: {listed}{more}"
+    listed = abbreviate(queues, _NAMED_MAX)
+    text = f"no scheduler leads partition {number}, which these ClusterQueues name: {listed}"
     to_do = f"start a scheduler and an actuator with --partition {number}: docs/partitions.md"
     return wrong_finding("PartitionNotLed", text, to_do)

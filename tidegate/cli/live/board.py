@@ -14,8 +14,8 @@ from tidegate.contracts import decisions, facts
 from tidegate.contracts.codec import type_name
 from tidegate.core.queueing.usage import QueueUsage, queue_usage
 from tidegate.core.state.state import State
-from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import format_quantity
+from tidegate.model.quota import quotas_of
 
 BAR_CELLS = 20
 EVENTS_SHOWN = 8
@@ -82,20 +82,13 @@ def _queue_table(state: State) -> Table:
 
 def _quota_cells(state: State, name: str, usage: QueueUsage) -> tuple[RenderableType, ...]:
     bars, figures, borrowed = Text(), Text(), Text()
-    for group in state.objects.cluster_queues[name].spec.groups:
-        for flavor in group.flavors:
-            for resource, quota in flavor.quotas.items():
-                cell = FlavorResource(flavor.flavor, resource)
-                used, lent = usage.reserved.get(cell, 0), usage.borrowed.get(cell, 0)
-                separator = "\n" if len(bars) else ""
-                bars.append(separator).append(_quota_bar(used, lent, quota.nominal))
-                share = (
-                    f"{format_quantity(resource, used)}/{format_quantity(resource, quota.nominal)}"
-                )
-                figures.append(f"{separator}{share} {resource}")
-                borrowed.append(
-                    separator + (format_quantity(resource, lent) if lent else "-"), "magenta"
-                )
+    for fr, quota in quotas_of(state.objects.cluster_queues[name].spec.groups):
+        used, lent = usage.reserved.get(fr, 0), usage.borrowed.get(fr, 0)
+        separator, resource = "\n" if len(bars) else "", fr.resource
+        bars.append(separator).append(_quota_bar(used, lent, quota.nominal))
+        share = f"{format_quantity(resource, used)}/{format_quantity(resource, quota.nominal)}"
+        figures.append(f"{separator}{share} {resource}")
+        borrowed.append(separator + (format_quantity(resource, lent) if lent else "-"), "magenta")
     return bars, figures, borrowed
 
 

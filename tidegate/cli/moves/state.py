@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tidegate.cli.ledger.reader import Reader
 
 Stage: TypeAlias = Literal["Requested", "Released", "Listing"]
+_NEXT_TURN = "it is released in the scheduler's next turn"
 
 
 class Move(NamedTuple):
@@ -71,9 +72,6 @@ def _requested_moves(state: State) -> Iterator[Move]:
             why = "; ".join(_blocking_reasons(state, root, queues, cohorts, to)) or _NEXT_TURN
             parts = tuple(sorted(queues)), tuple(sorted(cohorts))
             yield Move(root, state.partition, to, "Requested", why, *parts)
-
-
-_NEXT_TURN = "it is released in the scheduler's next turn"
 
 
 def _released_moves(state: State) -> Iterator[Move]:

@@ -20,19 +20,19 @@ import msgspec
 
 from tidegate.errors import TidegateError
 
+ETCD = "etcd"
+GO_WANTED = (1, 26)
+GO_PLACES = ("/usr/local/go/bin", "/usr/lib/go/bin")  # where installers put it, beside the PATH
+Progress = Callable[[str, int, int], None]
+"""Gets a step's name, how much of it is done, and of how much (0: unknown)."""
+_STAMP = "k8s.io/component-base/version"
+_PACKAGE = re.compile(r"[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*")
+
 
 def cache_folder() -> Path:
     """Return the user's cache folder of Tidegate; it may not exist yet."""
     named = os.environ.get("XDG_CACHE_HOME")
     return (Path(named) if named else Path.home() / ".cache") / "tidegate"
-
-
-ETCD = "etcd"
-GO_WANTED = (1, 26)
-GO_PLACES = ("/usr/local/go/bin", "/usr/lib/go/bin")  # where installers put it, beside the PATH
-
-Progress = Callable[[str, int, int], None]
-"""Gets a step's name, how much of it is done, and of how much (0: unknown)."""
 
 
 class Release(msgspec.Struct, frozen=True):
@@ -61,11 +61,9 @@ class Release(msgspec.Struct, frozen=True):
         return ("-trimpath", "-ldflags", f"-s -w {stamps}")
 
 
-_STAMP = "k8s.io/component-base/version"
 NEWEST, OLDEST = Release("1.36.3", "module"), Release("1.30.14", "oldest", has_etcd=False)
 RELEASES = {release.version: release for release in (NEWEST, OLDEST)}
 """What can be built, by its version. The oldest is the first with ValidatingAdmissionPolicy."""
-_PACKAGE = re.compile(r"[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*")
 
 
 class NotBuildableError(TidegateError):

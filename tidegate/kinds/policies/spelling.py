@@ -22,6 +22,24 @@ from tidegate.kinds.policies.forms import (
     set_text_patch,
 )
 
+_QUOTAS = ("nominalQuota", "borrowingLimit", "lendingLimit")
+_SOURCE = "object.spec.?priorityClassSource.orValue('')"
+_WORKLOAD_SOURCE = "kueue.x-k8s.io/workloadpriorityclass"
+_PLACES = "object.?status.?admission.?podSetAssignments.orValue([])"
+_DOMAINS = "a.topologyAssignment.domains"
+_SPEC_CHANGED = "object.?spec != oldObject.?spec"
+_MADE_OFTEN = ("workloads",)
+_FLAT = ("workloadpriorityclasses",)
+_MEANT = {
+    "clusterqueues": (BUDGET, MIN_RUNTIME, MOVE_TO, PARTITION, STATEMENT),
+    "cohorts": (BUDGET, MOVE_TO, PARTITION),
+    "resourceflavors": (PRICE,),
+}
+"""Annotations that mean as much as a field of the spec: a change sets the author."""
+_OLD_AUTHOR = annotation(AUTHOR, "oldObject")
+_USER = "request.userInfo.username"
+_KEPT = f"{_OLD_AUTHOR} != '' ? {_OLD_AUTHOR} : {_USER}"
+
 
 class Spelling(NamedTuple):
     """One older spelling: when it is there, and the list of patches that takes it away."""
@@ -95,11 +113,6 @@ def _quantity(path: str) -> str:
     return f"({thousandths} ? optional.of(dyn(string({milli}) + 'm')) : {value})"
 
 
-_QUOTAS = ("nominalQuota", "borrowingLimit", "lendingLimit")
-_SOURCE = "object.spec.?priorityClassSource.orValue('')"
-_WORKLOAD_SOURCE = "kueue.x-k8s.io/workloadpriorityclass"
-_PLACES = "object.?status.?admission.?podSetAssignments.orValue([])"
-_DOMAINS = "a.topologyAssignment.domains"
 SPECS: dict[str, tuple[Spelling, ...]] = {
     "clusterqueues": (
         _move_field("spec.cohort", "cohortName"),
@@ -167,20 +180,6 @@ STATUSES: dict[str, tuple[Spelling, ...]] = {
         ),
     ),
 }
-
-
-_SPEC_CHANGED = "object.?spec != oldObject.?spec"
-_MADE_OFTEN = ("workloads",)
-_FLAT = ("workloadpriorityclasses",)
-_MEANT = {
-    "clusterqueues": (BUDGET, MIN_RUNTIME, MOVE_TO, PARTITION, STATEMENT),
-    "cohorts": (BUDGET, MOVE_TO, PARTITION),
-    "resourceflavors": (PRICE,),
-}
-"""Annotations that mean as much as a field of the spec: a change sets the author."""
-_OLD_AUTHOR = annotation(AUTHOR, "oldObject")
-_USER = "request.userInfo.username"
-_KEPT = f"{_OLD_AUTHOR} != '' ? {_OLD_AUTHOR} : {_USER}"
 
 
 def quota_objects() -> list[Manifest]:

@@ -28,6 +28,7 @@ from tidegate.model.quota import (
     LocalQueueSpec,
     Quota,
     ResourceGroup,
+    quotas_of,
 )
 from tidegate.replay.simulator.changes import POLICY, Setting, Target, target_of
 
@@ -131,7 +132,7 @@ def fields_of(fact: FactEvent) -> str:
     """Return the fields of an object that can be set, for a message."""
     quotas = list[str]()
     if isinstance(fact, facts.ClusterQueueDefined | facts.CohortDefined):
-        quotas = [f"{flavor}.{resource}" for flavor, resource in _quotas(fact.spec.groups)]
+        quotas = [f"{flavor}.{resource}" for (flavor, resource), _ in quotas_of(fact.spec.groups)]
     target = target_of(fact)
     return ", ".join([*quotas, *FIELDS.get("" if target is None else target[0], ())])
 
@@ -216,18 +217,11 @@ Place = tuple[str, str, str]
 
 def _quota_names(groups: Iterable[ResourceGroup]) -> Iterator[tuple[str, Place]]:
     """Yield each name of a quota, with and without its flavor."""
-    for flavor, resource in _quotas(groups):
+    for (flavor, resource), _ in quotas_of(groups):
         for name in (f"{flavor}.{resource}", resource):
             yield name, (flavor, resource, "nominal")
             for message, limit in LIMITS.items():
                 yield f"{name}.{message}", (flavor, resource, limit)
-
-
-def _quotas(groups: Iterable[ResourceGroup]) -> Iterator[tuple[str, str]]:
-    for group in groups:
-        for flavor in group.flavors:
-            for resource in flavor.quotas:
-                yield flavor.flavor, resource
 
 
 def _parse_units(resource: str, limit: str, text: str, value: str) -> int | None:

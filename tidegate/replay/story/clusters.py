@@ -43,6 +43,13 @@ Dispatching: TypeAlias = (
     | Copying
 )
 
+_WHY: dict[RemovalCause, str] = {
+    "Evicted": "the workload was evicted",
+    "Finished": "the job at home shows how it ended",
+    "Elsewhere": "the workload has no quota there",
+    "NoWorkload": "its job at home does not exist",
+}
+
 
 def dispatching_text(event: Dispatching) -> str:
     """Return the sentence of an event about a workload's worker clusters."""
@@ -102,14 +109,6 @@ def _copy_state_text(copy: RemoteCopy) -> str:
     if copy.admitted_us:
         return "has admitted it"
     return "has reserved quota for it" if copy.reserved else "has a copy of it"
-
-
-_WHY: dict[RemovalCause, str] = {
-    "Evicted": "the workload was evicted",
-    "Finished": "the job at home shows how it ended",
-    "Elsewhere": "the workload has no quota there",
-    "NoWorkload": "its job at home does not exist",
-}
 
 
 def copying_text(event: Copying) -> str:

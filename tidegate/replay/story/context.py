@@ -24,6 +24,11 @@ from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Rank
 from tidegate.replay.story.freeing import Amounts, FreedQuota, FreedQuotaTracker, amounts
 
+SHOWN = 5
+"""How many of the workloads ahead are named."""
+_OF_STOPS = frozenset({"Suspended", "Held", *STOPPED})
+"""Reasons of decisions because of a stopped queue."""
+
 
 class WorkloadsAhead(msgspec.Struct, frozen=True):
     """The workloads that are tried before a workload in its ClusterQueue."""
@@ -81,12 +86,6 @@ class PendingOrder:
         self._lines[cluster_queue] = line = sorted(queued_ranks(cq))
         self._places |= {rank[3]: (cluster_queue, rank) for rank in line}
         return line
-
-
-SHOWN = 5
-"""How many of the workloads ahead are named."""
-_OF_STOPS = frozenset({"Suspended", "Held", *STOPPED})
-"""Reasons of decisions because of a stopped queue."""
 
 
 class StoppedQueue(msgspec.Struct, frozen=True, kw_only=True, array_like=True):

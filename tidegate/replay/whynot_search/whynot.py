@@ -20,6 +20,9 @@ from tidegate.replay.whynot_search.obstacles import Obstacle, obstacles, pending
 from tidegate.replay.whynot_search.quota_search import QuotaChange, search_quota
 from tidegate.replay.whynot_search.trial import Trial, TrialOutcome
 
+NEWEST = 1 << 62
+"""A version above all others, so that the job is not outdated."""
+
 
 class WhyNot(msgspec.Struct, frozen=True, kw_only=True):
     """The answer; each change in it was tried on a copy of the state, by the real core."""
@@ -101,10 +104,6 @@ def _answer(  # noqa: PLR0913 - the answer's parts
         endings=endings,
         trials=trials,
     )
-
-
-NEWEST = 1 << 62
-"""A version above all others, so that the job is not outdated."""
 
 
 def dry_run(

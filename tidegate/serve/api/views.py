@@ -24,6 +24,8 @@ from tidegate.serve.ledger.queueing import queues_of
 from tidegate.serve.refusals import RefusalError
 
 TEXT_CHARS_MIN = 2
+_SNAPSHOT = "SELECT max(seq) FROM ledger_snapshot WHERE partition = :partition"
+_SUMS = ("headSeq", "turns", "archivedSeq", "verifiedSeq")
 
 
 def answer_running(question: Question) -> list[dict[str, Any]]:
@@ -193,10 +195,6 @@ def _matching_workloads(state: State, namespace: str) -> Iterator[dict[str, Any]
 
 def _search_hit(kind: str, name: str, namespace: str, about: str) -> dict[str, Any]:
     return {"kind": kind, "name": name, "namespace": namespace, "about": about}
-
-
-_SNAPSHOT = "SELECT max(seq) FROM ledger_snapshot WHERE partition = :partition"
-_SUMS = ("headSeq", "turns", "archivedSeq", "verifiedSeq")
 
 
 def answer_ledger(question: Question) -> dict[str, Any]:

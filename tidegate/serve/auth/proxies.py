@@ -18,6 +18,9 @@ from tidegate.kube.ports import KubernetesApi
 from tidegate.serve.auth.reviews import User
 
 CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+USER, GROUPS = "x-forwarded-user", "x-forwarded-groups"
+GROUPS_MAX = 1_000
+_OWN = "system:"
 
 
 class FrontProxy(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,11 +91,6 @@ async def read_front_proxy(api: KubernetesApi) -> FrontProxy:
 def _list_in(data: Mapping[str, str], name: str, *, lower: bool = True) -> tuple[str, ...]:
     names = msgspec.json.decode(data.get(name) or "[]", type=tuple[str, ...])
     return tuple(value.lower() for value in names) if lower else names
-
-
-USER, GROUPS = "x-forwarded-user", "x-forwarded-groups"
-GROUPS_MAX = 1_000
-_OWN = "system:"
 
 
 class OidcProxy(msgspec.Struct, frozen=True, kw_only=True):

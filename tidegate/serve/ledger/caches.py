@@ -23,6 +23,14 @@ BYTES_MAX = 16 * 2**20
 ENTRY_BYTES = 2_048
 """What is counted of each beside its body: a question may be longer than its answer."""
 _Key: TypeAlias = tuple[object, ...]
+ROWS_S, ROWS_MAX = 300.0, 8
+"""Prices may be set for the past, so they count for minutes."""
+Rows: TypeAlias = list[dict[str, Any]]
+STARTS_S, STARTS_MAX = 5.0, 16
+By: TypeAlias = Mapping[str, Start]
+"""Starts by the workload's key."""
+_NOTHING: By = {}
+_StartsKey: TypeAlias = tuple[int, int, frozenset[str]]
 
 
 class Reply(NamedTuple):
@@ -65,11 +73,6 @@ def _size(reply: Reply) -> int:
     return len(reply.body) + ENTRY_BYTES
 
 
-ROWS_S, ROWS_MAX = 300.0, 8
-"""Prices may be set for the past, so they count for minutes."""
-Rows: TypeAlias = list[dict[str, Any]]
-
-
 class RowCache:
     """Rows by what they are of; one thread at a time makes them."""
 
@@ -85,13 +88,6 @@ class RowCache:
                 rows = make()
                 self._rows.put(key, rows)
             return rows
-
-
-STARTS_S, STARTS_MAX = 5.0, 16
-By: TypeAlias = Mapping[str, Start]
-"""Starts by the workload's key."""
-_NOTHING: By = {}
-_StartsKey: TypeAlias = tuple[int, int, frozenset[str]]
 
 
 class StartEstimates:

@@ -24,6 +24,27 @@ from tidegate.contracts.facts import WorkloadChanged, WorkloadSubmitted
 _BUCKETS = 4_096
 _HASHES = 1 << 64
 _Seqs: TypeAlias = "array[int]"
+RARE = frozenset(
+    {
+        "BudgetReached",
+        "BudgetRenewed",
+        "ClockSkewed",
+        "ClusterQueueDefined",
+        "ClusterQueueRemoved",
+        "CohortDefined",
+        "CohortRemoved",
+        "GapObserved",
+        "ObservationRefused",
+        "StreamReplaced",
+        "WorkloadPreempted",
+    }
+)
+"""Types of events that the page asks for among all events."""
+_KEY = re.compile(r'"([a-z0-9][-a-z0-9]*/[a-z0-9][-a-z0-9.]*)"')
+_BEGINNINGS = ("WorkloadSubmitted", "VariantCreated")
+_WAITS = frozenset({*_BEGINNINGS, "QuotaReleased", "VariantDeleted", "WorkloadRequeued"})
+"""Types of events with which a wait begins."""
+_INACTIVE = "WorkloadDeactivated"
 
 
 class Mentions:
@@ -54,29 +75,6 @@ class Mentions:
         names, seqs = self._buckets[number % _BUCKETS]
         with self._lock:
             return seqs[bisect_left(names, number) : bisect_right(names, number)]
-
-
-RARE = frozenset(
-    {
-        "BudgetReached",
-        "BudgetRenewed",
-        "ClockSkewed",
-        "ClusterQueueDefined",
-        "ClusterQueueRemoved",
-        "CohortDefined",
-        "CohortRemoved",
-        "GapObserved",
-        "ObservationRefused",
-        "StreamReplaced",
-        "WorkloadPreempted",
-    }
-)
-"""Types of events that the page asks for among all events."""
-_KEY = re.compile(r'"([a-z0-9][-a-z0-9]*/[a-z0-9][-a-z0-9.]*)"')
-_BEGINNINGS = ("WorkloadSubmitted", "VariantCreated")
-_WAITS = frozenset({*_BEGINNINGS, "QuotaReleased", "VariantDeleted", "WorkloadRequeued"})
-"""Types of events with which a wait begins."""
-_INACTIVE = "WorkloadDeactivated"
 
 
 class _EventTimes:

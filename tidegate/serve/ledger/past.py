@@ -20,6 +20,10 @@ APART_EVENTS = 2_500
 APART_BYTES = 640
 """… and for so many of its bytes not more than one event: writing a large one takes longer."""
 BYTES_MAX = 32 * 2**20
+_KEPT = (
+    "SELECT COALESCE(MAX(seq), 0) FROM ledger_snapshot"
+    " WHERE partition = :partition AND version = :version AND seq <= :until"
+)
 
 
 class StateCheckpoints:
@@ -63,12 +67,6 @@ class StateCheckpoints:
         while spacing * APART_BYTES < self._written_bytes:
             spacing *= 2
         return spacing
-
-
-_KEPT = (
-    "SELECT COALESCE(MAX(seq), 0) FROM ledger_snapshot"
-    " WHERE partition = :partition AND version = :version AND seq <= :until"
-)
 
 
 class PastState:

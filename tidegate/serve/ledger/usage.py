@@ -16,7 +16,7 @@ from tidegate.core.quota.tree import root_of
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
 from tidegate.core.state.state import State
 from tidegate.model.ids import FlavorResource
-from tidegate.model.quota import Quota, ResourceGroup
+from tidegate.model.quota import Quota, quotas_of
 
 Row: TypeAlias = dict[str, Any]
 _SETTERS = (
@@ -65,7 +65,7 @@ def _cohort_quotas(state: State) -> dict[str, Counter[FlavorResource]]:
     reserved = defaultdict[str, Counter[FlavorResource]](Counter)
     for name, defined in state.objects.cohorts.items():
         sums = reserved[root_of(forest(state).cohorts[name]).name]
-        for fr, quota in _quotas(defined.spec.groups).items():
+        for fr, quota in quotas_of(defined.spec.groups):
             sums[fr] += quota.nominal
     return reserved
 
@@ -87,7 +87,7 @@ def _rows_of_tree(
 
 def _lines_of_queue(state: State, queue: ClusterQueueState) -> Iterator[_Line]:
     defined = state.objects.cluster_queues.get(queue.name)
-    quotas = {} if defined is None else _quotas(defined.spec.groups)
+    quotas = {} if defined is None else dict(quotas_of(defined.spec.groups))
     used, workloads = Counter[FlavorResource](), Counter[FlavorResource]()
     users = defaultdict[FlavorResource, Counter[str]](Counter)
     for workload in queue.holding.values():
@@ -98,15 +98,6 @@ def _lines_of_queue(state: State, queue: ClusterQueueState) -> Iterator[_Line]:
                 users[fr][workload.author] += units
     for fr in quotas.keys() | used.keys():
         yield _Line(fr, quotas.get(fr, _NONE), used[fr], workloads[fr], users[fr])
-
-
-def _quotas(groups: Iterable[ResourceGroup]) -> dict[FlavorResource, Quota]:
-    return {
-        FlavorResource(flavor.flavor, resource): quota
-        for group in groups
-        for flavor in group.flavors
-        for resource, quota in flavor.quotas.items()
-    }
 
 
 def _lent_fractions(

@@ -23,6 +23,8 @@ from tidegate.contracts.entry import Entry, Positions
 from tidegate.errors import LedgerUnreachableError, NotSupportedError
 
 PARQUET = (parquet.SUFFIX,)
+HOLDER, LEASE_US = "restore", 60_000_000
+PAGE_ROWS = 1_000
 
 
 class Format(StrEnum):
@@ -130,10 +132,6 @@ def _copy_rows(source: str, target: str) -> None:
     finally:
         target_engine.dispose()
         engine.dispose()
-
-
-HOLDER, LEASE_US = "restore", 60_000_000
-PAGE_ROWS = 1_000
 
 
 def restore_from_file(source: Any, target: str) -> Entry:  # noqa: ANN401 - an archive, of SQL's package

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from msgspec import convert
+
 from tidegate.errors import UndecodableError
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor
 from tidegate.kinds.kueue_api.queues.objects import (
@@ -31,7 +33,7 @@ from tidegate.kinds.kueue_api.queues.quotas import (
 )
 from tidegate.kinds.meta import LabelSelector, ObjectMeta
 from tidegate.kinds.names import MIN_RUNTIME
-from tidegate.kinds.podsets import quantity_text, toleration
+from tidegate.kinds.podsets import quantity_text, requirements, toleration
 from tidegate.kinds.times import duration_us
 from tidegate.model import podset as model
 from tidegate.model import quota
@@ -50,7 +52,7 @@ def cluster_queue_spec(obj: ClusterQueue) -> quota.ClusterQueueSpec:
         groups=groups(spec.resource_groups),
         strategy=spec.queueing_strategy,
         namespace_selector=label_selector(spec.namespace_selector),
-        fungibility=_fungibility(spec),
+        fungibility=convert(spec.flavor_fungibility, quota.FlavorFungibility, from_attributes=True),
         preemption=_preemption(spec),
         checks=_checks(spec),
         stop_policy=spec.stop_policy,
@@ -120,21 +122,7 @@ def label_selector(selector: LabelSelector | None) -> model.LabelSelector | None
         return None
     return model.LabelSelector(
         labels=selector.match_labels,
-        expressions=tuple(
-            model.Requirement(
-                key=expression.key, operator=expression.operator, values=expression.values
-            )
-            for expression in selector.match_expressions
-        ),
-    )
-
-
-def _fungibility(spec: ClusterQueueSpec) -> quota.FlavorFungibility:
-    fungibility = spec.flavor_fungibility
-    return quota.FlavorFungibility(
-        when_can_borrow=fungibility.when_can_borrow,
-        when_can_preempt=fungibility.when_can_preempt,
-        preference=fungibility.preference,
+        expressions=requirements(selector.match_expressions),
     )
 
 
