@@ -11,8 +11,8 @@ import msgspec
 from apiserver.refusals import RefusedError
 from apiserver.resources import PODS, Resource
 from apiserver.writes.deleting import DeleteOptions, Preconditions, delete
-from apiserver.writes.metadata import at_us
 from apiserver.writes.registry import Registry
+from tidegate.kinds.times import micros
 
 Object = dict[str, Any]
 TRACKING = "batch.kubernetes.io/job-tracking"
@@ -134,5 +134,5 @@ def _owner(job: Object) -> Object:
 def _ended_us(pod: Object) -> int:
     for status in pod["status"].get("containerStatuses") or ():
         if ended := (status.get("state") or {}).get("terminated", {}).get("finishedAt"):
-            return at_us(ended)
-    return at_us(pod["metadata"]["creationTimestamp"])
+            return micros(ended)
+    return micros(pod["metadata"]["creationTimestamp"])

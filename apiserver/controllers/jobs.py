@@ -25,9 +25,9 @@ from apiserver.controllers.job_pods import (
 )
 from apiserver.kinds.jobs import has_condition
 from apiserver.resources import JOBS
-from apiserver.writes.metadata import at_us
 from apiserver.writes.registry import STATUS, Registry
 from tidegate.cluster.pod_lifetimes import is_finished
+from tidegate.kinds.times import micros
 
 Object = dict[str, Any]
 _OWN_NAME = "kubernetes.io/job-controller"
@@ -105,7 +105,7 @@ def _fail_if_due(registry: Registry, sync: _Sync) -> None:
         words = "Job has reached the specified backoff limit"
         _add_condition(registry, sync, "FailureTarget", "BackoffLimitExceeded", words)
     elif "activeDeadlineSeconds" in spec and not spec["suspend"] and "startTime" in status:
-        ends_us = at_us(status["startTime"]) + spec["activeDeadlineSeconds"] * 1_000_000
+        ends_us = micros(status["startTime"]) + spec["activeDeadlineSeconds"] * 1_000_000
         if registry.now_us() >= ends_us:
             words = "Job was active longer than specified deadline"
             _add_condition(registry, sync, "FailureTarget", "DeadlineExceeded", words)
@@ -207,7 +207,7 @@ def _delete_if_expired(registry: Registry, job: Object) -> int | None:
     if ttl_s is None:
         return None
     ended = [c for c in job["status"]["conditions"] if c["type"] in ("Complete", "Failed")]
-    goes_us: int = at_us(ended[-1]["lastTransitionTime"]) + ttl_s * 1_000_000
+    goes_us: int = micros(ended[-1]["lastTransitionTime"]) + ttl_s * 1_000_000
     if registry.now_us() < goes_us:
         return goes_us
     delete_pod(registry, job, resource=JOBS)

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 
 from apiserver.resources import PODS
-from apiserver.writes.metadata import timestamp
 from apiserver.writes.registry import Registry
 from tidegate.cluster.pod_lifetimes import (
     KILLED,
@@ -17,6 +16,7 @@ from tidegate.cluster.pod_lifetimes import (
     run_us_of,
     running_status,
 )
+from tidegate.kinds.times import rfc3339
 
 Object = dict[str, Any]
 
@@ -42,7 +42,7 @@ class Kubelets:
             return None
         began_us = self._began_us.setdefault(uid, now_us)
         ends_us = began_us + run_us_of(pod)
-        began = timestamp(began_us)
+        began = rfc3339(began_us)
         if ending or now_us >= ends_us:
             code = KILLED if ending else exit_code_of(pod)
             self._write_status(pod, ended_status(pod, code, began, self._registry.now()))

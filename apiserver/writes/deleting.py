@@ -8,8 +8,8 @@ import msgspec
 
 from apiserver.refusals import bad_request, conflict
 from apiserver.resources import JOBS, NAMESPACES, PODS, Resource
-from apiserver.writes import metadata as meta
 from apiserver.writes.registry import Registry
+from tidegate.kinds.times import rfc3339
 
 Object = dict[str, Any]
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
@@ -72,7 +72,7 @@ def _mark_deleted(
         return
     if finalizer := _propagation_finalizer(resource, options):
         metadata["finalizers"] = [*(metadata.get("finalizers") or []), finalizer]
-    metadata["deletionTimestamp"] = meta.timestamp(registry.now_us() + grace_s * 1_000_000)
+    metadata["deletionTimestamp"] = rfc3339(registry.now_us() + grace_s * 1_000_000)
     if resource.key == NAMESPACES.key:
         obj["status"] = {**obj.get("status", {}), "phase": "Terminating"}
         return

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 from uuid import UUID
 
 from apiserver.refusals import Cause, immutable, invalid_value, not_allowed, required
+from tidegate.kinds.times import rfc3339
 
 Object = dict[str, Any]
 FIELDS = frozenset(
@@ -36,17 +36,6 @@ _NAME_LENGTH_MAX = 253
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _PATH_SEGMENT = re.compile(r"(?!\.\.?$)[^/%]+")
 _LABEL_NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9]")
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def timestamp(at_us: int) -> str:
-    """Return a time as objects write it: whole seconds, UTC."""
-    return f"{_EPOCH + timedelta(seconds=at_us // 1_000_000):%Y-%m-%dT%H:%M:%SZ}"
-
-
-def at_us(text: str) -> int:
-    """Return a timestamp of an object in UTC microseconds."""
-    return (datetime.fromisoformat(text) - _EPOCH) // timedelta(microseconds=1)
 
 
 def new_uid(random: Random) -> str:
@@ -72,7 +61,7 @@ def set_server_fields(metadata: Object, random: Random, now_us: int) -> None:
     for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "generation"):
         metadata.pop(field, None)
     metadata["uid"] = new_uid(random)
-    metadata["creationTimestamp"] = timestamp(now_us)
+    metadata["creationTimestamp"] = rfc3339(now_us)
 
 
 def keep_server_fields(metadata: Object, old: Object) -> None:

@@ -33,6 +33,7 @@ from apiserver.state import State
 from apiserver.writes import metadata as meta
 from apiserver.writes.admission import apply_admission
 from apiserver.writes.field_protection import refuse_protected_change
+from tidegate.kinds.times import rfc3339
 
 Object = dict[str, Any]
 _PATH_NAMED = ("rbac.authorization.k8s.io",)  # groups whose names may hold a colon
@@ -59,7 +60,7 @@ class Registry:
 
     def now(self) -> str:
         """Return the time as objects write it."""
-        return meta.timestamp(self.now_us())
+        return rfc3339(self.now_us())
 
     def find(self, resource: Resource, namespace: str, name: str) -> Object:
         """Return an object as it is stored; it is not to be changed.

@@ -7,17 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 import typer
 
+from tidegate.model.calendar import utc_text
 from tidegate.model.texts import parse_whole
 
+utc = utc_text
+"""Return UTC microseconds as text, to the second: ``2026-03-01T07:50:00Z``."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND_US, _DAY_S = 1_000_000, 86_400
 _AGO = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,5})h)?(?:(\d{1,6})m)?(?:(\d{1,8})s)?", re.ASCII)
-
-
-def utc(at_us: int) -> str:
-    """Return UTC microseconds as text, to the second: ``2026-03-01T07:50:00Z``."""
-    moment = (_EPOCH + timedelta(microseconds=at_us)).replace(tzinfo=None)
-    return f"{moment.isoformat(timespec='seconds')}Z"  # strftime writes the year 1 as 1
 
 
 def parse_utc(text: str) -> int:

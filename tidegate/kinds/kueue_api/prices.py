@@ -10,7 +10,7 @@ import re
 from datetime import date
 
 from tidegate.errors import QuantityError
-from tidegate.kinds.kueue_api.queues.own_annotations import read_field, split_items
+from tidegate.kinds.kueue_api.queues.own_annotations import read_annotation, split_items
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import PRICE
 from tidegate.model.quantity import amount
@@ -37,9 +37,7 @@ def prices(metadata: ObjectMeta) -> tuple[Price, ...]:
     Raises:
         UndecodableError: it cannot be parsed; the message has the cause.
     """
-    text = metadata.annotations.get(PRICE, "")
-    path = f"metadata.annotations[{PRICE}]"
-    return read_field(path, lambda: read_prices(text)) if text else ()
+    return read_annotation(metadata, PRICE, read_prices, ())
 
 
 def read_prices(text: str) -> tuple[Price, ...]:

@@ -22,6 +22,7 @@ from tidegate.kinds.kueue_api.queues.own_annotations import (
     budgets,
     clusters_of,
     placement_of,
+    read_annotation,
     read_field,
 )
 from tidegate.kinds.kueue_api.queues.policies import Migration
@@ -31,7 +32,7 @@ from tidegate.kinds.kueue_api.queues.quotas import (
     ResourceGroup,
     ResourceQuota,
 )
-from tidegate.kinds.meta import LabelSelector, ObjectMeta
+from tidegate.kinds.meta import LabelSelector
 from tidegate.kinds.names import MIN_RUNTIME
 from tidegate.kinds.podsets import quantity_text, requirements, toleration
 from tidegate.kinds.times import duration_us
@@ -62,7 +63,7 @@ def cluster_queue_spec(obj: ClusterQueue) -> quota.ClusterQueueSpec:
         concurrent=spec.concurrent_admission_policy is not None,
         migrates=_migration(spec).mode == "TryPreferredFlavors",
         last_acceptable_flavor=_last_acceptable(_migration(spec)),
-        min_runtime_us=_min_runtime_us(obj.metadata),
+        min_runtime_us=read_annotation(obj.metadata, MIN_RUNTIME, duration_us, 0),
         budgets=budgets(obj.metadata),
     )
 
@@ -217,9 +218,3 @@ def weight(fair_sharing: FairSharing | None) -> int:
     if share < 0:
         raise UndecodableError(f"{path}: {fair_sharing.weight} is negative.")
     return -(-share.numerator // share.denominator)
-
-
-def _min_runtime_us(metadata: ObjectMeta) -> int:
-    text = metadata.annotations.get(MIN_RUNTIME, "")
-    path = f"metadata.annotations[{MIN_RUNTIME}]"
-    return read_field(path, lambda: duration_us(text)) if text else 0

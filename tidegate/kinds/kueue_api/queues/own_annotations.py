@@ -97,15 +97,19 @@ def read_field(path: str, read: Callable[[], T]) -> T:
         raise UndecodableError(f"{path}: {error}") from error
 
 
+def read_annotation(metadata: ObjectMeta, key: str, read: Callable[[str], T], absent: T) -> T:
+    """Read an annotation; ``absent`` if there is none. Errors as ``read_field``."""
+    text = metadata.annotations.get(key, "")
+    return read_field(f"metadata.annotations[{key}]", lambda: read(text)) if text else absent
+
+
 def budgets(metadata: ObjectMeta) -> tuple[Budget, ...]:
     """Return the budgets of an object's annotation, in order of their resources.
 
     Raises:
         UndecodableError: it cannot be parsed; the message has the cause.
     """
-    text = metadata.annotations.get(BUDGET, "")
-    path = f"metadata.annotations[{BUDGET}]"
-    return read_field(path, lambda: read_budgets(text)) if text else ()
+    return read_annotation(metadata, BUDGET, read_budgets, ())
 
 
 def read_budgets(text: str) -> tuple[Budget, ...]:
