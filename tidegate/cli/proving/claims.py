@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import attrgetter
 
 from tidegate.cli.ledger.reading import Reader
 from tidegate.cli.proving.checkpoints import Claim, claim_digest
@@ -60,11 +62,4 @@ def entry_of_claim(reader: Reader, claim: Claim) -> Entry:
 
 def group_by_turn(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
     """Yield the rows of each turn."""
-    turn = list[Entry]()
-    for entry in entries:
-        if turn and entry.turn != turn[-1].turn:
-            yield turn
-            turn = []
-        turn.append(entry)
-    if turn:
-        yield turn
+    return (list(rows) for _, rows in groupby(entries, attrgetter("turn")))

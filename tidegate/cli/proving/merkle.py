@@ -49,7 +49,7 @@ def root_hash(peaks: Sequence[bytes]) -> bytes:
 
 def audit_path(turn_hashes: Sequence[bytes], index: int) -> list[bytes]:
     """Return the audit path of a leaf, from below: with it the root follows from the leaf."""
-    return list(_audit_path([leaf_hash(turn_hashe) for turn_hashe in turn_hashes], index))
+    return list(_audit_path([leaf_hash(turn_hash) for turn_hash in turn_hashes], index))
 
 
 def leaf_hash(turn_hash: bytes) -> bytes:

@@ -75,8 +75,8 @@ def make_proof(reader: Reader, seq: int, checkpoint: Checkpoint) -> Proof:
 
 def _refuse_other_tree(hashes: list[bytes], claim: Claim) -> None:
     tree = merkle.Tree()
-    for hashe in hashes:
-        tree.add(hashe)
+    for turn_hash in hashes:
+        tree.add(turn_hash)
     if tuple(peak.hex() for peak in tree.peaks) != claim.peaks:
         raise WitnessError("the turns under the checkpoint", "others in this ledger")
 

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from enum import StrEnum
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -179,14 +179,9 @@ def _verify_entries(entries: Iterator[Entry]) -> Entry:
             "archive`. Copy the ledger that it belongs to, or an export from seq 1."
         )
     end = GENESIS
-    for entry in verify(_prepend(first, entries)):
+    for entry in verify(chain([first], entries)):
         end = entry
     return end
-
-
-def _prepend(first: Entry, rest: Iterator[Entry]) -> Iterator[Entry]:
-    yield first
-    yield from rest
 
 
 def _turn_pages(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
