@@ -37,6 +37,11 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
+    def stored_api_version(self) -> str:
+        """Return the ``apiVersion`` that objects are kept with."""
+        return f"{self.group}/{self.stored_version}" if self.stored_version else self.api_version
+
+    @property
     def custom(self) -> bool:
         """Return whether a CRD made it."""
         return self.schema is not None

@@ -258,11 +258,7 @@ class Registry:
             set_defaults(resource.schema, obj)
         else:
             rules_of(resource.key).default(obj)
-        obj["apiVersion"] = (
-            f"{resource.group}/{resource.stored_version}"
-            if resource.stored_version
-            else resource.api_version
-        )
+        obj["apiVersion"] = resource.stored_api_version
 
     def _causes(self, resource: Resource, obj: Object) -> Iterator[Cause]:
         yield from meta.check(obj["metadata"], path_name=resource.group in _PATH_NAMED)
@@ -293,9 +289,5 @@ class Registry:
 
 
 def _with_type_meta(resource: Resource, obj: Object) -> Object:
-    version = resource.stored_version or resource.version
-    head = {
-        "apiVersion": f"{resource.group}/{version}" if resource.group else version,
-        "kind": resource.kind,
-    }
+    head = {"apiVersion": resource.stored_api_version, "kind": resource.kind}
     return head | obj | head
