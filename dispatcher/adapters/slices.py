@@ -149,12 +149,13 @@ def _sized_cluster(job: Object, asks: Object, counts: Counts) -> Object:
 
 def _sized_group(group: Object, owner_group: Object, places: Counts, counts: Counts) -> Object:
     """Return a group of workers of the size that is granted; pods of one replica stay together."""
-    name = group["groupName"].lower()
+    name, hosts = group["groupName"].lower(), max(group.get("numOfHosts", 1), 1)
     if counts.get(name) == places.get(name):
         both = ("replicas", "numOfHosts")
         sizes: Object = {field: owner_group[field] for field in both if field in owner_group}
+        if "numOfHosts" not in sizes and hosts != 1:
+            sizes["numOfHosts"] = 1  # one host where none is named
         return {**group, **sizes}
-    hosts = max(group.get("numOfHosts", 1), 1)
     return {**group, "replicas": counts.get(name, group.get("replicas", 1) * hosts) // hosts}
 
 

@@ -110,6 +110,16 @@ def test_groups_of_workers_are_as_large_as_granted(
     assert patch["spec"]["workerGroupSpecs"][0]["replicas"] == replicas
 
 
+def test_a_group_that_names_no_number_of_hosts_has_one_each() -> None:
+    local = cluster(3)
+    del local["spec"]["workerGroupSpecs"][0]["numOfHosts"]
+    counts = {"head": 1, "small": 3}
+    patch = joining_patch("ray.io/raycluster", local, cluster(3, 2), "one", counts)
+    assert patch is not None
+    assert patch["spec"]["workerGroupSpecs"][0]["numOfHosts"] == 1
+    assert joining_patch("ray.io/raycluster", local, cluster(3), "one", counts) is None
+
+
 @pytest.mark.parametrize(
     ("kind", "copied"),
     [("ray.io/raycluster", cluster(1)), ("batch/job", obj(**cluster(1)["spec"]["headGroupSpec"]))],
