@@ -36,7 +36,7 @@ from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings
 
 ABOUT = "Schedules workloads: reads observations, writes the ledger, publishes its events."
-CACHE_KIB = 8_192
+CACHE_KIB = 4_096
 """Of each connection to SQLite: a turn touches few pages, and the system caches the file, too."""
 
 
