@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 
-from tidegate.core.cycle import process
+from tidegate.core.cycle import cycle, process
 from tidegate.core.flavors import fitting
 from tidegate.core.nomination import nominate
 from tidegate.core.preemption import bounds, candidates, fair, fair_candidates, trial
@@ -46,6 +46,10 @@ def _everybody(*_: object, **__: object) -> _Everybody:
     return _Everybody()
 
 
+def _none(*_: object, **__: object) -> list[object]:
+    return []
+
+
 def _nothing(*_: object, **__: object) -> None:
     return None
 
@@ -53,7 +57,10 @@ def _nothing(*_: object, **__: object) -> None:
 OWNERS, DISPLACED, FLAVORS = "owners first", "preempted once", "any flavor"
 RESOURCES, SHARES, GAPS = "all resources", "moved for good", "no gaps"
 PARTS: dict[str, tuple[Part, ...]] = {
-    OWNERS: (Part(process, "_yields_to_owners", _no),),
+    OWNERS: (
+        Part(process, "_yields_to_owners", _no),
+        Part(cycle, "_local_heads", _none),
+    ),
     DISPLACED: (
         Part(trial, "is_displaced", _no),
         Part(process, "is_displaced", _no),

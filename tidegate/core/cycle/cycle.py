@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
+import msgspec
+
 from tidegate.core.admission.intents import ready_preemptors
 from tidegate.core.admission.second_pass import second_pass
 from tidegate.core.cycle.process import can_act, process_entry
@@ -20,7 +22,7 @@ from tidegate.core.cycle.requeue import record_pending_reason, record_scans, req
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Entry, Nominee, direct_fit, nominate, resumed_scan
 from tidegate.core.nomination.tournament import tournament_order
-from tidegate.core.nomination.waking import wake_tree
+from tidegate.core.nomination.waking import offer_unproven, wake_queue
 from tidegate.core.nomination.watches import offer_again, set_aside_if_unchanged, watch_constraints
 from tidegate.core.queueing.heads import head_of, is_behind_preemption, queue_order_time
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
@@ -32,6 +34,18 @@ from tidegate.model.gates import gate_enabled
 E = TypeVar("E", bound=Entry)
 
 
+class _Look(msgspec.Struct, kw_only=True, eq=False):
+    """What one cycle looks at in one tree."""
+
+    tree: Tree
+    stamp: int  # the tree's, when the cycle began
+    heads: list[Nominee] = []
+    local: list[Nominee] = []  # of these, those that borrow nothing from the rest of the tree
+    queues: list[ClusterQueueState] = []  # looked at
+    later: list[ClusterQueueState] = []  # looked at only if there is no local head
+    news: bool = False  # a head was found, or a decision was taken on the way
+
+
 def is_settled(state: State) -> bool:
     """Tell whether a cycle would change nothing: no tree has changed, or no queue has a head."""
     if state.requeue.by_event:
@@ -40,38 +54,95 @@ def is_settled(state: State) -> bool:
 
 
 def run_cycle(context: DecideContext) -> bool:
-    """Run one cycle over the trees that changed; tell whether it took any decision."""
+    """Run one cycle over the trees that changed; tell whether it took any decision.
+
+    In each tree local heads go first, alone: those that start or preempt within the quota of the
+    root's child that they are below, without borrowing from the rest of the tree. Where there are
+    any, the cycle does not even look at ClusterQueues below children whose quota is in use.
+    """
     state = context.state
     trees = sorted(state.forest.dirty, key=_tree_name)
     context.cycle += 1
     count_before = len(context.decisions)
     second_pass(context)
-    for tree in trees:
-        tree.owners_served = False
     context.begin_cycle(trees)
-    for tree in trees:
-        wake_tree(state, tree)
-    heads = ready_preemptors(context, trees)
-    served = {head.cq.name for head in heads}
-    idle: list[tuple[Tree, int]] = []
-    for tree in trees:
-        before = len(context.decisions), len(heads)
-        offering = (cq for cq in tree.cluster_queues if cq.heap or cq.reachable)
-        open_queues = (cq for cq in offering if cq.active and cq.name not in served)
-        heads += filter(None, (_next_nominee(context, cq) for cq in open_queues))
-        if before == (len(context.decisions), len(heads)) and not served:
-            idle.append((tree, tree.stamp))
-    for nominee in _ordered_entries(context.state, heads):
-        process_entry(context, nominee)
+    preemptors = ready_preemptors(context, trees)
+    looks = [_look_at(context, tree, preemptors) for tree in trees]
+    heads = _process_heads(context, looks)
+    hindered = [look for look in looks if look.local and look.tree.stamp == look.stamp]
+    for look in hindered:
+        look.heads = [head for head in look.heads if head not in heads]
+        _look_at_others(context, look)
+    heads += _process_heads(context, hindered)
     context.end_cycle()
     for nominee in heads:
         if nominee.outcome == "preempting":
             record_pending_reason(context, nominee)
     decided = len(context.decisions) > count_before
     # A tree may have changed since its heads were nominated: trees can share nodes.
-    still = (tree for tree, stamp in idle if tree.stamp == stamp)
-    _mark_clean(context.state, still if decided else trees)
+    idle = (look for look in looks if not look.news and look.tree.stamp == look.stamp)
+    _mark_clean(context.state, (look.tree for look in idle) if decided else trees)
     return decided
+
+
+def _look_at(context: DecideContext, tree: Tree, preemptors: list[Nominee]) -> _Look:
+    """Nominate the heads of a tree; all of them, unless some are local."""
+    tree.owners_served = False
+    offer_unproven(tree)
+    heads = [head for head in preemptors if head.cq.tree is tree]
+    served = {head.cq.name for head in heads}
+    look = _Look(tree=tree, stamp=tree.stamp, heads=heads)
+    for cq in tree.cluster_queues:
+        if cq.active and (cq.heap or cq.watchers) and cq.name not in served:
+            (look.queues if _has_unused_quota(cq) else look.later).append(cq)
+    _nominate(context, look)
+    if not look.local:
+        _look_at_others(context, look)
+    return look
+
+
+def _has_unused_quota(cq: ClusterQueueState) -> bool:
+    """Tell whether the root's child that it is below has unused quota of a flavor's resources."""
+    for cells in cq.below_root:
+        for cell in cells:
+            if cell.usage >= cell.subtree_quota:
+                break
+        else:
+            return True
+    return False
+
+
+def _look_at_others(context: DecideContext, look: _Look) -> None:
+    look.queues, look.later = look.later, []
+    _nominate(context, look)
+
+
+def _nominate(context: DecideContext, look: _Look) -> None:
+    before = len(context.decisions)
+    for cq in look.queues:
+        wake_queue(context.state, cq)
+        if cq.heap or cq.reachable:
+            look.heads += filter(None, (_next_nominee(context, cq),))
+    look.local = _local_heads(look)
+    look.news = look.news or bool(look.heads) or len(context.decisions) > before
+
+
+def _local_heads(look: _Look) -> list[Nominee]:
+    return [head for head in look.heads if head.borrows < look.tree.root.height]
+
+
+def _process_heads(context: DecideContext, looks: list[_Look]) -> list[Nominee]:
+    """Process the local heads of each tree, or all of them if it has none; return these.
+
+    Quota is reserved for those with an intent, so they go in any cycle.
+    """
+    heads = list[Nominee]()
+    for look in looks:
+        heads += (head for head in look.heads if head.intent is not None)
+        heads += (head for head in look.local or look.heads if head.intent is None)
+    for nominee in _ordered_entries(context.state, heads):
+        process_entry(context, nominee)
+    return heads
 
 
 def run_kueue_cycle(context: DecideContext) -> bool:

@@ -44,11 +44,8 @@ class _Waking(msgspec.Struct, kw_only=True, eq=False):
     lasts: bool = True  # as far as known, only a change at the root can wake the watchers
 
 
-def wake_tree(state: State, tree: Tree) -> None:
-    """Offer workloads of a tree again that may act or get a new reason since it changed.
-
-    Call it after ``DecideContext.begin``, which shows the tree as the cycle sees it.
-    """
+def offer_unproven(tree: Tree) -> None:
+    """Offer workloads of a tree again that watch nothing, if it changed since they were tried."""
     unproven, tree.unproven = tree.unproven, {}
     for cq, shape, (stamp, left_seq) in unproven.values():
         if shape.named is not None or is_offered(cq, shape):
@@ -57,16 +54,16 @@ def wake_tree(state: State, tree: Tree) -> None:
             tree.unproven[id(shape)] = cq, shape, (stamp, left_seq)
         else:
             unpark(cq, shape)
-    if tree.woken_at == tree.stamp:
+
+
+def wake_queue(state: State, cq: ClusterQueueState) -> None:
+    """Offer a ClusterQueue's workloads again that may fit now or may evict again.
+
+    Call it after ``DecideContext.begin_cycle``, which shows the tree as the cycle sees it.
+    """
+    if not cq.watchers or cq.woken_at == cq.tree.stamp:
         return
-    tree.woken_at = tree.stamp
-    for cq in tree.cluster_queues:
-        if cq.watchers:
-            _wake_queue(state, cq)
-
-
-def _wake_queue(state: State, cq: ClusterQueueState) -> None:
-    """Offer a ClusterQueue's workloads again that may fit now or may evict again."""
+    cq.woken_at = cq.tree.stamp
     version, near = version_below_root(cq.node), dict[int, tuple[Rank, Shape, Watch]]()
     wakings = [
         _Waking(state=state, cq=cq, at=at, limit=limit, near=near)

@@ -5,7 +5,7 @@ Everything here is derived: a state whose forest is dropped and built again deci
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from tidegate.contracts.facts import ClusterQueueDefined, CohortDefined
 from tidegate.contracts.phases import HOLDING
@@ -15,6 +15,7 @@ from tidegate.core.quota.tree import (
     Cell,
     Node,
     add_usage,
+    cell_below_root,
     cell_of,
     compute_potential,
     compute_quota,
@@ -74,6 +75,7 @@ def _rebuild_forest(state: State) -> None:
         tree.left_seq = tree.outside_seq = state.redefined_seq
         for cluster_queue in tree.cluster_queues:
             cluster_queue.outside_seq = state.redefined_seq
+            cluster_queue.below_root = list(_quotas_below_root(cluster_queue))
         tree.stamp = state.seq
     new.dirty = list(new.trees)
     _transfer_workloads(state, old, new)
@@ -218,6 +220,13 @@ def _compute_quotas(new: Forest, order: list[Node]) -> None:  # noqa: C901 - thr
             compute_potential(cell)
         if node.parent is not None:
             node.lendable = _lendable_amounts(node.parent)
+
+
+def _quotas_below_root(cq: ClusterQueueState) -> Iterator[list[Cell]]:
+    for slot in (slot for group in cq.groups for slot in group.slots):
+        cells = map(cell_below_root, slot.cells.values())
+        if quotas := [cell for cell in cells if cell.subtree_quota > 0]:
+            yield quotas
 
 
 def _lendable_amounts(parent: Node) -> dict[str, int]:

@@ -127,6 +127,13 @@ def parent_usage_delta(
     return borrowed
 
 
+def cell_below_root(cell: Cell) -> Cell:
+    """Return the cell, at the root's child, of the subtree that a cell is in; a root's own cell."""
+    while cell.parent is not None and cell.parent.parent is not None:
+        cell = cell.parent
+    return cell
+
+
 def local_available(cell: Cell) -> int:
     """Return the unused part of the quota that a node does not lend."""
     unused = cell.local_quota - cell.usage

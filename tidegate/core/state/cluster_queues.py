@@ -118,7 +118,6 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
 
     With the stamp at that time, and ``left_seq`` if the shape waits for evictions; else -1.
     """
-    woken_at: int = -1  # the stamp at which watchers were last woken
     owners_served: bool = False  # this cycle admitted a workload within nominal quota
 
 
@@ -131,6 +130,8 @@ class ClusterQueueState(msgspec.Struct, kw_only=True, eq=False):
     tree: Tree
     groups: list[Group] = []
     group_of: dict[str, Group] = {}  # resource to the first group that covers it
+    below_root: list[list[Cell]] = []
+    """For each flavor, the cells with quota of the root's child that it is, or is below."""
     outside_seq: int = 0  # as the tree's, for changes of this ClusterQueue only
     moved_seq: int = 0  # seq at which a displaced workload of it last preempted by fair shares
     has_topologies: bool = False  # at least one of its flavors has a topology
@@ -148,6 +149,7 @@ class ClusterQueueState(msgspec.Struct, kw_only=True, eq=False):
     watchers: dict[int | Capacity, CellWatchers] = {}  # by a cell's identity, or by capacity
     reachable: list[tuple[Rank, Shape, Watch]] = []
     """Shapes that watch an amount that is free, in queue order: see ``nomination.waking.wake``."""
+    woken_at: int = -1  # the tree's stamp at which watchers were last woken
     waiting: dict[str, Workload] = {}  # pending, but not offered for reasons of their own
 
 
