@@ -61,6 +61,24 @@ async def test_it_is_refused_with_a_sentence_that_names_the_field(
 
 
 @pytest.mark.real
+@pytest.mark.parametrize("field", ["labels", "annotations"])
+async def test_an_elastic_job_that_runs_may_name_its_next_workload(
+    cluster: Cluster, field: str
+) -> None:
+    path = Path(__file__).parent / "refused" / "job" / "prebuilt-changed.yaml"
+    before, change = documents(path)
+    for manifest, name in ((before, "a"), (change, "b")):
+        key, elastic = (
+            "kueue.x-k8s.io/prebuilt-workload-name",
+            {"kueue.x-k8s.io/elastic-job": "true"},
+        )
+        manifest["metadata"] |= {"annotations": elastic, "name": f"elastic-prebuilt-{field}"}
+        manifest["metadata"].setdefault(field, {})[key] = name
+    answer = await changed(cluster, before, change)
+    assert answer.status == 200, answer.message
+
+
+@pytest.mark.real
 @pytest.mark.parametrize(("version", "status"), [("v1beta1", 201), ("v1beta2", 422)])
 async def test_a_strategy_without_checks_is_refused_in_v1beta2_alone(
     cluster: Cluster, version: str, status: int

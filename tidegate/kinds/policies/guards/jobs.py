@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tidegate.kinds.names import (
     ADMISSION_GATED_BY,
     COMPLETIONS_EQUAL_PARALLELISM,
@@ -76,10 +78,22 @@ def _immutable_annotation(key: str) -> Check:
     )
 
 
+def _kept_prebuilt(where: Callable[..., str], field: str) -> Check:
+    """Return that a running job names the same Workload; an elastic one may name its next slice.
+
+    Source: Kueue's validateUpdateForPrebuiltWorkload.
+    """
+    return Check(
+        f"!variables.running || {annotation(ELASTIC_JOB, 'oldObject')} == 'true'"
+        f" || {where(PREBUILT_WORKLOAD)} == {where(PREBUILT_WORKLOAD, 'oldObject')}",
+        f"metadata.{field}[{PREBUILT_WORKLOAD}] is immutable while the job is not suspended",
+    )
+
+
 _CHANGES = (
     _immutable_label(QUEUE_NAME),
-    _immutable_label(PREBUILT_WORKLOAD),
-    _immutable_annotation(PREBUILT_WORKLOAD),
+    _kept_prebuilt(label, "labels"),
+    _kept_prebuilt(annotation, "annotations"),
     Check(
         f"!(variables.running || variables.was_running)"
         f" || {label(MAX_EXECUTION_S)} == {label(MAX_EXECUTION_S, 'oldObject')}",
