@@ -23,7 +23,10 @@ from tidegate.kinds.policies.frameworks import NAMES
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
 
-_CONFIG_MAPS = Scope(targets=[Target(group="", versions=("v1",), resources=("configmaps",))])
+_CONFIG_MAPS = Scope(
+    targets=[Target(group="", versions=("v1",), resources=("configmaps",))],
+    conditions={"canary": "object.metadata.name == 'canary'"},  # not those of tests beside
+)
 _PROBE: Manifest = {
     "apiVersion": "v1",
     "kind": "ConfigMap",
