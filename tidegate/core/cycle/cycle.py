@@ -59,6 +59,8 @@ def run_cycle(context: DecideContext) -> bool:
     In each tree local heads go first, alone: those that start or preempt within the quota of the
     root's child that they are below, without borrowing from the rest of the tree. Where there are
     any, the cycle does not even look at ClusterQueues below children whose quota is in use.
+
+    Source: docs/adr/0031.
     """
     state = context.state
     trees = sorted(state.forest.dirty, key=_tree_name)
