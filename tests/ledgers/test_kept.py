@@ -28,7 +28,7 @@ from tidegate.replay.verify import audit_ledger
 KEPT = Path(__file__).parent / "kept"
 HEADS = {
     "0.1.0-sample": "3a049e2fa6bfe89c30892d8a46f74ea01dab6da03ef76719fb571f160caf9636",
-    "0.1.0-busy": "8d85114a08f52286e520e23752ce6acb142b7a2263982025a3c7c6c747af0a12",
+    "0.1.0-busy": "024d07685378c03be88b112a57f4f2c8c9f2c5fe382de392134cf6b520c1d8bd",
 }
 """The hash of each one's last entry, so that the files themselves cannot be changed."""
 
