@@ -44,7 +44,7 @@ class Recorded:
         )
         right = right_of(method, path)
         self.asked.add(right)
-        if answer.status == 403:
+        if answer.status == 403 and b"NamespaceTerminating" not in answer.body:  # another test's
             self.refused.add(right)
         if answer.status == 422:
             self.invalid.append(answer.body)
