@@ -231,13 +231,13 @@ class Publisher:
         self._sent += 1
         message_id = f"{self.session}:{self._sent}"
         loop = asyncio.get_running_loop()
-        began_s, waits = loop.time(), backoff_delays(self._random, first_s=0.2, most_s=5.0)
-        while True:
+        began_s = loop.time()
+        for wait_s in backoff_delays(self._random, first_s=0.2, most_s=5.0):
             try:
                 await self._port.publish(subject, payload, message_id)
             except BusUnreachableError:
                 self._metrics.publish_retries.inc()
-                await asyncio.sleep(next(waits))
+                await asyncio.sleep(wait_s)
                 if not is_current():
                     return
             else:

@@ -177,6 +177,20 @@ def open_partition(conn: Connection, partition: int) -> None:
         return  # another opened it at the same moment
 
 
+def end_term(engine: Engine, partition: int, epoch: int, newest: int) -> None:
+    """End a term, so that the next epoch is higher than this one and than ``newest``.
+
+    Raises:
+        FencedError: a newer term has begun.
+        LedgerUnreachableError: the database does not answer.
+    """
+    own = (_writer.partition == partition) & (_writer.epoch == epoch)
+    ended = {"epoch": max(epoch, newest), "lease_until_us": 0}
+    with transaction(engine) as conn:
+        if conn.execute(update(ledger_writer).where(own).values(ended)).rowcount == 0:
+            raise FencedError(f"term {epoch}", "a newer one")
+
+
 def _begin_term(
     conn: Connection, partition: int, holder: str, *, now: ColumnElement[int], lease_us: int
 ) -> Term | None:
@@ -261,17 +275,3 @@ def _fenced(conn: Connection, partition: int, epoch: int) -> FencedError:
 
 assert _DEMAND.names == ("epoch", "ours", "demanded")
 assert _MOVE.names == ("incarnation", "seq", "ours", "of")
-
-
-def end_term(engine: Engine, partition: int, epoch: int, newest: int) -> None:
-    """End a term, so that the next epoch is higher than this one and than ``newest``.
-
-    Raises:
-        FencedError: a newer term has begun.
-        LedgerUnreachableError: the database does not answer.
-    """
-    own = (_writer.partition == partition) & (_writer.epoch == epoch)
-    ended = {"epoch": max(epoch, newest), "lease_until_us": 0}
-    with transaction(engine) as conn:
-        if conn.execute(update(ledger_writer).where(own).values(ended)).rowcount == 0:
-            raise FencedError(f"term {epoch}", "a newer one")

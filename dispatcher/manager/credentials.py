@@ -144,8 +144,13 @@ def read_profile(
 ) -> Profile | Refusal:
     """Return how to reach the cluster of a ClusterProfile, or why it is not reached.
 
+    As in Kueue, only server, authority and proxy of the cluster are used. Arguments and environment
+    that a profile adds to a plugin are ignored, so that authors of profiles cannot run code here.
+
     ``profiles``: those of our namespace, by name. ``providers``: as configured, of which the first
     counts that the profile has; None: the gate MultiKueueClusterProfile is closed.
+
+    Source: multikueue.md 1.1, 5.1 case 7; KEP 4322 and KEP 5339 of Kubernetes.
     """
     if providers is None:
         return Refusal(reason=CLOSED, error="MultiKueueClusterProfile feature gate is disabled")

@@ -41,7 +41,6 @@ class _Look(msgspec.Struct, kw_only=True, eq=False):
     stamp: int  # the tree's, when the cycle began
     heads: list[Nominee] = []
     local: list[Nominee] = []  # of these, those that borrow nothing from the rest of the tree
-    queues: list[ClusterQueueState] = []  # looked at
     later: list[ClusterQueueState] = []  # looked at only if there is no local head
     news: bool = False  # a head was found, or a decision was taken on the way
 
@@ -93,11 +92,11 @@ def _look_at(context: DecideContext, tree: Tree, preemptors: list[Nominee]) -> _
     offer_unproven(tree)
     heads = [head for head in preemptors if head.cq.tree is tree]
     served = {head.cq.name for head in heads}
-    look = _Look(tree=tree, stamp=tree.stamp, heads=heads)
+    look, first = _Look(tree=tree, stamp=tree.stamp, heads=heads), list[ClusterQueueState]()
     for cq in tree.cluster_queues:
         if cq.active and (cq.heap or cq.watchers) and cq.name not in served:
-            (look.queues if _has_unused_quota(cq) else look.later).append(cq)
-    _nominate(context, look)
+            (first if _has_unused_quota(cq) else look.later).append(cq)
+    _nominate(context, look, first)
     if not look.local:
         _look_at_others(context, look)
     return look
@@ -115,13 +114,13 @@ def _has_unused_quota(cq: ClusterQueueState) -> bool:
 
 
 def _look_at_others(context: DecideContext, look: _Look) -> None:
-    look.queues, look.later = look.later, []
-    _nominate(context, look)
+    later, look.later = look.later, []
+    _nominate(context, look, later)
 
 
-def _nominate(context: DecideContext, look: _Look) -> None:
+def _nominate(context: DecideContext, look: _Look, queues: list[ClusterQueueState]) -> None:
     before = len(context.decisions)
-    for cq in look.queues:
+    for cq in queues:
         wake_queue(context.state, cq)
         if cq.heap or cq.reachable:
             look.heads += filter(None, (_next_nominee(context, cq),))

@@ -148,7 +148,7 @@ class ClusterQueueState(msgspec.Struct, kw_only=True, eq=False):
     blocked: Rank | None = None  # StrictFIFO: its first workload, which cannot act
     watchers: dict[int | Capacity, CellWatchers] = {}  # by a cell's identity, or by capacity
     reachable: list[tuple[Rank, Shape, Watch]] = []
-    """Shapes that watch an amount that is free, in queue order: see ``nomination.waking.wake``."""
+    """Shapes that watch an amount that is free, in queue order: see ``nomination.waking``."""
     woken_at: int = -1  # the tree's stamp at which watchers were last woken
     waiting: dict[str, Workload] = {}  # pending, but not offered for reasons of their own
 
