@@ -191,7 +191,7 @@ def _numbering(podset: WorkloadPodSet, podsets: Sequence[WorkloadPodSet]) -> Num
         and not other.topology_request.pod_index_label
         for other in podsets
     )
-    groups = request.sub_group_count or 0
+    groups = max(request.sub_group_count or 0, 0)
     return Numbering(
         label=request.pod_index_label or "",
         group_label=(request.sub_group_index_label or "") if groups else "",

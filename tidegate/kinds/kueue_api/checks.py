@@ -4,21 +4,31 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from tidegate.kinds.markers import Int32, Rule, list_of_type, map_list, schema_keywords, with_rules
+from tidegate.kinds.markers import (
+    LABEL_PATTERN,
+    NAME_PATTERN,
+    QUALIFIED_PATTERN,
+    Int32,
+    Rule,
+    list_of_type,
+    map_list,
+    schema_keywords,
+    with_rules,
+)
 from tidegate.kinds.meta import ApiObject, ApiType, Conditions
 
 
 class CheckParameters(ApiType, frozen=True, kw_only=True):
     """The object that configures a check, of a kind its controller knows."""
 
-    api_group: Annotated[str, schema_keywords(minLength=1, maxLength=253)]
+    api_group: Annotated[str, schema_keywords(minLength=1, maxLength=253, pattern=NAME_PATTERN)]
     kind: Annotated[
         str,
         schema_keywords(
             minLength=1, maxLength=63, pattern=r"^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$"
         ),
     ]
-    name: Annotated[str, schema_keywords(minLength=1, maxLength=63)]
+    name: Annotated[str, schema_keywords(minLength=1, maxLength=63, pattern=LABEL_PATTERN)]
 
 
 class AdmissionCheckSpec(ApiType, frozen=True, kw_only=True):
@@ -57,7 +67,7 @@ class RetryStrategy(ApiType, frozen=True, kw_only=True):
 class NodeSelectorUpdate(ApiType, frozen=True, kw_only=True):
     """A node label taken from what the provisioner answered."""
 
-    key: Annotated[str, schema_keywords(minLength=1, maxLength=317)]
+    key: Annotated[str, schema_keywords(minLength=1, maxLength=317, pattern=QUALIFIED_PATTERN)]
     value_from_provisioning_class_detail: Annotated[
         str, schema_keywords(minLength=1, maxLength=32768)
     ]
@@ -72,7 +82,9 @@ class PodSetUpdates(ApiType, frozen=True, kw_only=True):
 class ProvisioningRequestConfigSpec(ApiType, frozen=True, kw_only=True):
     """The form of the ProvisioningRequests of a check."""
 
-    provisioning_class_name: Annotated[str, schema_keywords(minLength=1, maxLength=253)]
+    provisioning_class_name: Annotated[
+        str, schema_keywords(minLength=1, maxLength=253, pattern=NAME_PATTERN)
+    ]
     parameters: Annotated[
         dict[str, Annotated[str, schema_keywords(maxLength=255)]],
         schema_keywords(maxProperties=100),
@@ -148,7 +160,8 @@ class MultiKueueConfigSpec(ApiType, frozen=True, kw_only=True):
 
     clusters: Annotated[
         tuple[Annotated[str, schema_keywords(maxLength=256)], ...],
-        list_of_type("set", most=20, least=1),
+        list_of_type("atomic", most=20, least=1),
+        with_rules(Rule("self.all(c, self.exists_one(o, o == c))", "clusters names each once")),
     ]
     quota_management: Literal["Manual", "Automated"] = "Manual"
 

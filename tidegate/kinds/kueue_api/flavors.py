@@ -9,6 +9,7 @@ from tidegate.kinds.markers import (
     Label,
     Name,
     Rule,
+    Time,
     list_of_type,
     schema_keywords,
     with_rules,
@@ -58,13 +59,24 @@ _LEVELS = (
 )
 
 
+def _fixed_with_topology(field: str) -> Rule:
+    """Return the rule that a field of a flavor stays as it is while the flavor has a topology."""
+    new, old = f"self.{field}", f"oldSelf.{field}"
+    return Rule(
+        f"!has(oldSelf.topologyName) || (has({new}) == has({old})"
+        f" && (!has({new}) || {new} == {old}))",
+        f"{field} is immutable while topologyName is set",
+        f".{field}",
+    )
+
+
 class Taint(ApiType, frozen=True, kw_only=True):
     """A taint that a flavor's nodes bear."""
 
     key: str
     value: str = ""
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
-    time_added: str | None = None
+    time_added: Time | None = None
 
 
 class ResourceFlavorSpec(ApiType, frozen=True, kw_only=True):
@@ -82,6 +94,7 @@ class ResourceFlavorSpec(ApiType, frozen=True, kw_only=True):
             "topologyName is immutable once set",
             ".topologyName",
         ),
+        *(_fixed_with_topology(field) for field in ("nodeLabels", "tolerations")),
     )
     node_labels: Annotated[
         dict[str, str], schema_keywords(maxProperties=8, **{"x-kubernetes-map-type": "atomic"})

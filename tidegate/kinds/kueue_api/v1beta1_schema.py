@@ -57,7 +57,7 @@ SPELLINGS: dict[type, dict[str, Schema]] = {
         "flavors": _gone(type="array", maxItems=64, items={"type": "object"} | _ANYTHING),
     },
     workload.WorkloadSpec: {
-        "priorityClassName": _old("priorityClassRef.name", type="string", maxLength=253),
+        "priorityClassName": _old("priorityClassRef.name", **_NAME),
         "priorityClassSource": _old(
             "priorityClassRef.group and .kind",
             type="string",

@@ -127,12 +127,13 @@ def only_removed(key: str, unless: str = "") -> Check:
 
 def are_paths(key: str, unless: str = "") -> Check:
     """Return the check that the names in an annotation's list are paths below domains."""
-    free = f"{unless} || " if unless else ""
+    free, names = f"{unless} || " if unless else "", _split_list(key)
     return Check(
         f"{free}{annotation(key)}.trim() == ''"
-        f" || {_split_list(key)}.all(g, size(g) <= 63 && g.matches({_DOMAIN_PATH}))",
+        f" || ({names}.all(g, size(g) <= 63 && g.matches({_DOMAIN_PATH}))"
+        f" && {names}.all(g, {names}.exists_one(o, o == g)))",
         f"metadata.annotations[{key}]: each name is a path below a domain, such as"
-        " example.com/budget, of 63 characters at most",
+        " example.com/budget, of 63 characters at most, and is there once",
     )
 
 

@@ -35,7 +35,9 @@ class ClusterQueueSpec(ApiType, frozen=True, kw_only=True):
     resource_groups: ResourceGroups = ()
     cohort_name: Name | None = None
     queueing_strategy: Literal["StrictFIFO", "BestEffortFIFO"] = "BestEffortFIFO"
-    namespace_selector: LabelSelector | None = None  # None: no namespace
+    namespace_selector: (
+        Annotated[LabelSelector, schema_keywords(**{"x-kubernetes-map-type": "atomic"})] | None
+    ) = None  # None: no namespace
     flavor_fungibility: FlavorFungibility = FlavorFungibility()
     preemption: Preemption = Preemption()
     admission_checks_strategy: ChecksStrategy | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
+from tidegate.kinds.kueue_api.flavors import TOLERATION
 from tidegate.kinds.markers import (
     CheckName,
     Count,
@@ -17,6 +18,7 @@ from tidegate.kinds.markers import (
     map_list,
     required_for_writers,
     schema_keywords,
+    with_rules,
 )
 from tidegate.kinds.meta import ApiType, Conditions
 from tidegate.kinds.pods import Toleration
@@ -133,7 +135,9 @@ class PodSetUpdate(ApiType, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     node_selector: dict[str, str] = {}
-    tolerations: Annotated[tuple[Toleration, ...], list_of_type("atomic", most=8)] = ()
+    tolerations: Annotated[
+        tuple[Annotated[Toleration, with_rules(*TOLERATION)], ...], list_of_type("atomic", most=8)
+    ] = ()
 
 
 class CheckState(ApiType, frozen=True, kw_only=True):
@@ -205,7 +209,8 @@ class WorkloadStatus(ApiType, frozen=True, kw_only=True):
             ".admission",
         ),
         Rule(
-            "!has(self.clusterName) || !has(self.nominatedClusterNames)",
+            "!has(self.clusterName) || !has(self.nominatedClusterNames)"
+            " || size(self.nominatedClusterNames) == 0",
             "clusterName and nominatedClusterNames exclude each other",
             ".clusterName",
         ),
@@ -225,7 +230,7 @@ class WorkloadStatus(ApiType, frozen=True, kw_only=True):
     accumulated_past_execution_time_seconds: Int32 | None = None
     scheduling_stats: SchedulingStats | None = None
     nominated_cluster_names: Annotated[
-        tuple[Annotated[str, schema_keywords(maxLength=256)], ...], list_of_type("set", most=20)
+        tuple[Annotated[str, schema_keywords(maxLength=256)], ...], list_of_type("atomic", most=20)
     ] = ()
     cluster_name: Annotated[str, schema_keywords(maxLength=256)] | None = None
     unhealthy_nodes: Annotated[tuple[UnhealthyNode, ...], map_list("name", most=8)] = ()

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from tidegate.kinds.kueue_api.workloads.status import WorkloadStatus
 from tidegate.kinds.markers import (
+    NAME_PATTERN,
     Count,
     Int32,
     Name,
@@ -97,7 +98,7 @@ class PodSetTopologyRequest(ApiType, frozen=True, kw_only=True):
     unconstrained: bool | None = None
     pod_index_label: Annotated[str, schema_keywords(maxLength=317)] | None = None
     sub_group_index_label: Annotated[str, schema_keywords(maxLength=317)] | None = None
-    sub_group_count: Count | None = None
+    sub_group_count: Int32 | None = None  # negative: as if it were not there
     pod_set_group_name: Annotated[str, schema_keywords(maxLength=256)] | None = None
     pod_set_slice_required_topology: (
         Annotated[str, schema_keywords(minLength=1, maxLength=63)] | None
@@ -137,7 +138,7 @@ class PriorityClassRef(ApiType, frozen=True, kw_only=True):
     )
     group: Literal["kueue.x-k8s.io", "scheduling.k8s.io"]
     kind: Literal["WorkloadPriorityClass", "PriorityClass"]
-    name: Annotated[str, schema_keywords(minLength=1, maxLength=253)]
+    name: Annotated[str, schema_keywords(minLength=1, maxLength=253, pattern=NAME_PATTERN)]
 
 
 class PreemptionGate(ApiType, frozen=True, kw_only=True):

@@ -30,7 +30,7 @@ def quota_guards() -> list[Manifest]:
             "check-clusterqueues",
             _scope("clusterqueues"),
             [*_GROUP_CHECKS, *_CLUSTER_QUEUE_CHECKS],
-            _GROUPS,
+            _GROUPS | _SAME_FLAVORS,
         ),
         *validating_policy(
             "check-cohorts",
@@ -155,6 +155,14 @@ _GROUP_CHECKS = (
 )
 _SELECTOR = "object.?spec.?namespaceSelector.?matchExpressions.orValue([])"
 _CHECKS = "object.?spec.?admissionChecksStrategy.?admissionChecks.orValue([])"
+_CHECKS_BEFORE = f"oldObject{_CHECKS.removeprefix('object')}"
+_SAME_FLAVORS = {
+    "sameFlavors": (
+        "request.operation == 'UPDATE' && variables.groups.map(g, g.flavors.map(f, f.name))"
+        " == oldObject.?spec.?resourceGroups.orValue([]).map(g, g.flavors.map(f, f.name))"
+    )
+}
+"""Whether an update leaves the flavors: then a check may keep the unknown ones that it had."""
 _BUDGET = Check(
     _is_list(annotation(BUDGET), BUDGET_TEXT_MAX, "b", BUDGET_PATTERN),
     f"metadata.annotations[{BUDGET}] is a list such as cpu=1000/month hard, memory=64Gi/week",
@@ -193,7 +201,9 @@ _CLUSTER_QUEUE_CHECKS = (
     ),
     Check(
         f"{_CHECKS}.all(c, c.?onFlavors.orValue([]).all(f,"
-        " variables.groups.exists(g, g.flavors.exists(o, o.name == f))))",
+        " variables.groups.exists(g, g.flavors.exists(o, o.name == f))) || (variables.sameFlavors"
+        f" && {_CHECKS_BEFORE}.exists(o, o.name == c.name"
+        " && o.?onFlavors.orValue([]) == c.?onFlavors.orValue([]))))",
         "spec.admissionChecksStrategy.admissionChecks[].onFlavors are flavors of this ClusterQueue",
     ),
     Check(
@@ -243,4 +253,11 @@ _FLAVOR_CHECKS = (
         _VALUE_SAID,
     ),
     *_label_checks(_LABELS, "spec.nodeLabels"),
+    _list_check(
+        "object.?spec.?tolerations.orValue([])",
+        "spec.tolerations",
+        ".key",
+        f"i.?key.orValue('') == '' || ({is_label_key('i.key')})",
+        _KEY_SAID,
+    ),
 )

@@ -62,6 +62,40 @@ def _template(field: str, condition: str) -> str:
 _MARKS = "p.template.?metadata.?{}.orValue({{}})"
 
 
+def _updates(condition: str) -> str:
+    return f"object.?status.?admissionChecks.orValue([]).all(c, {_UPDATES}.all(u, {condition}))"
+
+
+def _update_marks(field: str) -> Check:
+    """Return the check that what a check adds of a field could stand in a pod."""
+    marks, value = f"u.?{field}.orValue({{}})", is_label_value(f"u.{field}[k]")
+    return Check(
+        _updates(f"{marks}.all(k, {is_label_key('k')} && {value})"),
+        f"{_UPDATES_PATH}.{field} has the form of labels",
+    )
+
+
+_UPDATES = "c.?podSetUpdates.orValue([])"
+_UPDATES_PATH = "status.admissionChecks[].podSetUpdates[]"
+_CHECK_STATES = (
+    Check(
+        _updates("variables.podSets.exists(p, p.name == u.name)"),
+        f"{_UPDATES_PATH}.name is one of spec.podSets",
+    ),
+    _update_marks("labels"),
+    _update_marks("nodeSelector"),
+    Check(
+        _updates(f"u.?annotations.orValue({{}}).all(k, {is_label_key('k.lowerAscii()')})"),
+        f"{_UPDATES_PATH}.annotations: keys have the form of a label's",
+    ),
+    Check(
+        _updates(
+            "u.?tolerations.orValue([]).all(t,"
+            f" t.?key.orValue('') == '' || ({is_label_key('t.key')}))"
+        ),
+        f"{_UPDATES_PATH}.tolerations[].key is a label key such as team or example.com/team",
+    ),
+)
 _NO_PODS = "!('pods' in {found})"
 _POSITIVE = "{found}.all(k, quantity(string({found}[k])).compareTo(quantity('0')) >= 0)"
 _WISH = "p.?topologyRequest.?"
@@ -126,11 +160,13 @@ _SPEC = (
         "!variables.reserved || object.spec.podSets == oldObject.spec.podSets"
         " || (variables.elastic && size(object.spec.podSets) == size(oldObject.spec.podSets)"
         " && object.spec.podSets.all(p, oldObject.spec.podSets.exists(o, o.name == p.name"
-        " && o.template == p.template && p.count <= o.count)))",
+        " && o.template == p.template && o.?topologyRequest == p.?topologyRequest"
+        " && p.count <= o.count)))",
         "spec.podSets is immutable while quota is reserved",
     ),
     only_removed(ADMISSION_GATED_BY, "request.operation == 'CREATE'"),
-    are_paths(ADMISSION_GATED_BY, "request.operation == 'UPDATE'"),
+    are_paths(ADMISSION_GATED_BY),
+    *_CHECK_STATES[:1],
 )
 _CLUSTER = "?status.?clusterName"
 _DONE = "status.?reclaimablePods.orValue([])"
@@ -143,11 +179,7 @@ _STATUS = (
         ".exists(c, c.type == 'QuotaReserved' && c.status == 'True')",
         "status.reclaimablePods may not shrink while quota is reserved",
     ),
-    Check(
-        "object.?status.?admissionChecks.orValue([]).all(c, c.?podSetUpdates.orValue([])"
-        ".all(u, variables.podSets.exists(p, p.name == u.name)))",
-        "status.admissionChecks[].podSetUpdates[].name is one of spec.podSets",
-    ),
+    *_CHECK_STATES,
     Check(
         f"!object.{_CLUSTER}.hasValue() || oldObject.{_CLUSTER}.hasValue()"
         f" || object.{_CLUSTER}.value()"
