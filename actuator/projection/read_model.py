@@ -6,7 +6,7 @@ workload that is unknown is ignored.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from typing import TypeAlias
 
 from actuator.projection import checks, siblings
@@ -62,8 +62,8 @@ class ReadModel:
         self.cluster_queues = dict[str, ClusterQueueDefined]()
         self.local_queues = dict[str, LocalQueueDefined]()  # by "<namespace>/<name>"
         self.readiness = dict[str, ClusterQueueReadinessChanged]()
-        self.numbers = dict[str, Numbers]()  # by ClusterQueue
-        self.local_numbers = dict[str, Numbers]()  # by LocalQueue
+        self.numbers = defaultdict[str, Numbers](Numbers)  # by ClusterQueue
+        self.local_numbers = defaultdict[str, Numbers](Numbers)  # by LocalQueue
         self.shares = Shares(self.numbers)
         self.consumption = Consumption()
         self.priorities = dict[tuple[str, str], int]()  # by kind of class and name
@@ -278,11 +278,11 @@ class ReadModel:
 
     def _add_share(self, usage_share: Share, sign: int) -> None:
         if usage_share.cluster_queue:
-            self.numbers.setdefault(usage_share.cluster_queue, Numbers()).add(usage_share, sign)
+            self.numbers[usage_share.cluster_queue].add(usage_share, sign)
             self.changed["ClusterQueue", usage_share.cluster_queue] = None
             self._charge_share(usage_share, sign)
         if usage_share.local_queue:
-            self.local_numbers.setdefault(usage_share.local_queue, Numbers()).add(usage_share, sign)
+            self.local_numbers[usage_share.local_queue].add(usage_share, sign)
             self.changed["LocalQueue", usage_share.local_queue] = None
 
     def _charge_share(self, usage_share: Share, sign: int) -> None:

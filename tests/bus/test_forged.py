@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from tests.bus.test_events import follow
 from tests.bus.worlds import World, entries, nats_world, said, simulated_world
 from tests.parts.drawn import drawn
+from tidegate.bus import provenance
 from tidegate.bus.headers import MESSAGE_ID, event_headers, parse_event
 from tidegate.bus.jetstream.connection import NatsBus
 from tidegate.bus.jetstream.keys import LEDGER
@@ -68,6 +69,21 @@ async def test_a_follower_is_not_sent_what_is_forged_meanwhile(world: World, how
         await publish(world, 6, 7, ahead=1)
         numbers += [(await anext(following)).seq for _ in range(2)]
     assert numbers == [5, 6, 7]
+
+
+def test_what_is_published_again_is_known_by_the_hashes_of_the_newest_entries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(provenance, "HASHES_MAX", 2)
+    proven = Provenance()
+    for at, entry in enumerate(TRUE, 1):
+        headers = event_headers("led", entry, Position())
+        message = parse_event(headers, entry.subject, entry.payload.encode())
+        assert message is not None
+        assert proven.verify(message, Position(1, at)) == (message,)
+        again = replace(message, seq=max(message.seq - 1, 1), hash=TRUE[max(at - 2, 0)].hash)
+        assert proven.is_known(again)
+    assert not proven.is_known(replace(again, seq=1, hash=TRUE[0].hash))
 
 
 @pytest.fixture(params=["simulated", "nats"])

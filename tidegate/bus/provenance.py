@@ -13,6 +13,7 @@ knows what it wrote, publishes its own event again behind a forged one; and
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from tidegate.bus.headers import row_of
@@ -20,7 +21,7 @@ from tidegate.contracts.chain import START, digest_of
 from tidegate.contracts.entry import Entry, Position, Published
 
 HASHES_MAX = 4_096
-"""Of the newest entries: what is published again is known by them."""
+"""Of the newest entries at least: what is published again is known by them."""
 OnForged: TypeAlias = Callable[[Published, Position], None]
 """Hears of a message that is not the ledger's, and of its place in the stream."""
 
@@ -149,8 +150,8 @@ class Provenance:
         self.ledger_id, self.seq, self._at = message.ledger_id, message.seq, at
         self._hashes[message.seq] = message.hash
         self.chained = 0 if first else self.chained + 1
-        if len(self._hashes) > HASHES_MAX:
-            del self._hashes[next(iter(self._hashes))]
+        if len(self._hashes) > 2 * HASHES_MAX:  # many at once: each looks past those before it
+            self._hashes = dict(islice(self._hashes.items(), HASHES_MAX, None))
 
 
 def _follows(doubted: _Suspect, message: Published, row: Entry) -> bool:

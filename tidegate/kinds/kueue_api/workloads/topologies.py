@@ -70,6 +70,8 @@ def topology_request(annotations: Mapping[str, str]) -> TopologyRequest | None:
     Raises:
         UndecodableError: the annotations contradict each other, or name what is not supported.
     """
+    if not annotations:
+        return None
     size = _slice_size(annotations)
     for name in (*_PLACEMENTS, names.SLICE_REQUIRED_TOPOLOGY):
         level = annotations.get(name)
