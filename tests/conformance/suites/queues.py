@@ -74,7 +74,11 @@ def run_candidates(case: Case, mode: str) -> Iterator[str]:
         _share_by_usage(state, current_candidates)
     preemptor = case.input["preemptorClusterQueue"]
     workloads = [state.workloads[key(row["workload"])] for row in current_candidates]
-    workloads.sort(key=lambda workload: candidates.candidate_key(state, workload, preemptor))
+    workloads.sort(
+        key=lambda workload: candidates.candidate_key(
+            state, workload, elsewhere=workload.cluster_queue != preemptor
+        )
+    )
     usage_first = candidates.order_by_usage(state, workloads, lambda workload: workload)
     yield from compare(
         "order", case.expected["order"], [workload.job.name for workload in usage_first]

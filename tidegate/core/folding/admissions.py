@@ -32,6 +32,7 @@ from tidegate.core.queueing.quota_ops import (
     deactivate,
     end_intent,
     mark_evicting,
+    record_start,
     release_quota,
 )
 from tidegate.core.queueing.siblings import charges_beyond_replaced, transfer_job
@@ -96,6 +97,7 @@ def _fold_quota(state: State, workload: Workload, event: _Quota) -> None:
         case WorkloadAdmitted():
             workload.phase, workload.recovering = "admitted", False
             workload.admitted_us = event.at_us
+            record_start(state, workload)
             admission_fair_sharing.consume_penalty(state, workload)
             state.forest.to_reconcile[workload.key] = None
             mark_unhealthy_nodes(state, workload)

@@ -16,9 +16,9 @@ from tidegate.core.preemption.bounds import (
     Preemptor,
     may_fit_after_evictions,
     path_to_root,
-    priority_limit,
     usage_below_priority,
 )
+from tidegate.core.preemption.candidates import priority_limit
 from tidegate.core.preemption.trial import is_queue_borrowing, never_preempts
 from tidegate.core.quota.tree import Cell, Node, cell_available
 from tidegate.core.state.cluster_queues import Shortfall

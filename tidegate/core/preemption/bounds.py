@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from tidegate.core.preemption.candidates import ANY_PRIORITY, priority_limit
 from tidegate.core.preemption.sums import (
     borrowed_by_priority,
     children_with_share,
@@ -32,7 +33,6 @@ from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Rights
 from tidegate.model.ids import FlavorResource
 
-_ANY = 1 << 40  # above every priority
 _Sums = dict[int, int]
 """Usage of one flavor-resource, by priority."""
 
@@ -137,7 +137,7 @@ def _releasable_classic(preemptor: Preemptor, cell: Cell, units: int, own: int) 
         at = node.cells[cell.fr]
         claimed = claimed or at.subtree_quota - at.usage >= remaining
         most = limit if within or claimed else min(limit, lower)
-        if most > -_ANY:
+        if most > -ANY_PRIORITY:
             number += usage_below_priority(
                 borrowed_by_priority(cq.tree, parent, cell.fr, needs, cohorts=True), most
             )
@@ -210,7 +210,9 @@ def _own_evictable_usage(preemptor: Preemptor) -> dict[FlavorResource, int]:
     limit = priority_limit(
         preemptor.rights.priority, preemptor.cq.spec.preemption.within_cluster_queue
     )
-    return {} if limit == -_ANY else dict(usage_below(preemptor.cq.tree, preemptor.cq, limit))
+    return (
+        {} if limit == -ANY_PRIORITY else dict(usage_below(preemptor.cq.tree, preemptor.cq, limit))
+    )
 
 
 def _add_evictable(
@@ -239,25 +241,9 @@ def _borrow_priority_limit(cq: ClusterQueueState, priority: int) -> int:
     """Return the priority below which ``borrowWithinCohort`` allows victims."""
     rules = cq.spec.preemption
     if rules.borrow_within_cohort == "Never":
-        return -_ANY
+        return -ANY_PRIORITY
     most = rules.borrow_max_priority
     return priority if most is None else min(priority, most + 1)
-
-
-def priority_limit(priority: int, rule: str) -> int:
-    """Return the priority below which a policy allows victims of a preemptor of ``priority``.
-
-    An upper bound: with LowerOrNewerEqualPriority only newer workloads of equal priority qualify.
-    """
-    match rule:
-        case "Any":
-            return _ANY
-        case "LowerPriority":
-            return priority
-        case "LowerOrNewerEqualPriority":
-            return priority + 1
-        case _:
-            return -_ANY
 
 
 def usage_below_priority(sums: _Sums | None, limit: int) -> int:

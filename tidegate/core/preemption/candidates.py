@@ -9,23 +9,28 @@ Source: behaviour.md 6.1, 6.2; conformance/candidates-ordering.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import TypeVar
+from collections.abc import Callable, Collection, Iterator
+from typing import TypeAlias, TypeVar
 
 from tidegate.core.members.cluster_status import is_cluster_silent
+from tidegate.core.preemption.sums import node_sums
+from tidegate.core.preemption.trial import Trial
 from tidegate.core.queueing.admission_fair_sharing import orders_by_usage, usage_by_local_queue
 from tidegate.core.queueing.heads import queue_order_time
-from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.cluster_queues import CandidateKey, ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 from tidegate.model.policy import Policy
 
 C = TypeVar("C")
-CandidateKey = tuple[bool, bool, int, bool, int, int, str, str]
+Ranked: TypeAlias = tuple[CandidateKey, Workload]
+"""A candidate and its place in the order."""
+ANY_PRIORITY = 1 << 40
+"""Above every priority."""
 GUARANTEE = "guarantee"
 """Family of the deadlines until which workloads may not be preempted."""
-_NOTHING_LOST = 1 << 62
-"""Later than any time: a workload that has not started loses nothing."""
+_LATEST = 1 << 62
+"""Later than any time: for a workload that has not started, or lacks a time of reservation."""
 
 
 def order_by_usage(state: State, ordered: list[C], workload_of: Callable[[C], Workload]) -> list[C]:
@@ -64,18 +69,26 @@ def order_by_usage(state: State, ordered: list[C], workload_of: Callable[[C], Wo
 def candidate_key(
     state: State,
     workload: Workload,
-    preemptor_queue: str,
+    *,
+    elsewhere: bool,
     needs: Collection[FlavorResource] = (),
 ) -> CandidateKey:
-    """Return the sort key of a candidate; ``needs``: the flavor-resources to be freed."""
-    elsewhere, by_loss = workload.cluster_queue != preemptor_queue, state.scan.least_loss_first
+    """Return the sort key of a candidate.
+
+    Args:
+        state: of the candidate.
+        workload: the candidate.
+        elsewhere: the preemptor is in another ClusterQueue.
+        needs: the flavor-resources to be freed.
+    """
+    by_loss = state.scan.least_loss_first
     return (
         workload.phase != "evicting",
         not elsewhere,
         workload.priority,
         by_loss and elsewhere and leaves_quota_unused(state, workload, needs),
-        -(_unsaved_since_us(state, workload) or _NOTHING_LOST) if by_loss else 0,
-        -(workload.reserved_us or state.now_us),
+        -(_unsaved_since_us(state, workload) or _LATEST) if by_loss else 0,
+        -(workload.reserved_us or _LATEST),
         workload.uid,
         workload.key,
     )
@@ -128,6 +141,22 @@ def _satisfies_policy(policy: Policy, preemptor: Workload, candidate: Workload, 
             return False
 
 
+def priority_limit(priority: int, rule: str) -> int:
+    """Return the priority below which a policy allows victims of a preemptor of ``priority``.
+
+    An upper bound: with LowerOrNewerEqualPriority only newer workloads of equal priority qualify.
+    """
+    match rule:
+        case "Any":
+            return ANY_PRIORITY
+        case "LowerPriority":
+            return priority
+        case "LowerOrNewerEqualPriority":
+            return priority + 1
+        case _:
+            return -ANY_PRIORITY
+
+
 def uses_flavor_resources(workload: Workload, needs: Collection[FlavorResource]) -> bool:
     """Tell whether a workload is charged one of these flavor-resources, even an amount of 0."""
     for fr, _ in workload.charges:  # noqa: SIM110 - hot
@@ -136,27 +165,54 @@ def uses_flavor_resources(workload: Workload, needs: Collection[FlavorResource])
     return False
 
 
-def candidates_of_queue(
-    state: State,
-    cq: ClusterQueueState,
-    preemptor: Workload,
-    needs: Collection[FlavorResource],
-    rule: str,
-) -> list[Workload]:
-    """Return a ClusterQueue's workloads that may be preempted, in no particular order."""
+def candidates_of_queue(trial: Trial, cq: ClusterQueueState) -> Iterator[Ranked]:
+    """Yield a ClusterQueue's workloads that a search may preempt, in order.
+
+    Begin while none of them is taken out of the tree. Whether one may be preempted is tested when
+    it is reached.
+    """
+    state, preemptor, elsewhere = trial.state, trial.workload, cq is not trial.cq
+    rules = trial.cq.spec.preemption
+    rule = rules.reclaim_within_cohort if elsewhere else rules.within_cluster_queue
     if rule == "Never" or not cq.active:
-        return []
-    policy = state.policy
-    leaving = state.scan.includes_evicting
-    return [
-        workload
-        for workload in cq.holding.values()
-        if (leaving or workload.phase != "evicting")
-        and uses_flavor_resources(workload, needs)
-        and not (cq.spec.min_runtime_us and f"{GUARANTEE}/{workload.key}" in state.deadlines.at)
-        and _satisfies_policy(policy, preemptor, workload, rule)
-        and not is_cluster_silent(state, workload)
-    ]
+        return
+    limit = priority_limit(preemptor.priority, rule)
+    for ranked in _in_order(state, cq, trial.needs, elsewhere=elsewhere):
+        candidate = ranked[1]
+        if candidate.priority >= limit and candidate.phase != "evicting":
+            return  # nor may any after it
+        if _may_preempt(state, cq, preemptor, candidate, rule):
+            yield ranked
+
+
+def _in_order(
+    state: State, cq: ClusterQueueState, needs: tuple[FlavorResource, ...], *, elsewhere: bool
+) -> list[Ranked]:
+    """Return a ClusterQueue's workloads that use one of ``needs``, in the order of candidates.
+
+    In a cycle it is kept until the queue's usage, or what the order depends on, changes.
+    """
+    cached = node_sums(cq.tree, cq.node).in_order if cq.tree.in_cycle else {}
+    in_order = cached.get((needs, elsewhere))
+    if in_order is None:
+        leaving = state.scan.includes_evicting
+        in_order = cached[needs, elsewhere] = sorted(
+            (candidate_key(state, workload, elsewhere=elsewhere, needs=needs), workload)
+            for workload in cq.holding.values()
+            if (leaving or workload.phase != "evicting") and uses_flavor_resources(workload, needs)
+        )
+    return in_order
+
+
+def _may_preempt(
+    state: State, cq: ClusterQueueState, preemptor: Workload, candidate: Workload, rule: str
+) -> bool:
+    """Tell whether a rule, minimum run time and the cluster of a candidate allow to preempt it."""
+    return (
+        not (cq.spec.min_runtime_us and f"{GUARANTEE}/{candidate.key}" in state.deadlines.at)
+        and _satisfies_policy(state.policy, preemptor, candidate, rule)
+        and not is_cluster_silent(state, candidate)
+    )
 
 
 def preemptable_usage(
@@ -186,10 +242,12 @@ def _candidate_usage(
             return sum(sums.values())
         if rule == "LowerPriority" or priority not in sums:
             return sum(units for at, units in sums.items() if at < priority)
-    workloads = candidates_of_queue(state, cq, preemptor, (fr,), rule)
+    leaving = state.scan.includes_evicting
     return sum(
         units
-        for workload in workloads
+        for workload in cq.holding.values()
         for charged_fr, units in workload.charges
         if charged_fr == fr
+        and (leaving or workload.phase != "evicting")
+        and _may_preempt(state, cq, preemptor, workload, rule)
     )

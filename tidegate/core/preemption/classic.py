@@ -5,14 +5,16 @@ Source: behaviour.md 6.3 and its notes 5; conformance/preemption-classic, preemp
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason
-from tidegate.core.preemption.candidates import CandidateKey, candidates_of_queue, order_by_usage
+from tidegate.core.preemption.candidates import Ranked, candidates_of_queue, order_by_usage
 from tidegate.core.preemption.trial import Target, Trial, is_queue_borrowing, is_within_quota
 from tidegate.core.quota.tree import Cell, Node, local_available
+from tidegate.core.state.cluster_queues import CandidateKey
 from tidegate.core.state.state import Workload
 from tidegate.model.ids import FlavorResource
 
@@ -23,6 +25,7 @@ class _Candidate(msgspec.Struct, kw_only=True, eq=False):
     """A candidate of the search, and the attempts in which it may be used."""
 
     workload: Workload
+    key: CandidateKey
     kind: _Kind
     reason: PreemptionReason
     lowest_common: Node | None = None  # with the preemptor's queue; None: in that queue
@@ -35,7 +38,7 @@ def classic_victims(trial: Trial) -> list[Target]:
     candidates = [*others, *_own_candidates(trial)]
     if not candidates:
         return []
-    candidates.sort(key=lambda candidate: _order_key(trial, candidate))
+    candidates.sort(key=_order_key)
     candidates = order_by_usage(trial.state, candidates, lambda candidate: candidate.workload)
     for borrowing in _borrowing_attempts(trial, others):
         if targets := _try_candidates(trial, candidates, borrowing=borrowing):
@@ -43,35 +46,30 @@ def classic_victims(trial: Trial) -> list[Target]:
     return []
 
 
-def _order_key(trial: Trial, candidate: _Candidate) -> tuple[bool, int, CandidateKey]:
-    key = trial.key(candidate.workload)
+def _order_key(candidate: _Candidate) -> tuple[bool, int, CandidateKey]:
+    key = candidate.key
     return key[0], ("hierarchy", "priority", "same").index(candidate.kind), key
 
 
 def _own_candidates(trial: Trial) -> list[_Candidate]:
-    cq = trial.cq
-    rule = cq.spec.preemption.within_cluster_queue
-    workloads = candidates_of_queue(trial.state, cq, trial.workload, trial.needs, rule)
     return [
-        _Candidate(workload=workload, kind="same", reason="InClusterQueue")
-        for workload in workloads
+        _Candidate(workload=workload, key=key, kind="same", reason="InClusterQueue")
+        for key, workload in candidates_of_queue(trial, trial.cq)
     ]
 
 
 def _cohort_candidates(trial: Trial) -> list[_Candidate]:
     """Collect candidates from each ancestor's subtree, by whether the preemptor has a claim."""
-    node, rule = trial.cq.node, trial.cq.spec.preemption.reclaim_within_cohort
-    if node.parent is None or rule == "Never" or trial.is_limited_to_own_queue:
+    node = trial.cq.node
+    if node.parent is None or trial.is_limited_to_own_queue:
         return []
     results: list[_Candidate] = []
     remaining = dict(trial.amounts)
     advantage = _fits_subtree_quota(node, remaining)
     below, at = node, node.parent
     while True:
-        collected = _collect_candidates(trial, at, below, rule)
-        results += [
-            _new_candidate(trial, workload, at, advantage=advantage) for workload in collected
-        ]
+        collected = _collect_candidates(trial, at, below)
+        results += (_new_candidate(trial, each, at, advantage=advantage) for each in collected)
         advantage = _fits_subtree_quota(at, remaining) or advantage
         if at.parent is None:
             return results
@@ -89,25 +87,24 @@ def _fits_subtree_quota(node: Node, remaining: dict[FlavorResource, int]) -> boo
     return fits
 
 
-def _collect_candidates(trial: Trial, node: Node, skipped: Node, rule: str) -> list[Workload]:
-    workloads: list[Workload] = []
+def _collect_candidates(trial: Trial, node: Node, skipped: Node) -> Iterator[Ranked]:
     for child in node.children:
         if child is skipped or is_within_quota(child, trial.needs):
             continue
         if child.is_cohort:
-            workloads.extend(_collect_candidates(trial, child, skipped, rule))
+            yield from _collect_candidates(trial, child, skipped)
         elif is_queue_borrowing(cq := trial.state.forest.cluster_queues[child.name], trial.needs):
-            workloads.extend(
-                candidates_of_queue(trial.state, cq, trial.workload, trial.needs, rule)
-            )
-    return workloads
+            yield from candidates_of_queue(trial, cq)
 
 
-def _new_candidate(
-    trial: Trial, workload: Workload, common: Node, *, advantage: bool
-) -> _Candidate:
+def _new_candidate(trial: Trial, ranked: Ranked, common: Node, *, advantage: bool) -> _Candidate:
+    key, workload = ranked
     candidate = _Candidate(
-        workload=workload, kind="hierarchy", reason="InCohortReclamation", lowest_common=common
+        workload=workload,
+        key=key,
+        kind="hierarchy",
+        reason="InCohortReclamation",
+        lowest_common=common,
     )
     if advantage:
         return candidate

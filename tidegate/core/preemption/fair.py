@@ -5,18 +5,18 @@ Source: behaviour.md 6.4; conformance/preemption-fair.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 
 import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason
-from tidegate.core.preemption.candidates import CandidateKey, order_by_usage
-from tidegate.core.preemption.fair_candidates import fair_candidates
+from tidegate.core.preemption.candidates import Ranked
+from tidegate.core.preemption.fair_candidates import Remaining, fair_candidates
 from tidegate.core.preemption.trial import Target, Trial, is_queue_borrowing
 from tidegate.core.quota.shares import Share, counted_resources, dominant_share, is_borrowing
 from tidegate.core.quota.tree import Node, add_usage, cell_available, remove_usage
+from tidegate.core.state.cluster_queues import CandidateKey
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate_enabled
 from tidegate.model.ids import FlavorResource
@@ -28,7 +28,7 @@ class _Rank(msgspec.Struct, frozen=True, eq=False):
 
     queue: Node
     share: Share
-    first: CandidateKey  # of its first candidate
+    first: CandidateKey  # its first candidate's
 
     def __lt__(self, other: _Rank) -> bool:
         """Order by the greatest share, then by the earlier candidate."""
@@ -41,14 +41,14 @@ class _Search(msgspec.Struct, kw_only=True, eq=False):
     """The state of one fair search; nodes are known by their identity."""
 
     trial: Trial
-    queues: dict[str, deque[Workload]]  # ClusterQueue to its remaining candidates, in order
+    queues: dict[str, Remaining]  # ClusterQueue to its remaining candidates
     path: list[Node]  # the preemptor's ClusterQueue and its ancestors, up to the root
     cohorts: set[int]  # by identity: cohorts below which candidates may remain
     heaps: dict[int, list[_Rank]] = {}  # by cohort; see ``_greatest_queue``
     outdated_queues: set[int] = set()  # queues whose heap entries are outdated
     shares: dict[int, Share] = {}  # shares of cohorts; dropped when a victim below is taken
     targets: list[Target] = []
-    retry: list[Workload] = []
+    retry: list[Ranked] = []
 
 
 def fair_victims(trial: Trial) -> list[Target]:
@@ -56,11 +56,9 @@ def fair_victims(trial: Trial) -> list[Target]:
     cq, policy = trial.cq, trial.state.policy
     amounts = trial.amounts.items()
     within = gate_enabled(policy, "FairSharingPreemptWithinNominal") and trial.is_within_own_quota
-    candidates = sorted(fair_candidates(trial, within=within), key=trial.key)
-    if not candidates:
+    queues = fair_candidates(trial, within=within)
+    if not queues:
         return []
-    candidates = order_by_usage(trial.state, candidates, lambda candidate: candidate)
-    queues = _candidates_by_queue(candidates)
     path, cohorts = _path(cq.node), _cohorts(trial, queues)
     state = _Search(trial=trial, queues=queues, path=path, cohorts=cohorts)
     add_usage(cq.node, amounts)
@@ -80,13 +78,6 @@ def _moves_for_good(state: State) -> bool:
     return state.scan.forbids_moving_back
 
 
-def _candidates_by_queue(candidates: Iterable[Workload]) -> dict[str, deque[Workload]]:
-    queues: dict[str, deque[Workload]] = {}
-    for candidate in candidates:
-        queues.setdefault(candidate.cluster_queue, deque()).append(candidate)
-    return queues
-
-
 def _cohorts(trial: Trial, queues: Iterable[str]) -> set[int]:
     cluster_queues = trial.state.forest.cluster_queues
     return {id(node) for queue in queues for node in _path(cluster_queues[queue].node)[1:]}
@@ -103,7 +94,7 @@ def _next_queue(state: _Search) -> Node | None:
     """Return the ClusterQueue from which the next victim comes, or None."""
     root = state.path[-1]
     if not root.is_cohort:
-        return root if state.queues.get(root.name) else None
+        return root if _first(state, root) else None
     while id(root) in state.cohorts:
         node = _descend_by_share(state, root)
         if node is not None:
@@ -153,10 +144,15 @@ def _share(state: _Search, node: Node) -> Share:
 
 def _rank_of(state: _Search, queue: Node) -> _Rank | None:
     """Return a queue's rank among its siblings; None: it has no candidates."""
-    workloads = state.queues.get(queue.name)
-    if not workloads or not _may_have_victims(state, queue):
+    first = _first(state, queue)
+    if first is None or not _may_have_victims(state, queue):
         return None
-    return _Rank(queue=queue, share=_share(state, queue), first=state.trial.key(workloads[0]))
+    return _Rank(queue=queue, share=_share(state, queue), first=first[0])
+
+
+def _first(state: _Search, queue: Node) -> Ranked | None:
+    remaining = state.queues.get(queue.name)
+    return None if remaining is None else remaining.first
 
 
 def _may_have_victims(state: _Search, queue: Node) -> bool:
@@ -196,9 +192,9 @@ def _first_pass(state: _Search, *, within: bool) -> bool:
     while (queue := _next_queue(state)) is not None:
         state.outdated_queues.add(id(queue))
         if queue is state.path[0]:
-            is_taken = _take(state, state.queues[queue.name].popleft(), "InClusterQueue")
+            is_taken = _take(state, state.queues[queue.name].pop()[1], "InClusterQueue")
         elif within:
-            is_taken = _take(state, state.queues[queue.name].popleft(), "InCohortReclamation")
+            is_taken = _take(state, state.queues[queue.name].pop()[1], "InCohortReclamation")
         elif for_good:
             is_taken = _take_borrowed(state, queue)
         else:
@@ -212,18 +208,16 @@ def _take_by_first_strategy(state: _Search, queue: Node, *, final: bool) -> bool
     """Take a queue's first candidate that the first strategy allows; keep others for the second."""
     own, other = _almost_lcas(state, queue)
     preemptor, before = _share(state, own), _share(state, other)
-    workloads = state.queues[queue.name]
-    if preemptor.boundless and not before.boundless:
-        state.retry.extend(workloads)
-        workloads.clear()
-        return False
-    while workloads:
-        workload = workloads.popleft()
-        state.trial.remove_candidate(workload)
-        if preemptor <= _share(state, other) if final else preemptor < before:
-            return _add_target(state, workload, "InCohortFairSharing")
-        state.trial.restore_candidate(workload)
-        state.retry.append(workload)
+    remaining = state.queues[queue.name]
+    hopeless = preemptor.boundless and not before.boundless
+    while remaining.first is not None:
+        candidate = remaining.pop()
+        if not hopeless:
+            state.trial.remove_candidate(candidate[1])
+            if preemptor <= _share(state, other) if final else preemptor < before:
+                return _add_target(state, candidate[1], "InCohortFairSharing")
+            state.trial.restore_candidate(candidate[1])
+        state.retry.append(candidate)
     return False
 
 
@@ -233,15 +227,15 @@ def _take_borrowed(state: _Search, queue: Node) -> bool:
     After a skipped candidate, none of a higher priority is taken.
     """
     own, other = _almost_lcas(state, queue)
-    preemptor, workloads, spared = dominant_share(own), state.queues[queue.name], None
-    while workloads and (spared is None or workloads[0].priority <= spared):
-        workload = workloads.popleft()
+    preemptor, remaining, spared = dominant_share(own), state.queues[queue.name], None
+    while (first := remaining.first) and (spared is None or first[1].priority <= spared):
+        workload = remaining.pop()[1]
         state.trial.remove_candidate(workload)
         if preemptor <= dominant_share(other) and _keeps_quota(queue, workload, state.trial.needs):
             return _add_target(state, workload, "InCohortFairSharing")
         state.trial.restore_candidate(workload)
         spared = workload.priority
-    workloads.clear()
+    del state.queues[queue.name]
     return False
 
 
@@ -253,13 +247,16 @@ def _keeps_quota(queue: Node, gone: Workload, needs: tuple[FlavorResource, ...])
 
 def _second_pass(state: _Search) -> bool:
     """Try remaining candidates, the first of each queue, by the second strategy."""
-    state.queues = _candidates_by_queue(state.retry)
+    by_queue: dict[str, list[Ranked]] = {}
+    for candidate in state.retry:
+        by_queue.setdefault(candidate[1].cluster_queue, []).append(candidate)
+    state.queues = {queue: Remaining(each) for queue, each in by_queue.items()}
     state.cohorts = _cohorts(state.trial, state.queues)
     state.heaps, state.outdated_queues, state.shares = {}, set(), {}
     while (queue := _next_queue(state)) is not None:
         state.outdated_queues.add(id(queue))
         own, other = _almost_lcas(state, queue)
-        workload = state.queues.pop(queue.name)[0]
+        workload = state.queues.pop(queue.name).pop()[1]
         if _share(state, own) < _share(state, other):
             _take(state, workload, "InCohortFairSharing")
             if _preemptor_fits(state):

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason, Victim
-from tidegate.core.preemption.candidates import CandidateKey, candidate_key
 from tidegate.core.quota.tree import Node, add_usage, cell_available, remove_usage
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
@@ -25,7 +24,7 @@ class Target(msgspec.Struct, kw_only=True, eq=False):
 
 
 class Trial(msgspec.Struct, kw_only=True, eq=False):
-    """The preemptor of one search, its requests, and the keys of candidates."""
+    """The preemptor of one search, and its requests."""
 
     state: State
     cq: ClusterQueueState  # the preemptor's
@@ -33,7 +32,6 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
     needs: tuple[FlavorResource, ...]  # flavor-resources that do not fit without preemption
     amounts: dict[FlavorResource, int]  # all its requests, without zeros
     placeable: Callable[[], bool] | None = None  # whether its pods find nodes now; None: anywhere
-    keys: dict[str, CandidateKey] = {}  # of candidates, as of the tree before any was taken out
 
     @property
     def is_limited_to_own_queue(self) -> bool:
@@ -54,14 +52,6 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
             if cell is not None and cell.usage + self.amounts.get(fr, 0) > cell.subtree_quota:
                 return False
         return True
-
-    def key(self, candidate: Workload) -> CandidateKey:
-        """Return a candidate's sort key; first called while no candidate is taken out."""
-        key = self.keys.get(candidate.key)
-        if key is None:
-            key = candidate_key(self.state, candidate, self.cq.name, self.needs)
-            self.keys[candidate.key] = key
-        return key
 
     def node(self, candidate: Workload) -> Node:
         """Return the node of a candidate's ClusterQueue."""

@@ -173,6 +173,13 @@ def end_intent(state: State, preemptor: str) -> None:
     invalidate_topology_trees(state, intent.assignment)
 
 
+def record_start(state: State, workload: Workload) -> None:
+    """Note that a workload with quota may run: it is a later candidate than one that may not."""
+    cq = forest(state).cluster_queues.get(workload.cluster_queue)
+    if cq is not None and (sums := cq.tree.node_sums.get(id(cq.node))):
+        sums.in_order.clear()
+
+
 def update_checkpoint(state: State, workload: Workload) -> None:
     """Note a job's checkpoint time if it is later than the known one; at most the current time."""
     recorded_us = min(workload.state.checkpoint_us, state.now_us)

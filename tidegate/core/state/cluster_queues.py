@@ -23,6 +23,10 @@ Pods: TypeAlias = tuple[tuple[PodSet, ...], tuple[dict[str, int], ...], str]
 """Podsets, the charge of one pod of each, and why they may not be admitted; "": they may."""
 
 
+CandidateKey: TypeAlias = tuple[bool, bool, int, bool, int, int, str, str]
+"""The order of preemption candidates: see ``tidegate.core.preemption.candidates``."""
+
+
 class Span(msgspec.Struct, kw_only=True, eq=False):
     """Which amounts of a cell evictions may free for a preemptor, as far as computed."""
 
@@ -89,6 +93,13 @@ class NodeSums(msgspec.Struct, kw_only=True, eq=False):
     left: dict[str, int] = {}  # workload to the rank of the share without it
     leavers: dict[tuple[FlavorResource, ...], RankedCandidates] = {}  # by what a candidate must use
     releases: dict[tuple[FlavorResource, int], Releases] = {}  # of priorities below a limit
+    in_order: dict[
+        tuple[tuple[FlavorResource, ...], bool], list[tuple[CandidateKey, Workload]]
+    ] = {}
+    """A ClusterQueue's workloads with quota in the order in which a search takes them.
+
+    By the flavor-resources that one must use, and whether the preemptor is in another ClusterQueue.
+    """
 
 
 class Tree(msgspec.Struct, kw_only=True, eq=False):
