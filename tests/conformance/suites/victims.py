@@ -38,7 +38,7 @@ def run(case: Case, mode: str) -> Iterator[str]:
             "reason": target.reason,
             "clusterQueue": target.cluster_queue,
         }
-        for target in search.preemption_targets(state, workload, assignment, cq=at)
+        for target in search.VictimSearch(state=state, cq=at, workload=workload).targets(assignment)
     ]
     documents.sort(key=lambda row: row["workload"])
     yield from compare("targets", case.expected["targets"], documents)

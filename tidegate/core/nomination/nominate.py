@@ -22,11 +22,7 @@ from tidegate.core.flavors.parts import parts_of
 from tidegate.core.folding.workload_deadlines import is_admission_blocked
 from tidegate.core.nomination.decide_context import DecideContext, Scan
 from tidegate.core.preemption.bounds import may_fit_after_evictions, preemptor_of
-from tidegate.core.preemption.search import (
-    place_without_targets,
-    preemption_oracle,
-    preemption_targets,
-)
+from tidegate.core.preemption.search import VictimSearch, place_without_targets
 from tidegate.core.preemption.trial import Target
 from tidegate.core.queueing.admissibility import NAMESPACE_MISMATCH, nomination_blocker
 from tidegate.core.quota.charging import pod_count
@@ -160,16 +156,14 @@ def _propose_once(  # noqa: PLR0913 - passed on as they are
     counts: tuple[int, ...] | None = None,
     only: Mapping[tuple[str, str], str] | None = None,
 ) -> Proposal:
-    ask, spares = (
-        preemption_oracle(state, cq, workload),
-        state.scan.backtracks and not workload.body,
-    )
+    search = VictimSearch(state=state, cq=cq, workload=workload)
+    ask, spares = search.oracle, state.scan.backtracks and not workload.body
     assignment = assign_flavors(
         state, workload, oracle=ask, cq=cq, counts=counts, only=only, scan=scan, spares=spares
     )
     if assignment.mode != "Preempt":
         return Proposal(assignment=assignment)
-    victims = preemption_targets(state, workload, assignment, cq=cq)
+    victims = search.targets(assignment)
     if victims:
         call_spared_oracle(ask, assignment)
     if assignment.seats or any(podset.topology_flavor for podset in assignment.podsets):

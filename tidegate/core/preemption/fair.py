@@ -43,6 +43,7 @@ class _Search(msgspec.Struct, kw_only=True, eq=False):
     trial: Trial
     queues: dict[str, Remaining]  # ClusterQueue to its remaining candidates
     path: list[Node]  # the preemptor's ClusterQueue and its ancestors, up to the root
+    children: dict[int, list[Node]]  # cohort to its child ClusterQueues that have candidates
     cohorts: set[int]  # by identity: cohorts below which candidates may remain
     heaps: dict[int, list[_Rank]] = {}  # by cohort; see ``_greatest_queue``
     outdated_queues: set[int] = set()  # queues whose heap entries are outdated
@@ -59,8 +60,9 @@ def fair_victims(trial: Trial) -> list[Target]:
     queues = fair_candidates(trial, within=within)
     if not queues:
         return []
-    path, cohorts = _path(cq.node), _cohorts(trial, queues)
-    state = _Search(trial=trial, queues=queues, path=path, cohorts=cohorts)
+    children, cohorts = _cohorts(trial, queues)
+    path = _path(cq.node)
+    state = _Search(trial=trial, queues=queues, path=path, children=children, cohorts=cohorts)
     add_usage(cq.node, amounts)
     is_found = _first_pass(state, within=within)
     again = len(trial.state.policy.fair_sharing) > 1 and not _moves_for_good(trial.state)
@@ -78,9 +80,15 @@ def _moves_for_good(state: State) -> bool:
     return state.scan.forbids_moving_back
 
 
-def _cohorts(trial: Trial, queues: Iterable[str]) -> set[int]:
-    cluster_queues = trial.state.forest.cluster_queues
-    return {id(node) for queue in queues for node in _path(cluster_queues[queue].node)[1:]}
+def _cohorts(trial: Trial, queues: Iterable[str]) -> tuple[dict[int, list[Node]], set[int]]:
+    """Return ClusterQueues by their cohorts, and all cohorts above them, by identity."""
+    children, cohorts = dict[int, list[Node]](), set[int]()
+    for name in queues:
+        queue, *above = _path(trial.state.forest.cluster_queues[name].node)
+        if above:
+            children.setdefault(id(above[0]), []).append(queue)
+        cohorts.update(map(id, above))
+    return children, cohorts
 
 
 def _path(node: Node) -> list[Node]:
@@ -122,10 +130,8 @@ def _greatest_queue(state: _Search, cohort: Node) -> tuple[Node | None, Share]:
     """
     heap = state.heaps.get(id(cohort))
     if heap is None:
-        standings = (_rank_of(state, child) for child in cohort.children if not child.is_cohort)
-        heap = state.heaps[id(cohort)] = [
-            standing for standing in standings if standing is not None
-        ]
+        ranks = (_rank_of(state, queue) for queue in state.children.get(id(cohort), ()))
+        heap = state.heaps[id(cohort)] = [rank for rank in ranks if rank is not None]
         heapify(heap)
     while heap:
         top = heap[0]
@@ -251,7 +257,7 @@ def _second_pass(state: _Search) -> bool:
     for candidate in state.retry:
         by_queue.setdefault(candidate[1].cluster_queue, []).append(candidate)
     state.queues = {queue: Remaining(each) for queue, each in by_queue.items()}
-    state.cohorts = _cohorts(state.trial, state.queues)
+    state.children, state.cohorts = _cohorts(state.trial, state.queues)
     state.heaps, state.outdated_queues, state.shares = {}, set(), {}
     while (queue := _next_queue(state)) is not None:
         state.outdated_queues.add(id(queue))

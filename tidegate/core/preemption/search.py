@@ -7,40 +7,92 @@ Source: behaviour.md 6.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from copy import copy
 from functools import partial
+from typing import TypeAlias
 
 import msgspec
 
 from tidegate.core.flavors.choices import Assignment
-from tidegate.core.flavors.fitting import FIT, NO_CANDIDATES, PREEMPT, RECLAIM, Oracle
+from tidegate.core.flavors.fitting import FIT, NO_CANDIDATES, PREEMPT, RECLAIM
 from tidegate.core.flavors.placement import place_podsets
 from tidegate.core.preemption.bounds import may_fit_after_evictions, preemptor_of
 from tidegate.core.preemption.classic import classic_victims
 from tidegate.core.preemption.fair import fair_victims
 from tidegate.core.preemption.trial import Target, Trial, never_preempts
 from tidegate.core.quota.charging import flavor_resource
-from tidegate.core.quota.forest import forest
 from tidegate.core.quota.tree import Cell, add_usage, lowest_fitting_height, remove_usage
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 
+_Needs: TypeAlias = tuple[FlavorResource, ...]
 
-def preemption_targets(
-    state: State, workload: Workload, assignment: Assignment, *, cq: ClusterQueueState | None = None
-) -> list[Target]:
-    """Return the workloads to preempt so that an assignment fits; empty: none would suffice."""
-    cq = forest(state).cluster_queues[workload.cluster_queue] if cq is None else cq
-    needs = lacking_flavor_resources(assignment)
-    if not needs:
-        return []
-    placeable = None
-    if any(podset.topology_flavor for podset in assignment.podsets):
+
+class VictimSearch(msgspec.Struct, kw_only=True, eq=False):
+    """Searches victims for one workload, while the tree stays as it is."""
+
+    state: State
+    cq: ClusterQueueState  # the workload's
+    workload: Workload
+    found: dict[tuple[_Needs, tuple[tuple[FlavorResource, int], ...]], list[Target]] = {}
+    """Results, by what does not fit now and by all requested amounts; pods may be placed anywhere.
+
+    An assignment of one resource asks for what the oracle was asked already.
+    """
+
+    def oracle(self, fr: FlavorResource, units: int) -> tuple[int, int]:
+        """Return the mode and height of one flavor-resource, for flavor assignment."""
+        cell = self.cq.node.cells[fr]
+        targets = self._find((fr,), {fr: units})
+        if not targets:
+            return NO_CANDIDATES, lowest_fitting_height(cell, units)[0]
+        own = any(target.cluster_queue == self.cq.name for target in targets)
+        return (PREEMPT if own else RECLAIM), _level_without(self.state, targets, cell, units)
+
+    def targets(self, assignment: Assignment) -> list[Target]:
+        """Return the workloads to preempt so that an assignment fits; empty: none would suffice."""
+        needs = lacking_flavor_resources(assignment)
+        if not needs:
+            return []
+        if not any(podset.topology_flavor for podset in assignment.podsets):
+            return self._find(needs, assignment.usage)
         probe = msgspec.structs.replace(assignment, podsets=list(map(copy, assignment.podsets)))
-        placeable = partial(_finds_nodes, state, workload, probe)
-    return find_targets(state, cq, workload, needs, assignment.usage, placeable)
+        placeable = partial(_finds_nodes, self.state, self.workload, probe)
+        return self._search(needs, assignment.usage, placeable)
+
+    def _find(self, needs: _Needs, usage: dict[FlavorResource, int]) -> list[Target]:
+        key = needs, tuple(usage.items())
+        targets = self.found.get(key)
+        if targets is None:
+            targets = self.found[key] = self._search(needs, usage, None)
+        return targets
+
+    def _search(
+        self, needs: _Needs, usage: dict[FlavorResource, int], placeable: Callable[[], bool] | None
+    ) -> list[Target]:
+        """Return the workloads to preempt so that ``usage`` fits; empty: none would suffice.
+
+        ``needs``: the flavor-resources that do not fit now. ``placeable``: if pods find nodes.
+        """
+        state, cq, workload = self.state, self.cq, self.workload
+        if never_preempts(state, workload.never_preempts):
+            return []
+        amounts = {fr: units for fr, units in usage.items() if units > 0}
+        preemptor, cells = preemptor_of(state, cq, workload, needs), cq.node.cells
+        for fr in needs:
+            if fr in amounts and not may_fit_after_evictions(preemptor, cells[fr], amounts[fr]):
+                return []
+        trial = Trial(
+            state=state,
+            cq=cq,
+            workload=workload,
+            needs=needs,
+            amounts=amounts,
+            placeable=placeable,
+        )
+        return fair_victims(trial) if state.policy.fair_sharing else classic_victims(trial)
 
 
 def _finds_nodes(state: State, workload: Workload, probe: Assignment) -> bool:
@@ -67,51 +119,6 @@ def lacking_flavor_resources(assignment: Assignment) -> tuple[FlavorResource, ..
         if choice.mode != FIT
     }
     return tuple(cells)
-
-
-def find_targets(  # noqa: PLR0913, PLR0917 - the preemptor and its requests
-    state: State,
-    cq: ClusterQueueState,
-    workload: Workload,
-    needs: Iterable[FlavorResource],
-    usage: dict[FlavorResource, int],
-    placeable: Callable[[], bool] | None = None,
-) -> list[Target]:
-    """Return the workloads to preempt so that ``usage`` fits; empty: none would suffice.
-
-    ``needs``: the flavor-resources that do not fit now. ``placeable``: whether pods find nodes.
-    """
-    amounts = {fr: units for fr, units in usage.items() if units > 0}
-    trial = Trial(
-        state=state,
-        cq=cq,
-        workload=workload,
-        needs=tuple(needs),
-        amounts=amounts,
-        placeable=placeable,
-    )
-    if never_preempts(state, workload.never_preempts):
-        return []
-    cells = cq.node.cells
-    needed = ((cells[fr], amounts[fr]) for fr in trial.needs if fr in amounts)
-    preemptor = preemptor_of(state, cq, workload, trial.needs)
-    if not all(may_fit_after_evictions(preemptor, cell, units) for cell, units in needed):
-        return []
-    return fair_victims(trial) if state.policy.fair_sharing else classic_victims(trial)
-
-
-def preemption_oracle(state: State, cq: ClusterQueueState, workload: Workload) -> Oracle:
-    """Return the preemption oracle of flavor assignment: victims for one flavor-resource."""
-
-    def answer(fr: FlavorResource, units: int) -> tuple[int, int]:
-        cell = cq.node.cells[fr]
-        chosen_targets = find_targets(state, cq, workload, (fr,), {fr: units})
-        if not chosen_targets:
-            return NO_CANDIDATES, lowest_fitting_height(cell, units)[0]
-        own = any(target.cluster_queue == cq.name for target in chosen_targets)
-        return (PREEMPT if own else RECLAIM), _level_without(state, chosen_targets, cell, units)
-
-    return answer
 
 
 def _level_without(state: State, targets: list[Target], cell: Cell, units: int) -> int:
