@@ -15,7 +15,13 @@ from tidegate.core.preemption.candidates import Ranked
 from tidegate.core.preemption.fair_candidates import Remaining, fair_candidates
 from tidegate.core.preemption.trial import Target, Trial, is_queue_borrowing
 from tidegate.core.quota.shares import Share, counted_resources, dominant_share, is_borrowing
-from tidegate.core.quota.tree import Node, add_usage, cell_available, remove_usage
+from tidegate.core.quota.tree import (
+    Node,
+    add_usage,
+    cell_available,
+    node_and_ancestors,
+    remove_usage,
+)
 from tidegate.core.state.cluster_queues import CandidateKey
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate_enabled
@@ -60,8 +66,7 @@ def fair_victims(trial: Trial) -> list[Target]:
     queues = fair_candidates(trial, within=within)
     if not queues:
         return []
-    children, cohorts = _cohorts(trial, queues)
-    path = _path(cq.node)
+    path, (children, cohorts) = node_and_ancestors(cq.node), _cohorts(trial, queues)
     state = _Search(trial=trial, queues=queues, path=path, children=children, cohorts=cohorts)
     add_usage(cq.node, amounts)
     is_found = _first_pass(state, within=within)
@@ -84,18 +89,11 @@ def _cohorts(trial: Trial, queues: Iterable[str]) -> tuple[dict[int, list[Node]]
     """Return ClusterQueues by their cohorts, and all cohorts above them, by identity."""
     children, cohorts = dict[int, list[Node]](), set[int]()
     for name in queues:
-        queue, *above = _path(trial.state.forest.cluster_queues[name].node)
+        queue, *above = node_and_ancestors(trial.state.forest.cluster_queues[name].node)
         if above:
             children.setdefault(id(above[0]), []).append(queue)
         cohorts.update(map(id, above))
     return children, cohorts
-
-
-def _path(node: Node) -> list[Node]:
-    path = [node]
-    while path[-1].parent is not None:
-        path.append(path[-1].parent)
-    return path
 
 
 def _next_queue(state: _Search) -> Node | None:
@@ -104,8 +102,7 @@ def _next_queue(state: _Search) -> Node | None:
     if not root.is_cohort:
         return root if _first(state, root) else None
     while id(root) in state.cohorts:
-        node = _descend_by_share(state, root)
-        if node is not None:
+        if (node := _descend_by_share(state, root)) is not None:
             return node
     return None
 
@@ -290,7 +287,7 @@ def _add_target(state: _Search, workload: Workload, reason: PreemptionReason) ->
     """Add a workload that was taken out to the targets; drop shares that it changed."""
     queue = workload.cluster_queue
     state.targets.append(Target(workload=workload, cluster_queue=queue, reason=reason))
-    for node in _path(state.trial.node(workload)):
+    for node in node_and_ancestors(state.trial.node(workload)):
         state.shares.pop(id(node), None)
     return True
 

@@ -59,6 +59,14 @@ def root_of(node: Node) -> Node:
     return node
 
 
+def node_and_ancestors(node: Node) -> list[Node]:
+    """Return a node, its parent and so on, up to the root."""
+    nodes = [node]
+    while nodes[-1].parent is not None:
+        nodes.append(nodes[-1].parent)
+    return nodes
+
+
 def compute_quota(cell: Cell, lent: int) -> None:
     """Compute a cell's quota and its local part, from its own and what its children lend."""
     cell.subtree_quota = min(INFINITE, cell.nominal + lent)
