@@ -18,10 +18,13 @@ from tidegate.service.config.durations import duration_us
 
 V1BETA2 = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
 V1BETA1 = V1BETA2.replace("v1beta2", "v1beta1")
-TWICE = (
-    "resources: {deviceClassMappings: [{name: x, deviceClassNames: [c, c]}, "
-    "{name: y, deviceClassNames: [c]}]}"
-)
+
+
+def mapped(mappings: str) -> str:
+    return f"resources: {{deviceClassMappings: [{mappings}]}}"
+
+
+TWICE = mapped("{name: x, deviceClassNames: [c]}, {name: y, deviceClassNames: [c]}")
 
 
 def policy(text: str, version: str = V1BETA2) -> Policy:
@@ -49,7 +52,39 @@ def test_fair_sharing_is_on_where_its_section_stands(text: str, wanted: tuple[st
 def test_the_older_version_enables_by_a_field() -> None:
     assert policy("", V1BETA1).pods_ready is None
     assert policy("fairSharing: {enable: false}", V1BETA1).fair_sharing == ()
-    assert policy("waitForPodsReady: {enable: true}", V1BETA1).pods_ready == PodsReady()
+    assert policy("fairSharing: {}", V1BETA1).fair_sharing == ()
+    assert policy("fairSharing: {enable: true}", V1BETA1).fair_sharing == DEFAULT_STRATEGIES
+
+
+def test_the_older_version_waits_for_pods_by_its_own_defaults() -> None:
+    """Less long, and no other workload is admitted meanwhile."""
+    older = PodsReady(timeout_us=300_000_000, block_admission=True)
+    assert policy("waitForPodsReady: {enable: true}", V1BETA1).pods_ready == older
+    open_admission = policy("waitForPodsReady: {enable: true, blockAdmission: false}", V1BETA1)
+    assert open_admission.pods_ready == PodsReady(timeout_us=300_000_000)
+    with pytest.raises(SettingsError, match="too short"):
+        policy("waitForPodsReady: {enable: true, timeout: 0s}", V1BETA1)
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("waitForPodsReady: {timeout: 0s}", "waitForPodsReady: {timeout: 30m}"),
+        ("waitForPodsReady: {timeout: +1.m.5h}", "waitForPodsReady: {timeout: 31m}"),
+        ("admissionFairSharing: {}", "admissionFairSharing: {usageHalfLifeTime: 0s}"),
+        (
+            "admissionFairSharing: {usageSamplingInterval: 0s}",
+            "admissionFairSharing: {usageSamplingInterval: 5m}",
+        ),
+    ],
+)
+def test_what_has_no_length_is_as_kueue_takes_it(text: str, same: str) -> None:
+    assert policy(text) == policy(same)
+
+
+def test_no_frameworks_are_the_default_ones() -> None:
+    empty = parse_configuration(V1BETA2 + "integrations: {frameworks: []}")
+    assert empty.frameworks == ("batch/job",)
 
 
 def test_waiting_for_pods_is_read_to_its_last_field() -> None:
@@ -73,7 +108,7 @@ def test_waiting_for_pods_is_read_to_its_last_field() -> None:
 def test_sharing_between_queues_and_resources_are_read() -> None:
     actual_policy = policy(
         "admissionFairSharing: {usageHalfLifeTime: 10m30.5s, resourceWeights: {cpu: 2.5}}\n"
-        "resources: {excludeResourcePrefixes: [a.b/], quotaCheckStrategy: IgnoreUndeclared, "
+        "resources: {excludeResourcePrefixes: [a.b/], "
         "transformations: [{input: gpu, strategy: Replace, outputs: {credits: 3}}]}\n"
         "objectRetentionPolicies: {workloads: {afterFinished: 1h}}\n"
         "featureGates: {PriorityBoost: true, PartialAdmission: true}"
@@ -81,10 +116,8 @@ def test_sharing_between_queues_and_resources_are_read() -> None:
     assert actual_policy.admission_fair_sharing == AdmissionFairSharing(
         half_life_us=630_500_000, resource_weights={"cpu": "2.5"}
     )
-    assert (actual_policy.exclude_resource_prefixes, actual_policy.ignore_undeclared) == (
-        ("a.b/",),
-        True,
-    )
+    assert actual_policy.exclude_resource_prefixes == ("a.b/",)
+    assert policy("resources: {quotaCheckStrategy: IgnoreUndeclared}").ignore_undeclared
     assert actual_policy.transformations[0].outputs == {"credits": "3"}
     assert actual_policy.retain_finished_us == 3_600_000_000
     assert actual_policy.gates == {"PriorityBoost": True}
@@ -133,7 +166,16 @@ def test_what_has_no_use_here_is_reported_with_what_stands_in_its_place() -> Non
     ("text", "message"),
     [
         ("waitForPodsReady: {timeut: 3s}", "unknown field `timeut` - at `waitForPodsReady`"),
-        ("waitForPodsReady: {timeout: 0s}", "too short"),
+        ("waitForPodsReady: {timeout: 100ns}", "too short"),
+        ("integrations: {frameworks: [pod, pod]}", "at most once"),
+        (
+            "managedJobsNamespaceSelector: {matchExpressions: [{key: a, operator: In}]}",
+            "In of a needs values",
+        ),
+        (
+            "resources: {quotaCheckStrategy: IgnoreUndeclared, excludeResourcePrefixes: [a]}",
+            "without excludeResourcePrefixes",
+        ),
         ("waitForPodsReady: {timeout: -5m}", "not a duration"),
         ("fairSharing: {preemptionStrategies: [LessThanInitialShare, LessThanInitialShare]}", "or"),
         ("featureGates: {Foo: true}", "no gate Foo"),
@@ -151,6 +193,11 @@ def test_what_has_no_use_here_is_reported_with_what_stands_in_its_place() -> Non
             "not supported",
         ),
         (TWICE, "in two mappings"),
+        (mapped("{name: x, deviceClassNames: [c, c]}"), "each once"),
+        (mapped("{name: x, deviceClassNames: []}"), "1 to 8 deviceClassNames"),
+        (mapped("{name: x, deviceClassNames: [A b]}"), "no name such as"),
+        (mapped("{name: /x, deviceClassNames: [c]}"), "no name such as"),
+        (mapped("{name: x, deviceClassNames: [c]}, {name: x, deviceClassNames: [d]}"), "each name"),
         ("resources: {transformations: [{input: a}, {input: a}]}", "at most once"),
         ("integrations: {externalFrameworks: [A.v1.b]}", "declared nowhere"),
         ("nonsense: 1", "unknown field `nonsense`"),

@@ -20,18 +20,14 @@ from tidegate.model.podset import LabelSelector
 from tidegate.model.policy import (
     DEFAULT_STRATEGIES,
     AdmissionFairSharing,
-    PodsReady,
     Policy,
     Strategy,
-    Transformation,
 )
 from tidegate.service.config.configuration_file import (
     AdmissionFairSharingSection,
     ConfigurationFile,
-    FairSharingSection,
-    ResourcesSection,
 )
-from tidegate.service.config.durations import duration_us
+from tidegate.service.config.durations import default_us, duration_us, optional_us
 from tidegate.service.config.gates import check_gates
 from tidegate.service.config.local_queue_metrics import (
     LocalQueueMetrics,
@@ -43,10 +39,13 @@ from tidegate.service.config.multikueue import (
     dispatcher_options,
     multikueue_policy,
 )
+from tidegate.service.config.pods_ready import is_v1beta1, pods_ready
+from tidegate.service.config.resources import device_classes, ignores_undeclared, transformations
 
 GROUP = "config.kueue.x-k8s.io/"
 CHARACTERS_MAX, DEPTH_MAX = 2**20, 64
 """What a ConfigMap holds, and many times as deep as any configuration is."""
+DEFAULT_FRAMEWORKS = ("batch/job",)
 ELASTIC_GATE, SPARK_GATE = "ElasticJobsViaWorkloadSlices", "SparkApplicationIntegration"
 _SPARK = "sparkoperator.k8s.io/sparkapplication"
 THROUGH_PODS = ("deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset")
@@ -69,7 +68,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     """What was configured, and what of it is not used."""
 
     policy: Policy
-    frameworks: tuple[str, ...] = ("batch/job",)  # job kinds by Kueue's names
+    frameworks: tuple[str, ...] = DEFAULT_FRAMEWORKS  # job kinds by Kueue's names
     namespaces: LabelSelector | None = None  # managedJobsNamespaceSelector; None: not given
     declared: tuple[Declaration, ...] = ()  # those of integrations.externalFrameworks
     denies_disabled_kinds: bool = False  # tidegate.dev.disabledKinds is Deny
@@ -128,8 +127,10 @@ def parse_configuration(text: str) -> Configuration:
         declared=tuple(_declared_kinds(file)),
         denies_disabled_kinds=file.tidegate.disabled_kinds == "Deny",
         elastic=file.feature_gates.get(ELASTIC_GATE, GATES[ELASTIC_GATE]),
-        device_classes=_device_classes(file.resources),
-        namespaces=label_selector(namespaces) if namespaces is not None else None,
+        device_classes=device_classes(file.resources),
+        namespaces=None
+        if namespaces is None
+        else label_selector(namespaces, "managedJobsNamespaceSelector"),
         label_keys_to_copy=integrations.label_keys_to_copy,
         resource_metrics=file.metrics.enable_cluster_queue_resources,
         local_queue_metrics=local_queue_metrics(file),
@@ -168,12 +169,14 @@ def _warnings(document: dict[str, Any]) -> Iterator[str]:
 
 def _frameworks(named: tuple[str, ...], gates: dict[str, bool]) -> tuple[str, ...]:
     """Return the enabled kinds: some imply the kind ``pod``, and one needs its feature gate."""
+    if len(set(named)) < len(named):
+        raise SettingsError("integrations.frameworks: each kind at most once.")
     if _SPARK in named and not gates.get(SPARK_GATE, GATES[SPARK_GATE]):
         raise SettingsError(
             f"integrations.frameworks: {_SPARK} needs featureGates: {{{SPARK_GATE}: true}}."
         )
     implied = () if "pod" in named or not set(THROUGH_PODS) & set(named) else ("pod",)
-    return (*named, *implied)
+    return (*named, *implied) or DEFAULT_FRAMEWORKS
 
 
 def _declared_kinds(file: ConfigurationFile) -> Iterator[Declaration]:
@@ -190,24 +193,25 @@ def _declared_kinds(file: ConfigurationFile) -> Iterator[Declaration]:
 def _policy(file: ConfigurationFile) -> Policy:
     retention, resources = file.object_retention_policies.workloads, file.resources
     return Policy(
-        fair_sharing=_preemption_strategies(file.fair_sharing),
+        fair_sharing=_preemption_strategies(file),
         admission_fair_sharing=_admission_fair_sharing(file.admission_fair_sharing),
-        pods_ready=_pods_ready(file),
+        pods_ready=pods_ready(file),
         gates=check_gates(file.feature_gates),
         exclude_resource_prefixes=resources.exclude_resource_prefixes,
-        transformations=_transformations(resources),
-        ignore_undeclared=resources.quota_check_strategy == "IgnoreUndeclared",
+        transformations=transformations(resources),
+        ignore_undeclared=ignores_undeclared(resources),
         manage_jobs_without_queue_name=file.manage_jobs_without_queue_name,
         multikueue=multikueue_policy(file),
-        retain_finished_us=_optional_us(retention.after_finished, "afterFinished"),
-        retain_deactivated_us=_optional_us(
+        retain_finished_us=optional_us(retention.after_finished, "afterFinished"),
+        retain_deactivated_us=optional_us(
             retention.after_deactivated_by_kueue, "afterDeactivatedByKueue"
         ),
     )
 
 
-def _preemption_strategies(section: FairSharingSection | None) -> tuple[Strategy, ...]:
-    if section is None or section.enable is False:
+def _preemption_strategies(file: ConfigurationFile) -> tuple[Strategy, ...]:
+    section = file.fair_sharing
+    if section is None or (is_v1beta1(file) and not section.enable):
         return ()
     strategies = section.preemption_strategies or DEFAULT_STRATEGIES
     if strategies not in (DEFAULT_STRATEGIES, DEFAULT_STRATEGIES[:1], DEFAULT_STRATEGIES[1:]):
@@ -224,56 +228,9 @@ def _admission_fair_sharing(
     if section is None:
         return None
     where = "admissionFairSharing.usage"
-    every_us = duration_us(section.usage_sampling_interval, where + "SamplingInterval", least_us=1)
+    every_us = default_us(section.usage_sampling_interval, where + "SamplingInterval", "5m")
     return AdmissionFairSharing(
         half_life_us=duration_us(section.usage_half_life_time, where + "HalfLifeTime"),
         sampling_interval_us=every_us,
         resource_weights={name: str(value) for name, value in section.resource_weights.items()},
     )
-
-
-def _pods_ready(file: ConfigurationFile) -> PodsReady | None:
-    section = file.wait_for_pods_ready
-    older = file.api_version.endswith("v1beta1")
-    if file.feature_gates.get("DisableWaitForPodsReady") or (older and not section.enable):
-        return None
-    again, where = section.requeuing_strategy, "waitForPodsReady."
-    return PodsReady(
-        timeout_us=duration_us(section.timeout, where + "timeout", least_us=1),
-        recovery_timeout_us=_optional_us(section.recovery_timeout, where + "recoveryTimeout"),
-        block_admission=section.block_admission,
-        requeuing_timestamp=again.timestamp,
-        backoff_limit_count=again.backoff_limit_count,
-        backoff_base_us=again.backoff_base_seconds * 1_000_000,
-        backoff_max_us=again.backoff_max_seconds * 1_000_000,
-    )
-
-
-def _device_classes(resources: ResourcesSection) -> dict[str, str]:
-    classes = dict[str, str]()
-    for mapping in resources.device_class_mappings:
-        if mapping.sources:
-            raise SettingsError("resources.deviceClassMappings: sources are not supported.")
-        for name in mapping.device_class_names:
-            if classes.setdefault(name, mapping.name) != mapping.name:
-                raise SettingsError(f"resources.deviceClassMappings: {name} is in two mappings.")
-    return classes
-
-
-def _transformations(resources: ResourcesSection) -> tuple[Transformation, ...]:
-    inputs = [transformation.input for transformation in resources.transformations]
-    if len(set(inputs)) < len(inputs):
-        raise SettingsError("resources.transformations: each input at most once.")
-    return tuple(
-        Transformation(
-            input=transformation.input,
-            strategy=transformation.strategy,
-            multiply_by=transformation.multiply_by,
-            outputs={name: str(quantity) for name, quantity in transformation.outputs.items()},
-        )
-        for transformation in resources.transformations
-    )
-
-
-def _optional_us(text: str | None, where: str) -> int | None:
-    return None if text is None else duration_us(text, where)

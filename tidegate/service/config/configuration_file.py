@@ -42,8 +42,8 @@ class PodsReadySection(msgspec.Struct, rename="camel", forbid_unknown_fields=Tru
     """``waitForPodsReady``; ``enable`` is v1beta1's."""
 
     enable: bool = False
-    timeout: str = "30m"
-    block_admission: bool = False
+    timeout: str | None = None  # None: the version's default
+    block_admission: bool | None = None
     recovery_timeout: str | None = None
     requeuing_strategy: RequeuingSection = msgspec.field(default_factory=RequeuingSection)
 
@@ -60,14 +60,14 @@ class IntegrationsSection(msgspec.Struct, rename="camel", forbid_unknown_fields=
 class FairSharingSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """``fairSharing``; ``enable`` is v1beta1's."""
 
-    enable: bool | None = None
+    enable: bool = False
     preemption_strategies: tuple[Strategy, ...] = ()
 
 
 class AdmissionFairSharingSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """``admissionFairSharing``."""
 
-    usage_half_life_time: str
+    usage_half_life_time: str = "0s"
     usage_sampling_interval: str = "5m"
     resource_weights: dict[str, NotNegative | Annotated[float, Meta(ge=0)]] = {}
 

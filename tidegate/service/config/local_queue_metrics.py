@@ -31,11 +31,7 @@ def local_queue_metrics(file: ConfigurationFile) -> LocalQueueMetrics:
     """
     section = file.metrics.local_queue_metrics
     written = None if section is None else section.local_queue_selector
-    selected = LabelSelector() if written is None else label_selector(written)
-    for requirement in selected.expressions:
-        if bool(requirement.values) != (requirement.operator in _WITH_VALUES):
-            needs = "needs values" if requirement.operator in _WITH_VALUES else "has no values"
-            raise SettingsError(f"{_WHERE}: {requirement.operator} of {requirement.key} {needs}.")
+    selected = LabelSelector() if written is None else label_selector(written, _WHERE)
     if len(selected.keys) > SELECTED_BY_MAX:
         raise SettingsError(f"{_WHERE}: at most {SELECTED_BY_MAX} keys of labels.")
     enabled = (section is None or section.enable) and file.feature_gates.get(_GATE, GATES[_GATE])
@@ -46,8 +42,16 @@ NONE = LocalQueueMetrics(enabled=False)
 """No LocalQueue has series, and none of their labels is kept."""
 
 
-def label_selector(written: Selector) -> LabelSelector:
-    """Return a label selector of the Configuration."""
+def label_selector(written: Selector, where: str) -> LabelSelector:
+    """Return a label selector of the Configuration.
+
+    Raises:
+        SettingsError: an operator has values and needs none, or has none and needs some.
+    """
+    for expression in written.match_expressions:
+        if bool(expression.values) != (expression.operator in _WITH_VALUES):
+            needs = "needs values" if expression.operator in _WITH_VALUES else "has no values"
+            raise SettingsError(f"{where}: {expression.operator} of {expression.key} {needs}.")
     return LabelSelector(
         labels=written.match_labels,
         expressions=tuple(
