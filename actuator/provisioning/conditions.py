@@ -18,6 +18,7 @@ from tidegate.kinds.kueue_api.checks import (
 )
 from tidegate.kinds.meta import Condition
 from tidegate.kinds.names import GROUP
+from tidegate.model.texts import INT32_MAX
 
 ACTIVE, KIND = "Active", "ProvisioningRequestConfig"
 NOT_SERVED = f"The cluster serves no {RESOURCE}: install the CRD of the cluster autoscaler"
@@ -154,7 +155,7 @@ def _rejected_state(state: Object, why: Condition) -> Object:
 
 def _wait_s(strategy: RetryStrategy, attempt: int) -> int:
     """Return the wait after the n-th attempt; without jitter, so that a replay is the same."""
-    most_s = strategy.backoff_max_seconds
+    most_s = strategy.backoff_max_seconds or INT32_MAX  # 0: as long as it becomes
     if attempt > _DOUBLINGS_MAX:
         return most_s
     return int(min(strategy.backoff_base_seconds * 2 ** (attempt - 1), most_s))

@@ -149,9 +149,10 @@ def _newest_request(
 def _is_current(
     request: ProvisioningRequest, config: ProvisioningRequestConfigSpec, settings: dict[str, str]
 ) -> bool:
-    """Return whether a request asks for what is asked for by now."""
+    """Return whether a request asks for what is asked for by now; more parameters do not count."""
     same = request.spec.provisioning_class_name == config.provisioning_class_name
-    return same and request.spec.parameters == settings and not request.metadata.is_deleting
+    has_settings = settings.items() <= request.spec.parameters.items()
+    return same and has_settings and not request.metadata.is_deleting
 
 
 def _is_finished(request: ProvisioningRequest) -> bool:

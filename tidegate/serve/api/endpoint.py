@@ -13,7 +13,7 @@ from tidegate.cli.commands.decisions.why import StoryContext, story_context
 from tidegate.cli.ledger.reading import Reader
 from tidegate.core.folding.snapshot import decode, write
 from tidegate.core.state.state import State, Workload
-from tidegate.model.texts import parse_whole
+from tidegate.model.texts import parse_signed, parse_whole
 from tidegate.replay.simulator.trees import trees_of
 from tidegate.replay.story.why import Story
 from tidegate.serve.api.shapes import Listed
@@ -48,6 +48,7 @@ class Parameter(NamedTuple):
     about: str
     choices: tuple[str, ...] = ()  # the first one is the default; empty: any text
     number: bool = False
+    signed: bool = False  # a number that may be negative
 
 
 AS_OF = Parameter(
@@ -210,7 +211,8 @@ def _check_value(parameter: Parameter | None, name: str, value: str) -> None:
         raise _bad_request(f"{name} is too long, or no text.")
     if parameter is None or not value:
         return
-    if parameter.number and parse_whole(value) is None:
+    parse = parse_signed if parameter.signed else parse_whole
+    if parameter.number and parse(value) is None:
         raise _bad_request(f"{name} {value[:32]!r} is no number.")
     if parameter.choices and value not in parameter.choices:
         raise _bad_request(f"{name} {value[:32]!r} is none of {', '.join(parameter.choices)}.")

@@ -13,7 +13,7 @@ from tidegate.cli.commands.show.positions import ranked_rows
 from tidegate.cli.times import utc
 from tidegate.core.state.state import State, Workload
 from tidegate.jobs.registry import JOB_KINDS
-from tidegate.model.texts import parse_whole
+from tidegate.model.texts import parse_signed
 from tidegate.serve.api.endpoint import Question
 from tidegate.serve.ledger.queueing import is_local_queue_served
 from tidegate.serve.refusals import RefusalError
@@ -54,8 +54,8 @@ def local_queue_pending(question: Question) -> dict[str, Any]:
 
 
 def _summary(question: Question, queue: str, door: str) -> dict[str, Any]:
-    offset = _query_number(question, "offset", 0)
-    limit = _query_number(question, "limit", LIMIT) or LIMIT  # Kueue's default of 0, too
+    offset = max(_query_number(question, "offset", 0), 0)
+    limit = max(_query_number(question, "limit", LIMIT) or LIMIT, 0)  # Kueue's default of 0, too
     with question.state() as state:
         rows = ranked_rows(question.pending_rows(state, {queue}), 0, AHEAD_MAX)
         waiting = [
@@ -113,7 +113,7 @@ def _owner_references(workload: Workload) -> list[dict[str, Any]]:
 
 def _query_number(question: Question, name: str, default: int) -> int:
     text = question.values[name]
-    number = parse_whole(text) if text else default
+    number = parse_signed(text) if text else default
     if number is None:
         raise RefusalError(HTTPStatus.BAD_REQUEST, f"{name} {text[:32]!r} is no number.")
     return number

@@ -18,6 +18,7 @@ from tidegate.serve.visibility import discovery, pending
 from tidegate.serve.visibility.discovery import READ, VERSIONS, VISIBILITY
 
 _ANY = dict[str, Any]
+_PAGED = tuple(row._replace(signed=True) for row in (LIMITED, OFFSET))
 
 
 def visibility_routes(parts: Services) -> list[Route]:
@@ -50,7 +51,7 @@ def _pending_endpoints(root: str, version: str) -> list[Endpoint]:
             answer=_ANY,
             run=_with_version(version, pending.cluster_queue_pending),
             scope="pending in cluster queue",
-            parameters=(LIMITED, OFFSET),
+            parameters=_PAGED,
         ),
         Endpoint(
             path=f"{root}/namespaces/{{namespace}}/localqueues/{{name}}/pendingworkloads",
@@ -58,7 +59,7 @@ def _pending_endpoints(root: str, version: str) -> list[Endpoint]:
             answer=_ANY,
             run=_with_version(version, pending.local_queue_pending),
             scope="pending in local queue",
-            parameters=(LIMITED, OFFSET),
+            parameters=_PAGED,
         ),
     ]
 
