@@ -22,7 +22,6 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.contracts.facts import (
-    CheckReported,
     FactEvent,
     JobStateReported,
     PodsReadyReported,
@@ -61,6 +60,7 @@ def apply_fact(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
             _apply_change(view, event)
         case WorkloadAdopted():
             view.cluster_queue, view.assignment = event.cluster_queue, event.assignment
+            view.renews = False  # its pods run as they were admitted, until its quota is released
             _set_reserved(view, at_us)
             _set_admitted(view, at_us)
         case JobStateReported():
@@ -68,14 +68,12 @@ def apply_fact(view: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
             return siblings.note_generation(view, event.state.size_version, event.at_us)
         case PodsReadyReported():
             _set_ready(view, event)
-        case CheckReported():
-            return False  # its controller has written it already
         case PodsReclaimed():
             view.reclaimable = event.reclaimable
         case WorkloadFinished():
             view.phase = "finished"
             view.set("Finished", true=True, reason=event.reason, message=event.message, at_us=at_us)
-        case _:
+        case _:  # CheckReported, too: its controller has written it already
             return False
     return True
 

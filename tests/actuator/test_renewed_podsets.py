@@ -6,11 +6,11 @@ import asyncio
 
 from msgspec.structs import replace
 
-from tests.actuator.story import AT_US, QUEUES, Story
-from tests.parts.stage import JOBS, Object, alongside, eventually, job
+from tests.actuator.story import ASSIGNED, AT_US, QUEUES, Story
+from tests.parts.stage import JOBS, KUEUE, Object, alongside, eventually, job, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.decisions import QuotaReleased, WorkloadEvicted
-from tidegate.contracts.facts import Event, WorkloadChanged
+from tidegate.contracts.facts import Event, WorkloadAdopted, WorkloadChanged
 from tidegate.jobs.job_metadata import workload_key
 from tidegate.model.podset import PodSet
 
@@ -111,6 +111,45 @@ def test_one_that_left_for_another_queue_loses_its_reservation_before_its_queue_
             since = story.api.requests[written:]
         patches = [path for method, path in since if method == "PATCH" and story.path in path]
         assert patches[:2] == [f"{story.path}/status", story.path]
+
+    run_virtually(run())
+
+
+class Left(Growing):
+    """A story of a Job that Kueue started, and of the Workload that it left."""
+
+    def submit(self) -> None:
+        """See ``Story.submit``."""
+        super().submit()
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": self.uid}
+        meta = {"name": self.key.partition("/")[2], "namespace": "default"}
+        made = kueue("Workload", meta["name"], queueName="main", podSets=[self.podset()])
+        made["metadata"] |= meta | {"ownerReferences": [{**owner, "controller": True}]}
+        self.make(f"{KUEUE}/namespaces/default/workloads", made)
+        self.change(JOB, {"spec": {"template": {"spec": {"nodeSelector": {"pool": "spot"}}}}})
+        self.change(JOB, {"spec": {"suspend": False}})
+
+    def podset(self) -> Object:
+        """Return its podset as the Job was made."""
+        return {"name": "main", "count": 1, "template": self.made["spec"]["template"]}
+
+
+def test_one_that_is_adopted_keeps_what_it_was_admitted_with() -> None:
+    async def run() -> None:
+        story = Left()
+        async with alongside(story.actuator(projects=True).run()):
+            podset = PodSet(name="main", count=1)
+            other = WorkloadChanged(
+                at_us=AT_US, workload=story.key, queue="main", podsets=(podset,), max_execution_s=60
+            )
+            adopted = WorkloadAdopted(
+                at_us=AT_US, workload=story.key, cluster_queue="cq", assignment=(ASSIGNED,)
+            )
+            await story.write(*QUEUES, story.submitted(), other, adopted)
+            await eventually(lambda: story.condition("Admitted")[0] == "True")
+            await eventually(lambda: limit(story) == 60)
+        (shown,) = podsets(story)
+        assert "nodeSelector" not in shown["template"]["spec"]
 
     run_virtually(run())
 
