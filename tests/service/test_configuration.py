@@ -82,6 +82,12 @@ def test_what_has_no_length_is_as_kueue_takes_it(text: str, same: str) -> None:
     assert policy(text) == policy(same)
 
 
+def test_a_longest_wait_of_0_bounds_none() -> None:
+    waits = policy("waitForPodsReady: {requeuingStrategy: {backoffMaxSeconds: 0}}").pods_ready
+    assert waits is not None
+    assert waits.backoff_max_us > 365 * 86_400 * 1_000_000
+
+
 def test_no_frameworks_are_the_default_ones() -> None:
     empty = parse_configuration(V1BETA2 + "integrations: {frameworks: []}")
     assert empty.frameworks == ("batch/job",)

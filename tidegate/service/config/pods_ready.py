@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tidegate.model.policy import PodsReady
+from tidegate.model.texts import INT32_MAX
 from tidegate.service.config.configuration_file import ConfigurationFile
 from tidegate.service.config.durations import default_us, duration_us, optional_us
 
@@ -33,7 +34,7 @@ def pods_ready(file: ConfigurationFile) -> PodsReady | None:
         requeuing_timestamp=again.timestamp,
         backoff_limit_count=again.backoff_limit_count,
         backoff_base_us=again.backoff_base_seconds * 1_000_000,
-        backoff_max_us=again.backoff_max_seconds * 1_000_000,
+        backoff_max_us=(again.backoff_max_seconds or INT32_MAX) * 1_000_000,  # 0: without bound
     )
 
 
