@@ -178,6 +178,11 @@ def test_what_has_no_use_here_is_reported_with_what_stands_in_its_place() -> Non
             "managedJobsNamespaceSelector: {matchExpressions: [{key: a, operator: In}]}",
             "In of a needs values",
         ),
+        ("managedJobsNamespaceSelector: {}", "selects kube-system"),
+        (
+            "managedJobsNamespaceSelector: {matchExpressions: [{key: a, operator: DoesNotExist}]}",
+            "selects kube-system",
+        ),
         (
             "resources: {quotaCheckStrategy: IgnoreUndeclared, excludeResourcePrefixes: [a]}",
             "without excludeResourcePrefixes",

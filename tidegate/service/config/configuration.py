@@ -31,7 +31,6 @@ from tidegate.service.config.durations import default_us, duration_us, optional_
 from tidegate.service.config.gates import check_gates
 from tidegate.service.config.local_queue_metrics import (
     LocalQueueMetrics,
-    label_selector,
     local_queue_metrics,
 )
 from tidegate.service.config.multikueue import (
@@ -39,6 +38,7 @@ from tidegate.service.config.multikueue import (
     dispatcher_options,
     multikueue_policy,
 )
+from tidegate.service.config.namespaces import managed_namespaces
 from tidegate.service.config.pods_ready import is_v1beta1, pods_ready
 from tidegate.service.config.resources import device_classes, ignores_undeclared, transformations
 
@@ -117,7 +117,6 @@ def parse_configuration(text: str) -> Configuration:
     if file.api_version not in (GROUP + "v1beta1", GROUP + "v1beta2"):
         raise SettingsError(f"apiVersion {file.api_version} is neither {GROUP}v1beta1 nor v1beta2.")
     integrations = file.integrations
-    namespaces = file.managed_jobs_namespace_selector
     if file.metrics.custom_labels:
         raise SettingsError("metrics.customLabels is not supported.")
     return Configuration(
@@ -128,9 +127,7 @@ def parse_configuration(text: str) -> Configuration:
         denies_disabled_kinds=file.tidegate.disabled_kinds == "Deny",
         elastic=file.feature_gates.get(ELASTIC_GATE, GATES[ELASTIC_GATE]),
         device_classes=device_classes(file.resources),
-        namespaces=None
-        if namespaces is None
-        else label_selector(namespaces, "managedJobsNamespaceSelector"),
+        namespaces=managed_namespaces(file),
         label_keys_to_copy=integrations.label_keys_to_copy,
         resource_metrics=file.metrics.enable_cluster_queue_resources,
         local_queue_metrics=local_queue_metrics(file),
