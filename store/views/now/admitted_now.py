@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import CTE, func, select
+from sqlalchemy import CTE, Double, cast, func, select
 
 from store.reporting.tables import holding, workload
 from store.views.columns import UNIT, ViewColumn, copied, duration, moment, shown, text
@@ -13,7 +13,8 @@ def _held() -> CTE:
     """Return what each workload holds, its podsets added up."""
     row = holding.c
     key = (row.partition, row.workload, row.cluster_queue, row.flavor, row.resource)
-    usage = select(*key, func.sum(row.pods).label("pods"), func.sum(row.amount).label("amount"))
+    amount = func.sum(cast(row.amount, Double)).label("amount")
+    usage = select(*key, func.sum(row.pods).label("pods"), amount)
     return usage.where(row.to_seq.is_(None)).group_by(*key).cte("held")
 
 

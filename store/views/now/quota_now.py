@@ -3,13 +3,15 @@
 What is lent is computed by shares, since borrowed quota is not any one lender's: what a cohort
 tree's queues borrow, less the quota of its Cohort objects, falls on the queues that have idle quota
 to lend, in proportion to it.
+
+Amounts are added up as doubles: those of two unlimited queues exceed the integers of a database.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import CTE, ColumnElement, and_, func, literal, select, union
+from sqlalchemy import CTE, ColumnElement, Double, and_, cast, func, literal, select, union
 
 from store.reporting.tables import holding, queue, quota
 from store.views.columns import UNIT, ViewColumn, copied, shown, text
@@ -23,7 +25,7 @@ def _used() -> CTE:
     key = [holding.c[name] for name in _KEY]
     used = select(
         *key,
-        func.sum(holding.c.amount).label("used"),
+        func.sum(cast(holding.c.amount, Double)).label("used"),
         func.count(holding.c.workload.distinct()).label("workloads"),
     )
     return used.where(holding.c.to_seq.is_(None)).group_by(*key).cte("used")
@@ -47,10 +49,11 @@ def _rows() -> CTE:
         select(_quota.c.partition, owner, _quota.c.flavor, _quota.c.resource),
         select(*(_used_now.c[name] for name in _KEY)),
     ).subquery("key")
-    nominal, used = func.coalesce(_quota.c.nominal, 0), func.coalesce(_used_now.c.used, 0)
-    zero = literal(0)
+    zero = cast(0, Double)
+    nominal = func.coalesce(cast(_quota.c.nominal, Double), zero)
+    used = func.coalesce(_used_now.c.used, zero)
     idle = larger(nominal - used, zero)
-    lendable = smaller(idle, func.coalesce(_quota.c.lending_limit, nominal))
+    lendable = smaller(idle, func.coalesce(cast(_quota.c.lending_limit, Double), nominal))
     return (
         select(
             *(key.c[name] for name in _KEY),
@@ -89,7 +92,7 @@ def _own() -> CTE:
     )
     key = (root.partition, root.cohort, shared.flavor, shared.resource)
     return (
-        select(*key, func.sum(shared.nominal).label("nominal"))
+        select(*key, func.sum(cast(shared.nominal, Double)).label("nominal"))
         .join_from(_root, _cohort_quota, same_cohort)
         .group_by(*key)
         .cte("own")
