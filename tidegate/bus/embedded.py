@@ -81,7 +81,7 @@ def find_server() -> str:
 
 
 async def _spawn(folder: Path, port: int) -> asyncio.subprocess.Process:
-    command = [sys.executable, "-m", "tidegate.bus.parent_death", find_server(), "-c"]
+    command = [sys.executable, "-P", "-m", "tidegate.bus.parent_death", find_server(), "-c"]
     command.append(_write_configuration(folder, port))
     with (folder / "server.log").open("ab") as log:
         return await asyncio.create_subprocess_exec(

@@ -127,7 +127,7 @@ class DemoError(TidegateError):
 
 def start_instance(on: str, folder: Path, console: Console) -> Instance:
     """Start ``tidegate up`` in the background and wait until it runs."""
-    command = [sys.executable, "-m", "tidegate.cli.main", "up", "--on", on]
+    command = [sys.executable, "-P", "-m", "tidegate.cli.main", "up", "--on", on]
     process = spawn("tidegate up", command, folder / "up.log")
     length, began_s = 0, time.monotonic()
     while True:
@@ -176,7 +176,7 @@ async def count_completed_jobs(api: KubernetesApi) -> int:
 def run_command(console: Console, *arguments: str) -> bool:
     """Run a command of tidegate's own, show it with its output, and tell whether it said yes."""
     console.print(f"\n[bold]$ tidegate {redacted(' '.join(arguments))}[/]")
-    command = [sys.executable, "-m", "tidegate.cli.main", *arguments]
+    command = [sys.executable, "-P", "-m", "tidegate.cli.main", *arguments]
     wide = {**os.environ, "COLUMNS": str(console.width)}
     return subprocess.run(command, check=False, env=wide).returncode == 0  # noqa: S603 - our own
 

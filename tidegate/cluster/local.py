@@ -146,7 +146,7 @@ def is_up(cluster: Cluster, folder: Path) -> bool:
 def _start_embedded(folder: Path) -> Cluster:
     kubeconfig, log = (folder / "kubeconfig").resolve(), folder / "logs" / "embedded.log"
     kubeconfig.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "apiserver", f"--kubeconfig={kubeconfig}"]
+    command = [sys.executable, "-P", "-m", "apiserver", f"--kubeconfig={kubeconfig}"]
     process = spawn("embedded", command, log)
     deadline = time.monotonic() + _READY_S
     while not kubeconfig.exists():  # it is written once the server listens

@@ -138,7 +138,7 @@ def _program(settings: RunOptions, running: RunningServices, service: str) -> Pr
     }
     return Program(
         name=service,
-        command=[sys.executable, "-m", service],
+        command=[sys.executable, "-P", "-m", service],
         environment=environment,
         log=running.logs / f"{service}.log",
     )

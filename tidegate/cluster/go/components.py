@@ -142,6 +142,7 @@ def _scheduler(layout: Layout) -> tuple[str, ...]:
 def _nodes(layout: Layout) -> tuple[str, ...]:
     return (
         sys.executable,
+        "-P",
         "-m",
         "tidegate.cluster.nodes",
         f"--kubeconfig={layout.kubeconfig}",
