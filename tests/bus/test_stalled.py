@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -68,6 +68,32 @@ async def test_events_are_filled_again_though_their_stream_stores_nothing(world:
     assert await world.kept(NAMES.events) == 2  # both of them
 
 
+async def test_leases_are_taken_again_though_their_stream_stores_nothing(world: NatsWorld) -> None:
+    lease = world.bus.lease("ingest-0", "one")
+    assert await lease.try_acquire_or_renew()
+    await world.stall(NAMES.leases)
+    await _while_read(world, lease.try_acquire_or_renew)
+
+
+async def test_lists_are_asked_for_again_though_their_stream_stores_nothing(
+    world: NatsWorld,
+) -> None:
+    reader = world.bus.observation_reader()
+    await reader.request_resync("one")
+    await world.stall(NAMES.resyncs)
+
+    async def is_asked() -> bool:
+        try:
+            await reader.request_resync("two")
+        except BusUnreachableError:
+            return False
+        return True
+
+    while not await is_asked():
+        pass
+    assert await world.kept(NAMES.resyncs) == 1
+
+
 async def test_a_probe_of_a_quiet_stream_is_stored_and_read(world: NatsWorld) -> None:
     reader = world.bus.observation_reader()
     [probe] = await read_all(reader, Position(), 1)
@@ -83,3 +109,11 @@ async def _until_stored(world: NatsWorld) -> None:
         except BusUnreachableError:
             continue
         return
+
+
+async def _while_read(world: NatsWorld, holds: Callable[[], Awaitable[bool]]) -> None:
+    """Read observations, of which none come, until something holds."""
+    reader, after = world.bus.observation_reader(), Position()
+    while not await holds():
+        pulled = await reader.pull(after, count_max=10, wait_s=0.1)
+        after = pulled[-1].at if pulled else after

@@ -45,7 +45,7 @@ def engine(shared_engine: Engine) -> Engine:
     ledger = SqlLedger(shared_engine)
     ledger.begin_term("a", LEASE_US)
     opened = facts.LedgerOpened(at_us=minute(0), ledger_id="story", cluster="local")
-    turns = [[opened, *map(unlimited, NAMES)]]
+    turns: list[Turn] = [[opened, *map(unlimited, NAMES)]]
     turns += [filled(f"{name}/job-{n}", name) for name in NAMES for n in range(2)]
     turns += [[facts.TimePassed(at_us=minute(hours * 60))] for hours in (1, 2)]
     for entries in sealed(*turns):

@@ -15,6 +15,7 @@ import math
 import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from tidegate.bus.headers import MESSAGE_ID
@@ -44,6 +45,8 @@ RETRY_S = 0.05
 RETRY_S_MAX = 1.0
 PROBES = "probes"
 """Stands where an object's resource stands in the subject of a probe."""
+PROBED_LEASE = "probe"
+"""No process takes a lease of that name."""
 QUIET_S = 5.0
 """ingest publishes each second while it watches; after so long without a message one is probed."""
 
@@ -194,6 +197,8 @@ class NatsObservationReader:
         self._reader = StreamReader(
             js, names.observations, on_lost_tail=self._stall_detector.recreate_stream
         )
+        self._lease_detector = StallDetector(js, names.leases, ensure)
+        self._resync_detector = StallDetector(js, names.resyncs, ensure)
         self._purged_through = Position()
 
     async def start_position(self) -> Position:
@@ -238,33 +243,38 @@ class NatsObservationReader:
     async def request_resync(self, reason: str) -> None:
         """See ``tidegate.bus.ports.ObservationReader.request_resync``; it is stored."""
         headers = {MESSAGE_ID: secrets.token_hex(8)}
-        await self._js.publish(
-            OutgoingMessage(resync_subject(self._names.cluster), reason.encode(), headers)
-        )
+        subject = resync_subject(self._names.cluster)
+        try:
+            await self._js.publish(OutgoingMessage(subject, reason.encode(), headers))
+        except BusUnreachableError:
+            if await self._resync_detector.record_timeout():
+                await self._resync_detector.recreate_stream()
+            raise
+        self._resync_detector.record_answer()
 
     async def close(self) -> None:
         """Stop reading."""
         await self._reader.close()
 
     async def _probe(self, *, answered: bool) -> None:
-        """Have the stream store a message if none came for a while; replace one that does not."""
+        """Have the streams store a message if none came for a while; replace those that do not.
+
+        Where the leases' stream stores nothing, no ingest is active, so nothing comes either.
+        """
         now_s = asyncio.get_running_loop().time()
         self._answered_s = min(self._answered_s, now_s)
-        if not answered and now_s - self._answered_s < QUIET_S:
-            return
-        if answered or await self._accepts_messages():
+        if answered:
             self._answered_s = now_s
             self._stall_detector.record_answer()
-        elif await self._stall_detector.record_timeout():
-            await self._stall_detector.recreate_stream()
+        elif now_s - self._answered_s >= QUIET_S:
+            if await self._stall_detector.probe(self._observation()):
+                self._answered_s = now_s
+            with suppress(BusUnreachableError):  # rights of an earlier version do not allow it
+                await self._lease_detector.probe(self._free_lease())
 
-    async def _accepts_messages(self) -> bool:
+    def _observation(self) -> OutgoingMessage:
         subject = observed_subject(self._names.cluster, PROBES, "", "")
-        message = OutgoingMessage(subject, encode(Probe()), {MESSAGE_ID: secrets.token_hex(8)})
-        try:
-            await self._js.publish(message)
-        except BusUnreachableError:
-            return False
-        except BusRefusedError:
-            pass  # it is full, so it stores what there is room for
-        return True
+        return OutgoingMessage(subject, encode(Probe()), {MESSAGE_ID: secrets.token_hex(8)})
+
+    def _free_lease(self) -> OutgoingMessage:
+        return OutgoingMessage(self._names.lease_subject + PROBED_LEASE, b"", {"Nats-TTL": "1s"})

@@ -3,7 +3,7 @@
 A stream that is created while the server still removes the files of a deleted one of that name
 loses its folder to that removal. From then on the server answers ``STREAM.INFO`` and gives no
 answer to what is published there, until it is restarted or the stream is made anew. A disk that
-fails under a stream does the same.
+fails under a stream does the same, or one that is full: also when there is room on it again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import suppress
 
 import msgspec
 
-from tidegate.bus.jetstream.wire.requests import JetStream, StreamInfo
+from tidegate.bus.jetstream.wire.requests import JetStream, OutgoingMessage, StreamInfo
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
 STALLED_S = 10.0
@@ -34,6 +34,23 @@ class StallDetector:
     def record_answer(self) -> None:
         """Note that the stream answered a publication, if only with a refusal."""
         self._last_state, self._tries = None, 0
+
+    async def probe(self, message: OutgoingMessage) -> bool:
+        """Have the stream store a message; return whether it answered, and replace one that stalls.
+
+        Raises:
+            BusUnreachableError: the server does not answer at all.
+        """
+        try:
+            await self._js.publish(message)
+        except BusUnreachableError:
+            if await self.record_timeout():
+                await self.recreate_stream()
+            return False
+        except BusRefusedError:
+            pass  # it is full, so it stores what there is room for
+        self.record_answer()
+        return True
 
     async def record_timeout(self) -> bool:
         """Note that a publication got no answer; return whether the stream is to be made anew.
