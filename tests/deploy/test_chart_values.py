@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 from pathlib import Path
@@ -242,3 +243,13 @@ async def test_a_real_api_server_takes_all_of_it(admin: KubernetesClient, object
     await apply_all(admin, namespace)
     await apply_all(admin, objects)
     await apply_all(admin, objects)  # as an upgrade does
+    await delete_claim(admin)
+
+
+async def delete_claim(admin: KubernetesClient) -> None:
+    """Delete the archive's claim, whose spec cannot change: other tests apply theirs."""
+    path = "/api/v1/namespaces/tidegate-system/persistentvolumeclaims/tidegate-archive"
+    assert (await admin.request("DELETE", path)).status == 200
+    async with asyncio.timeout(60):
+        while (await admin.request("GET", path)).status != 404:
+            await asyncio.sleep(0.1)
