@@ -63,7 +63,7 @@ async def scheduler(service: Service, settings: Settings) -> None:
             deps = Dependencies(
                 observation_reader=bus.observation_reader(),
                 event_publisher=bus.event_publisher(),
-                register=bus.register(),
+                register=bus.register(makes=True),
                 ledger=ledger,
                 run_sync=in_thread,
                 status=status,

@@ -9,6 +9,7 @@ import pytest
 
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import open_bus
+from tidegate.bus.jetstream.inspection import inspect_streams
 from tidegate.bus.jetstream.keys import CLUSTER, LEDGER
 from tidegate.bus.streams import StreamOptions
 from tidegate.errors import ApiUnreachableError, BusUnreachableError, OtherClusterError
@@ -48,3 +49,14 @@ async def test_a_register_that_is_never_made_is_not_waited_for_for_ever(tmp_path
     ):
         with pytest.raises(BusUnreachableError, match="No scheduler has made"):
             await bus.register().claim(CLUSTER, "uid-1")
+
+
+async def test_a_scheduler_makes_the_streams_that_a_lost_store_had(tmp_path: Path) -> None:
+    async with (
+        embedded_server(tmp_path) as url,
+        open_bus(url, cluster="local", name="tests", patience_s=5) as bus,
+    ):
+        claim = bus.register(makes=True).claim
+        assert await claim(LEDGER, "a") == "a"
+        inspected = await inspect_streams(url, cluster="local")
+        assert inspected.missing == ()

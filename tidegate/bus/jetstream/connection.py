@@ -143,9 +143,10 @@ class NatsBus:
         info = await self._js.stream_info(self._names.events)
         return None if info is None else retention_of(info)
 
-    def register(self) -> NatsRegister:
-        """Return the register of the streams' owner."""
-        return NatsRegister(self._js, self._names, self._patience_s)
+    def register(self, *, makes: bool = False) -> NatsRegister:
+        """Return the register of the streams' owner; one that ``makes`` them is the scheduler's."""
+        ensure = self._recreate_streams if makes else None
+        return NatsRegister(self._js, self._names, self._patience_s, ensure)
 
     def bodies(self) -> NatsBodies:
         """Return the bodies of jobs that may be placed: the own cluster's to keep, all to read."""

@@ -8,6 +8,7 @@ another ledger or another bus learns it before it has read or written anything.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 import msgspec
@@ -100,8 +101,16 @@ def ledger_key(partition: int) -> str:
 class NatsRegister:
     """``tidegate.bus.ports.Register`` over JetStream."""
 
-    def __init__(self, js: JetStream, names: StreamNames, patience_s: float) -> None:
+    def __init__(
+        self,
+        js: JetStream,
+        names: StreamNames,
+        patience_s: float,
+        ensure: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        """``ensure`` makes the streams that are missing, as the scheduler may."""
         self._js, self._names, self._patience_s = js, names, patience_s
+        self._ensure = ensure
 
     @property
     def ledger_key(self) -> str:
@@ -145,10 +154,17 @@ class NatsRegister:
                             return standing
                         await self._write(key, value, {"Nats-Expected-Last-Subject-Sequence": "0"})
                     except BusUnreachableError:
+                        await self._make_missing_stream()
                         await asyncio.sleep(POLL_S)
         except TimeoutError:
             message = f"No scheduler has made the stream {self._names.register} yet."
             raise BusUnreachableError(message) from None
+
+    async def _make_missing_stream(self) -> None:
+        """Make the streams again where the register is gone: NATS lost its store meanwhile."""
+        with suppress(BusUnreachableError):
+            if self._ensure and await self._js.stream_info(self._names.register) is None:
+                await self._ensure()
 
     async def put(self, key: str, value: str) -> None:
         """See ``tidegate.bus.ports.Register.put``."""
