@@ -11,6 +11,7 @@ from store.reporting.unit_of_work import EventPosition, Owner, UnitOfWork, owner
 from tidegate.contracts import facts
 from tidegate.contracts.decision_kinds.queues import BudgetRenewed
 from tidegate.model.calendar import period_span
+from tidegate.model.quantity import UNLIMITED
 from tidegate.model.quota import Budget, Quota, ResourceGroup, quotas_of
 
 Projected: TypeAlias = (
@@ -34,18 +35,19 @@ def apply_definition(unit: UnitOfWork, at: EventPosition, event: Projected) -> N
             spec = event.spec
             _apply_quota(unit, at, owner, spec.groups, plain(event.author))
             _apply_budgets(unit, at, owner, spec.budgets, plain(event.author))
-            place: _Standing = (spec.cohort, spec.weight, spec.strategy, spec.stop_policy)
+            weight = min(spec.weight, UNLIMITED)
+            place: _Standing = (spec.cohort, weight, spec.strategy, spec.stop_policy)
             _apply_tree_position(unit, at, owner, place, plain(event.author))
         case facts.CohortDefined():
             owner = ("Cohort", event.name)
             _apply_quota(unit, at, owner, event.spec.groups, plain(event.author))
             _apply_budgets(unit, at, owner, event.spec.budgets, plain(event.author))
-            place = (event.spec.parent, event.spec.weight, "", "")
+            place = (event.spec.parent, min(event.spec.weight, UNLIMITED), "", "")
             _apply_tree_position(unit, at, owner, place, plain(event.author))
         case facts.LocalQueueDefined():
             local = event.spec
             owner = ("LocalQueue", f"{event.namespace}/{event.name}")
-            place = (local.cluster_queue, local.weight, "", local.stop_policy)
+            place = (local.cluster_queue, min(local.weight, UNLIMITED), "", local.stop_policy)
             _apply_tree_position(unit, at, owner, place, plain(event.author))
         case facts.ClusterQueueRemoved():
             _remove_owner(unit, at, ("ClusterQueue", event.name))

@@ -143,7 +143,15 @@ def test_what_is_no_partition_is_refused_and_named_in_short(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("weight", "units"), [(0, 0), (1, 10**9), ("0.5", 5 * 10**8), ("2n", 2), (0.25, 25 * 10**7)]
+    ("weight", "units"),
+    [
+        (0, 0),
+        (1, 10**9),
+        ("0.5", 5 * 10**8),
+        ("2n", 2),
+        (0.25, 25 * 10**7),
+        ("10G", 2**63 - 1),  # a database holds no more
+    ],
 )
 def test_a_weight_counts_in_billionths(weight: object, units: int) -> None:
     assert conversion.cluster_queue_spec(queue(fairSharing={"weight": weight})).weight == units

@@ -14,7 +14,13 @@ from tidegate.contracts import facts
 from tidegate.contracts.decisions import QuotaReserved
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.quantity import UNLIMITED
-from tidegate.model.quota import ClusterQueueSpec, FlavorQuotas, Quota, ResourceGroup
+from tidegate.model.quota import (
+    ClusterQueueSpec,
+    FlavorQuotas,
+    LocalQueueSpec,
+    Quota,
+    ResourceGroup,
+)
 
 NAMES = ("a", "b")
 PODSETS = tuple(
@@ -45,7 +51,9 @@ def engine(shared_engine: Engine) -> Engine:
     ledger = SqlLedger(shared_engine)
     ledger.begin_term("a", LEASE_US)
     opened = facts.LedgerOpened(at_us=minute(0), ledger_id="story", cluster="local")
-    turns: list[Turn] = [[opened, *map(unlimited, NAMES)]]
+    spec = LocalQueueSpec(cluster_queue="a", weight=10**28)  # as an earlier version read it
+    local = facts.LocalQueueDefined(at_us=minute(0), name="main", namespace="a", spec=spec)
+    turns: list[Turn] = [[opened, *map(unlimited, NAMES), local]]
     turns += [filled(f"{name}/job-{n}", name) for name in NAMES for n in range(2)]
     turns += [[facts.TimePassed(at_us=minute(hours * 60))] for hours in (1, 2)]
     for entries in sealed(*turns):

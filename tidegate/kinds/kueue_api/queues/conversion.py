@@ -38,7 +38,7 @@ from tidegate.kinds.podsets import quantity_text, requirements, toleration
 from tidegate.kinds.times import duration_us
 from tidegate.model import podset as model
 from tidegate.model import quota
-from tidegate.model.quantity import amount, parse_quantity
+from tidegate.model.quantity import UNLIMITED, amount, parse_quantity
 
 
 def cluster_queue_spec(obj: ClusterQueue) -> quota.ClusterQueueSpec:
@@ -203,7 +203,7 @@ def _quota(path: str, resource: ResourceQuota) -> quota.Quota:
 
 
 def weight(fair_sharing: FairSharing | None) -> int:
-    """Return a weight in parts of ``quota.WEIGHT_ONE``, rounded up.
+    """Return a weight in parts of ``quota.WEIGHT_ONE``, rounded up and capped.
 
     Raises:
         UndecodableError: it cannot be read, or is negative.
@@ -217,4 +217,4 @@ def weight(fair_sharing: FairSharing | None) -> int:
     )
     if share < 0:
         raise UndecodableError(f"{path}: {fair_sharing.weight} is negative.")
-    return -(-share.numerator // share.denominator)
+    return min(UNLIMITED, -(-share.numerator // share.denominator))
