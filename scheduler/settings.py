@@ -64,7 +64,7 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
             le=1,
             description="minimum seconds between turns under load; more seconds make larger turns",
         ),
-    ] = 0.03
+    ] = 0.02
     events_bytes: Annotated[
         int, Meta(ge=1_048_576, description="maximum size of the stream EVENTS in bytes")
     ] = 512 * 1024 * 1024
