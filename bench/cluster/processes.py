@@ -68,7 +68,7 @@ def part_of(process: psutil.Process) -> str:
         return "this benchmark"
     command = process.cmdline()
     for service in SERVICES:
-        if command[1:3] == ["-m", service]:
+        if command[-2:] == ["-m", service]:
             return service
     program = command[0].rpartition("/")[2] if command else process.name()
     return program if program in OTHERS else "nodes and the rest"
