@@ -29,6 +29,7 @@ from tidegate.errors import (
     SequenceConflictError,
     TidegateError,
     TurnHangsError,
+    UnstorableValueError,
 )
 from tidegate.service.backoff import backoff_delays
 from tidegate.service.logs import get_log
@@ -40,7 +41,12 @@ REST_S_MAX = 0.1
 """However long a turn took: quota that came back waits no longer to be given away."""
 HANGING_ROUNDS = 6
 """Of renewing the lease, three a lease: a turn that outlasts them hangs, and its term is lost."""
-PASSING = (BusUnreachableError, CommitUnknownError, LedgerUnreachableError)
+PASSING = (
+    BusUnreachableError,
+    CommitUnknownError,
+    LedgerUnreachableError,
+    UnstorableValueError,
+)
 
 
 async def schedule(deps: Dependencies, stopping: asyncio.Event, random: Random) -> None:

@@ -32,7 +32,13 @@ from tidegate.contracts.subjects import observed_subject
 from tidegate.core.accept import accept
 from tidegate.core.accepting.handovers import unconfirmed_releases
 from tidegate.core.decide import decide
-from tidegate.errors import BusRefusedError, BusUnreachableError, TidegateError, TooLargeError
+from tidegate.errors import (
+    BusRefusedError,
+    BusUnreachableError,
+    TidegateError,
+    TooLargeError,
+    UnstorableValueError,
+)
 from tidegate.service.logs import get_log
 
 DECISIONS_MAX = 1_000
@@ -90,7 +96,7 @@ async def run_turn(leader: LeaderState) -> int:
     try:
         written = await _accept_batches(leader, batches)
     except TidegateError as error:
-        if not isinstance(error, TooLargeError):
+        if not isinstance(error, TooLargeError | UnstorableValueError):
             raise
         raise deps.poison.record_failure(batches, error) from error
     except Exception as error:

@@ -101,6 +101,10 @@ class LedgerUnreachableError(TidegateError):
     """The ledger's database does not answer, or its schema is not the one expected."""
 
 
+class UnstorableValueError(TidegateError):
+    """The ledger's database cannot hold a value, so that nothing of its turn was written."""
+
+
 class BusUnreachableError(TidegateError):
     """NATS does not answer."""
 

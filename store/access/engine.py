@@ -14,7 +14,7 @@ from sqlite3 import Connection as SqliteConnection
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, TextClause, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import QueuePool
 
@@ -28,7 +28,7 @@ from store.reading.database import (
     refuse_unreadable,
 )
 from store.statements.selecting import Select, unreachable_message
-from tidegate.errors import CommitUnknownError, LedgerUnreachableError
+from tidegate.errors import CommitUnknownError, LedgerUnreachableError, UnstorableValueError
 from tidegate.urls import redacted as without_secrets
 
 _SQLITE_WRITES = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL")
@@ -209,10 +209,17 @@ def transaction(engine: Engine, *, begin_at_once: bool = False) -> Generator[Con
     Raises:
         CommitUnknownError: the commit was sent and not answered: it may have happened.
         LedgerUnreachableError: the database failed before that: nothing was written.
+        UnstorableValueError: PostgreSQL cannot hold a value; SQLite's driver has an OverflowError.
     """
     with read_transaction(engine) as connection:
         connection.execution_options(begin_at_once=begin_at_once)
-        yield connection
+        try:
+            yield connection
+        except DataError as error:
+            raise UnstorableValueError(
+                f"The ledger at {redacted_url(engine)} cannot hold a value: "
+                f"{' '.join(str(error.orig).split())}"
+            ) from error
         try:
             connection.commit()
         except DBAPIError as error:

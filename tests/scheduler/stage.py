@@ -154,10 +154,12 @@ def first_round() -> list[Observation]:
 
 
 @contextmanager
-def ledger() -> Generator[tuple[FailingLedger, SqlSnapshots]]:
-    engine = open_engine("sqlite://")
+def ledger(url: str = "") -> Generator[tuple[FailingLedger, SqlSnapshots]]:
+    """Lend a ledger: a new one in memory, or the migrated one at a URL."""
+    engine = open_engine(url or "sqlite://")
     try:
-        migrate(engine)
+        if not url:
+            migrate(engine)
         yield FailingLedger(SqlLedger(engine, clock_us=_loop_us)), SqlSnapshots(engine)
     finally:
         engine.dispose()
@@ -167,13 +169,13 @@ def _loop_us() -> int:
     return round(asyncio.get_running_loop().time() * 1_000_000)
 
 
-def play(story: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
-    """Run a story in virtual time on a stage of its own."""
+def play(story: Callable[[Stage], Coroutine[Any, Any, None]], url: str = "") -> None:
+    """Run a story in virtual time on a stage of its own, with a ledger as ``ledger`` lends it."""
 
     async def run_story(kept: FailingLedger, snapshots: SqlSnapshots) -> None:
         await story(Stage(kept, snapshots))
 
-    with ledger() as (kept, snapshots):
+    with ledger(url) as (kept, snapshots):
         run_virtually(run_story(kept, snapshots))
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from random import Random
 
 import msgspec
+import pytest
 
 from scheduler.term import schedule
+from store.schema import migrate
+from tests.parts.postgresql import Server
 from tests.scheduler.stage import Stage, beat, first_round, play, queue, until
 from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.facts import ClusterQueueDefined, JobStateReported, ObservationRefused
@@ -34,7 +38,20 @@ def poison() -> bytes:
     return msgspec.json.encode(plain | {"created_us": HUGE})
 
 
-def test_what_makes_a_turn_fail_is_refused_and_the_next_goes_on() -> None:
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.real)])
+def url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A migrated ledger of PostgreSQL, or nothing: the stage has one in SQLite's memory."""
+    if request.param == "sqlite":
+        yield ""
+        return
+    server: Server = request.getfixturevalue("postgresql")
+    made = server.new_database()
+    migrate.upgrade(made)
+    yield made
+    server.drop(made)
+
+
+def test_what_makes_a_turn_fail_is_refused_and_the_next_goes_on(url: str) -> None:
     async def story(stage: Stage) -> None:
         stopping = asyncio.Event()
         deps = stage.deps()
@@ -47,7 +64,7 @@ def test_what_makes_a_turn_fail_is_refused_and_the_next_goes_on() -> None:
         assert len(refused(stage)) == 1
         assert stage.all_is_published()
 
-    play(story)
+    play(story, url)
 
 
 def defined(stage: Stage) -> set[str]:
