@@ -1,4 +1,4 @@
-"""Observations that make the core raise: each is isolated and refused, and the next goes on.
+"""Observations that make the core or the ledger raise: each is refused, and the next goes on.
 
 A turn that fails is thrown away with its leader state. The next ones take one observation each, so
 that the one that is to blame fails alone; from then on it counts as refused. What is refused is a
