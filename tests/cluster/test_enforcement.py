@@ -42,16 +42,20 @@ async def test_nothing_is_left_of_the_probes(embedded_api: EmbeddedApi) -> None:
     assert embedded_api.registry.state.revision == before
 
 
+@pytest.mark.parametrize(
+    ("kind", "plural"),
+    [("LocalQueue", "localqueues"), ("Workload", "workloads"), ("ClusterQueue", "clusterqueues")],
+)
 async def test_a_kind_that_policies_do_not_know_yet_is_waited_for(
-    embedded_api: EmbeddedApi,
+    embedded_api: EmbeddedApi, kind: str, plural: str
 ) -> None:
     """A server's policies learn of a new kind only at the third question."""
     await install(embedded_api, manifests_folder(), ignore)
     asked = count(1)
 
     async def learn(_: str, path: str) -> Response | None:
-        refusal = {"kind": "Status", "message": "Kind=LocalQueue not found"}
-        if not path.endswith("/localqueues") or next(asked) >= 3:
+        refusal = {"kind": "Status", "message": f"Kind={kind} not found"}
+        if not path.endswith(f"/{plural}") or next(asked) >= 3:
             return None
         return Response(503, msgspec.json.encode(refusal))
 

@@ -28,6 +28,16 @@ _JOB: Object = {
 _QUEUE: Object = {"apiVersion": "kueue.x-k8s.io/v1beta2", "metadata": {"name": _NAME}}
 _LOCAL_QUEUE = {**_QUEUE, "kind": "LocalQueue", "spec": {"clusterQueue": _NAME}}
 _CLUSTER_QUEUE = {**_QUEUE, "kind": "ClusterQueue", "spec": {"namespaceSelector": {}}}
+_WORKLOAD = {
+    **_QUEUE,
+    "kind": "Workload",
+    "spec": {"podSets": [{"name": "main", "count": 1, "template": {"spec": _POD}}]},
+}
+_NEW_KINDS = (
+    (f"{_QUEUES}/namespaces/default/localqueues", _LOCAL_QUEUE),
+    (f"{_QUEUES}/namespaces/default/workloads", _WORKLOAD),
+    (f"{_QUEUES}/clusterqueues", _CLUSTER_QUEUE),
+)
 
 
 class NotEnforcedError(TidegateError):
@@ -35,7 +45,7 @@ class NotEnforcedError(TidegateError):
 
 
 async def wait_enforced(api: KubernetesApi, *, mutates: bool = True) -> None:
-    """Wait until a queued Job would be suspended and queues be taken; nothing is stored.
+    """Wait until a queued Job would be suspended, queues and Workloads be taken; stores nothing.
 
     Where nothing mutates jobs, none is suspended, and that is not waited for.
 
@@ -58,13 +68,12 @@ async def wait_enforced(api: KubernetesApi, *, mutates: bool = True) -> None:
 
 async def _why_not(api: KubernetesApi, *, mutates: bool) -> str:
     jobs = await _dry_run_create(api, "/apis/batch/v1/namespaces/default/jobs", _JOB)
-    return (
-        (_why_not_suspended(jobs) if mutates else _why_not_taken(jobs))
-        or _why_not_taken(
-            await _dry_run_create(api, f"{_QUEUES}/namespaces/default/localqueues", _LOCAL_QUEUE)
-        )
-        or _why_not_taken(await _dry_run_create(api, f"{_QUEUES}/clusterqueues", _CLUSTER_QUEUE))
-    )
+    if why := _why_not_suspended(jobs) if mutates else _why_not_taken(jobs):
+        return why
+    for path, obj in _NEW_KINDS:
+        if why := _why_not_taken(await _dry_run_create(api, path, obj)):
+            return why
+    return ""
 
 
 async def _dry_run_create(api: KubernetesApi, path: str, obj: Object) -> Response:
