@@ -15,14 +15,13 @@ from typing import Any
 import msgspec
 
 from tidegate.contracts.observations import JobObserved, Stray
-from tidegate.core.flavors.eligibility import selector_matches
 from tidegate.errors import NotSupportedError
 from tidegate.jobs.kind import JobKind
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta, OwnerReference
 from tidegate.kinds.names import QUEUE_NAME
 from tidegate.kinds.policies.forms import NAMESPACES_LEFT_ALONE
-from tidegate.model.podset import LabelSelector
+from tidegate.model.podset import LabelSelector, selector_matches
 
 NAME_LABEL = "kubernetes.io/metadata.name"
 DEPTH_MAX = 10

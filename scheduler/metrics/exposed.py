@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidegate.contracts.facts import LocalQueueDefined
-from tidegate.core.flavors.eligibility import selector_matches
 from tidegate.core.state.state import Objects
+from tidegate.model.podset import selector_matches
 from tidegate.service.config.local_queue_metrics import LocalQueueMetrics
 
 ALL = LocalQueueMetrics()

@@ -10,6 +10,7 @@ from typing import Literal
 
 import msgspec
 
+from tidegate.model.texts import parse_signed
 from tidegate.model.topology import Taint as Taint  # noqa: PLC0414 - beside what tolerates it
 from tidegate.model.topology import TopologyAssignment
 
@@ -127,3 +128,42 @@ class PodSetAssignment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     topology: TopologyAssignment | None = None  # the nodes of its pods; None: any of the flavors
     delayed_topology: Literal["", "Pending", "Ready"] = ""
     """Pending: its pods are placed once its checks are ready; Ready: they have been."""
+
+
+def matches_requirement(requirement: Requirement, labels: dict[str, str]) -> bool:
+    """Tell whether labels meet one requirement of a selector; an unknown operator never does."""
+    value = labels.get(requirement.key)
+    match requirement.operator:
+        case "In":
+            return value is not None and value in requirement.values
+        case "NotIn":
+            return value is None or value not in requirement.values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt":
+            return (
+                value is not None
+                and len(requirement.values) == 1
+                and matches_comparison(requirement.operator, value, requirement.values[0])
+            )
+        case _:
+            return False
+
+
+def selector_matches(selector: LabelSelector | None, labels: dict[str, str]) -> bool:
+    """Tell whether a selector selects labels; none selects nothing, an empty one everything."""
+    if selector is None:
+        return False
+    if any(labels.get(key) != value for key, value in selector.labels.items()):
+        return False
+    return all(matches_requirement(expression, labels) for expression in selector.expressions)
+
+
+def matches_comparison(operator: str, value: str, bound: str) -> bool:
+    """Tell whether a whole number is above (Gt) or below (Lt) another; no text is either."""
+    number, other = parse_signed(value), parse_signed(bound)
+    if number is None or other is None:
+        return False
+    return number > other if operator == "Gt" else operator == "Lt" and number < other

@@ -13,6 +13,11 @@ INT64_MAX = 2**63 - 1
 DIGITS_MAX = 19
 """The number of digits of the largest int64."""
 NAME_MAX = 253
+QUALIFIED_PATTERN = (
+    r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+    r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
+)
+"""A label's key or a resource, e.g. ``example.com/gpu``."""
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 
 

@@ -10,9 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidegate.model.podset import LabelSelector, NodeTerm, PodSet, Requirement, Taint, Toleration
+from tidegate.model.podset import (
+    NodeTerm,
+    PodSet,
+    Taint,
+    Toleration,
+    matches_comparison,
+    matches_requirement,
+)
 from tidegate.model.quota import FlavorSpec
-from tidegate.model.texts import parse_signed
 
 _REPELLING = ("NoSchedule", "NoExecute")
 
@@ -44,37 +50,6 @@ def requests_topology(podset: PodSet) -> bool:
     return bool(named or topology_request.slice_required or topology_request.layers)
 
 
-def matches_requirement(requirement: Requirement, labels: dict[str, str]) -> bool:
-    """Tell whether labels meet one requirement of a selector; an unknown operator never does."""
-    value = labels.get(requirement.key)
-    match requirement.operator:
-        case "In":
-            return value is not None and value in requirement.values
-        case "NotIn":
-            return value is None or value not in requirement.values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt" | "Lt":
-            return (
-                value is not None
-                and len(requirement.values) == 1
-                and _matches_comparison(requirement.operator, value, requirement.values[0])
-            )
-        case _:
-            return False
-
-
-def selector_matches(selector: LabelSelector | None, labels: dict[str, str]) -> bool:
-    """Tell whether a selector selects labels; none selects nothing, an empty one everything."""
-    if selector is None:
-        return False
-    if any(labels.get(key) != value for key, value in selector.labels.items()):
-        return False
-    return all(matches_requirement(expression, labels) for expression in selector.expressions)
-
-
 def is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
     """Tell whether one of these tolerations tolerates a taint."""
     return any(_tolerates(toleration, taint) for toleration in tolerations)
@@ -91,7 +66,7 @@ def _tolerates(toleration: Toleration, taint: Taint) -> bool:
         case "" | "Equal":
             return bool(toleration.key) and toleration.value == taint.value
         case _:
-            return _matches_comparison(toleration.operator, taint.value, toleration.value)
+            return matches_comparison(toleration.operator, taint.value, toleration.value)
 
 
 def _matches_affinity(terms: tuple[NodeTerm, ...], labels: dict[str, str]) -> bool:
@@ -104,11 +79,3 @@ def _matches_affinity(terms: tuple[NodeTerm, ...], labels: dict[str, str]) -> bo
         )
         for term in terms
     )
-
-
-def _matches_comparison(operator: str, value: str, bound: str) -> bool:
-    """Tell whether a whole number is above (Gt) or below (Lt) another; no text is either."""
-    number, other = parse_signed(value), parse_signed(bound)
-    if number is None or other is None:
-        return False
-    return number > other if operator == "Gt" else operator == "Lt" and number < other

@@ -16,7 +16,7 @@ import msgspec
 
 from tidegate.contracts.decisions import PendingReason
 from tidegate.contracts.observed.jobs import ON_HOLD
-from tidegate.core.flavors.eligibility import requests_topology, selector_matches
+from tidegate.core.flavors.eligibility import requests_topology
 from tidegate.core.members.cluster_status import closed_reason, unanswerable_check
 from tidegate.core.members.placement import candidate_clusters, cluster_refusals
 from tidegate.core.queueing.admission_checks import multikueue_check, required_checks
@@ -26,6 +26,7 @@ from tidegate.core.state.budgets import spent_message
 from tidegate.core.state.state import State, Workload
 from tidegate.model.clusters import PLACEABLE
 from tidegate.model.multikueue import CONTROLLER
+from tidegate.model.podset import selector_matches
 
 DEACTIVATED = "Deactivated"
 NO_LOCAL_QUEUE = "LocalQueueNotFound"

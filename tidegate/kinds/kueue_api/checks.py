@@ -7,7 +7,6 @@ from typing import Annotated, ClassVar, Literal
 from tidegate.kinds.markers import (
     LABEL_PATTERN,
     NAME_PATTERN,
-    QUALIFIED_PATTERN,
     Int32,
     Rule,
     list_of_type,
@@ -16,6 +15,7 @@ from tidegate.kinds.markers import (
     with_rules,
 )
 from tidegate.kinds.meta import ApiObject, ApiType, Conditions
+from tidegate.model.texts import QUALIFIED_PATTERN
 
 
 class CheckParameters(ApiType, frozen=True, kw_only=True):

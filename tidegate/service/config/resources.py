@@ -6,14 +6,12 @@ import re
 
 from tidegate.errors import SettingsError
 from tidegate.model.policy import Transformation
+from tidegate.model.texts import NAME_MAX, QUALIFIED_PATTERN
 from tidegate.service.config.configuration_file import DeviceClassSection, ResourcesSection
 
-CLASSES_MAX, MAPPINGS_MAX, NAME_MAX, PART_MAX = 8, 16, 253, 63
+CLASSES_MAX, MAPPINGS_MAX, PART_MAX = 8, 16, 63
 _WHERE = "resources.deviceClassMappings"
-_NAME = re.compile(
-    r"([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
-    r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-)
+_NAME = re.compile(QUALIFIED_PATTERN)
 
 
 def device_classes(resources: ResourcesSection) -> dict[str, str]:

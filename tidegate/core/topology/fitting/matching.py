@@ -11,9 +11,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from tidegate.core.flavors.eligibility import is_tolerated, matches_requirement
+from tidegate.core.flavors.eligibility import is_tolerated
 from tidegate.core.topology.fitting.tree import Node
-from tidegate.model.podset import NodeTerm, PodSet, Toleration
+from tidegate.model.podset import NodeTerm, PodSet, Toleration, matches_requirement
 from tidegate.model.topology import Taint
 
 REPELLING = ("NoSchedule", "NoExecute")
