@@ -73,7 +73,7 @@ def test_a_workflow_may_do_nothing_but_read_unless_a_job_says_so(name: str) -> N
 @pytest.mark.parametrize("name", ["ci.yml", "release.yml"])
 def test_what_a_workflow_runs_of_ours_exists(name: str) -> None:
     text = " ".join(str(step.get("run", "")) for step in steps(name))
-    for path in (".ci/run", ".ci/uv"):
+    for path in (".ci/packages", ".ci/run", ".ci/uv"):
         assert path in text
         assert (ROOT / path).exists()
     assert "${{" not in text, "what a run says must not be pasted into a shell"
