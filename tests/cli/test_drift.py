@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tidegate.cli.doctor.comparing import compare_jobs, compare_unwatched
+from tidegate.cli.commands.drift import lasting_differences
+from tidegate.cli.doctor.comparing import Difference, compare_jobs, compare_unwatched
 from tidegate.cli.doctor.examining import examine_unwatched
 from tidegate.cli.ledger.reading import open_reader
 from tidegate.contracts.facts import WatchesExpected
@@ -84,3 +85,17 @@ def test_what_no_ingest_watches_is_named_by_drift_and_doctor(state: State) -> No
     rows = {(difference.code, difference.object) for difference in compare_unwatched(state)}
     assert ("NotWatched", "jobs.batch/a/sweep") in rows
     assert "sweep" in next(examine_unwatched(state)).text
+
+
+def test_a_difference_that_is_gone_at_the_second_look_is_none() -> None:
+    late = Difference("StillSuspended", "jobs.batch/a/late", "admitted", "suspended")
+    lasting = Difference("RunsWithoutQuota", "jobs.batch/a/lasting", "pending", "runs")
+    new = Difference("StillSuspended", "jobs.batch/a/new", "admitted", "suspended")
+    looks, pauses = [[late, lasting], [new, lasting]], list[float]()
+    assert lasting_differences(lambda: looks.pop(0), 2, pauses.append) == [lasting]
+    assert pauses == [2]
+
+
+def test_without_differences_there_is_one_look() -> None:
+    looks = [list[Difference]()]
+    assert lasting_differences(lambda: looks.pop(0), 2) == []

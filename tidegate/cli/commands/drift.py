@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, NamedTuple
 
 import typer
@@ -42,7 +43,7 @@ _COLUMNS = (
 )
 
 
-def drift(
+def drift(  # noqa: PLR0913, PLR0917 - each is an option of the command line
     subject: Annotated[
         str,
         typer.Argument(
@@ -53,37 +54,41 @@ def drift(
     ledger: LedgerOption = "",
     kubeconfig: KubeconfigOption = "",
     context: ContextOption = "",
+    settle: Annotated[
+        float,
+        typer.Option(
+            "--settle",
+            help="Seconds until both are read again, if they differ.",
+            metavar="SECONDS",
+            min=0,
+        ),
+    ] = 2,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Compare queues, flavors and jobs in the cluster with the ledger.
 
     The first word of a line is one of MissingInKubernetes, MissingInLedger, SpecDiffers,
-    Unreadable, StillSuspended, RunsWithoutQuota and NotWatched. A very recent change may appear as
-    a difference: run the command again. The exit code is 1 if anything differs, or if neither side
-    has the named object.
+    Unreadable, StillSuspended, RunsWithoutQuota and NotWatched. If anything differs, both are read
+    again two seconds later, and only what still differs is printed: a change on its way is none.
+    The exit code is 1 if anything differs, or if neither side has the named object.
 
     Examples:
       tidegate drift
 
       tidegate drift job/train -o wide
 
+      tidegate drift --settle 30
+
       tidegate drift -o json | jq -r '.[].object'
     """
-    with open_reader(ledger, reports=False) as reader:
-        state = merge_states([each.state() for each in reader.partition_readers()])
-    with open_api(kubeconfig, context) as api:
-        groups = list(_compare_kinds(state, api))
-    if not any(_matches_subject(subject, name) for group in groups for name in group.names):
-        raise UnknownNameError(
-            f"Neither the ledger nor the cluster knows {subject!r}: name KIND, KIND/NAME or "
-            f"KIND/NAMESPACE/NAME, of {', '.join(group.kind for group in groups)}."
-        )
-    differences = [
-        difference
-        for group in groups
-        for difference in group.differences
-        if _matches_subject(subject, difference.object)
-    ]
+
+    def compare() -> list[Difference]:
+        with open_reader(ledger, reports=False) as reader:
+            state = merge_states([each.state() for each in reader.partition_readers()])
+        with open_api(kubeconfig, context) as api:
+            return _differences(subject, list(_compare_kinds(state, api)))
+
+    differences = lasting_differences(compare, settle)
     records = [
         {
             "code": difference.code,
@@ -99,12 +104,44 @@ def drift(
         raise typer.Exit(1)
 
 
+def lasting_differences(
+    compare: Callable[[], list[Difference]],
+    settle_s: float,
+    pause: Callable[[float], None] = time.sleep,
+) -> list[Difference]:
+    """Return the differences that a second comparison, ``settle_s`` seconds later, finds again.
+
+    The ledger and the cluster are read one after the other, so a job that is admitted in between
+    differs for a moment.
+    """
+    first = compare()
+    if not first or not settle_s:
+        return first
+    pause(settle_s)
+    found_before = {(difference.code, difference.object) for difference in first}
+    return [each for each in compare() if (each.code, each.object) in found_before]
+
+
 class _Group(NamedTuple):
     """The objects of one kind."""
 
     kind: str  # as differences name it: "clusterqueue", "jobs.batch"
     names: list[str]  # of the ledger's and the cluster's, and the kind itself
     differences: list[Difference]
+
+
+def _differences(subject: str, groups: list[_Group]) -> list[Difference]:
+    if not any(_matches_subject(subject, name) for group in groups for name in group.names):
+        raise UnknownNameError(
+            f"Neither the ledger nor the cluster knows {subject!r}: name KIND, KIND/NAME or "
+            f"KIND/NAMESPACE/NAME, of {', '.join(group.kind for group in groups)}."
+        )
+    return [
+        difference
+        for group in groups
+        for difference in group.differences
+        if _matches_subject(subject, difference.object)
+    ]
 
 
 def _compare_kinds(state: State, api: ApiClient) -> Iterator[_Group]:
