@@ -30,6 +30,8 @@ class Outline(NamedTuple):
     first_line: str  # of its docstring
     functions: tuple[Function, ...]
     classes: tuple[str, ...]
+    public: tuple[str, ...]  # functions and classes that other modules may use
+    used: frozenset[str]  # names that are read
     imported: frozenset[str]  # modules, and what is taken of them
     texts: frozenset[str]  # constants that may be a module's name
     conversions: tuple[str, ...]  # calls of int with what may be a text
@@ -46,6 +48,12 @@ def outline(path: Path) -> Outline:
         first_line=(ast.get_docstring(tree) or "").partition("\n")[0],
         functions=tuple(_function(node) for node in nodes if isinstance(node, _FunctionNode)),
         classes=tuple(node.name for node in nodes if isinstance(node, ast.ClassDef)),
+        public=tuple(
+            node.name
+            for node in tree.body
+            if isinstance(node, _FunctionNode | ast.ClassDef) and not node.name.startswith("_")
+        ),
+        used=frozenset(name for node in nodes for name in _used(node)),
         imported=frozenset(name for node in nodes for name in _imported(node)),
         texts=frozenset(
             value for value in constants if isinstance(value, str) and _DOTTED.fullmatch(value)
@@ -79,6 +87,18 @@ def _imported(node: ast.AST) -> tuple[str, ...]:
             return tuple(alias.name for alias in node.names)
         case ast.ImportFrom(module=str(module)):
             return (module, *(f"{module}.{alias.name}" for alias in node.names))
+        case _:
+            return ()
+
+
+def _used(node: ast.AST) -> tuple[str, ...]:
+    match node:
+        case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()):
+            return (name,)
+        case ast.ImportFrom():
+            return tuple(alias.name for alias in node.names)
+        case ast.Constant(value=str(text)) if text.isidentifier():
+            return (text,)  # a name in a table
         case _:
             return ()
 

@@ -1,4 +1,4 @@
-"""Every module of the product is reached from something that is started: nothing lies unused.
+"""Every module and function of the product is reached from something that is started.
 
 What a recipe of CONTRIBUTING.md forgets to list (a rule, a report, a command) is found so, too.
 """
@@ -16,6 +16,16 @@ PACKAGES = ("actuator", "apiserver", "dispatcher", "ingest", "migrations", "sche
 STARTED = re.compile(r"tidegate\.cli\.main|.*\.__main__|migrations\..*")
 BELOW = ("", "tidegate.cli.commands.")  # where a name in a table of commands is looked up
 WALKED = {"tidegate.jobs.registry": "tidegate.jobs."}
+
+SCRIPTS = (ROOT / "pyproject.toml").read_text()
+FOR_TESTS = {  # the product does the same in steps
+    "audit_ledger",
+    "expire_reports",
+    "is_settled",
+    "root_hash",
+    "start_cluster",
+    "stop_cluster",
+}
 
 
 def modules() -> dict[str, Path]:
@@ -49,3 +59,17 @@ def reached(paths: dict[str, Path]) -> set[str]:
 def test_no_module_is_unused() -> None:
     paths = modules()
     assert sorted(paths.keys() - reached(paths)) == []
+
+
+def test_no_function_is_unused() -> None:
+    outlines = {name: outline(path) for name, path in modules().items()}
+    packages = [outline(path) for name in PACKAGES for path in (ROOT / name).rglob("__init__.py")]
+    used = frozenset[str]().union(*(each.used for each in (*outlines.values(), *packages)))
+    unused = {
+        f"{module}:{name}"
+        for module, each in outlines.items()
+        for name in each.public
+        if name not in used
+    }
+    left = {text for text in unused if text not in SCRIPTS}
+    assert sorted(name for name in left if name.rpartition(":")[2] not in FOR_TESTS) == []

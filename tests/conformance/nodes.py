@@ -11,9 +11,7 @@ from tidegate.model.ids import FlavorResource
 
 def cq(state: State, cluster_queue: str) -> ClusterQueueState:
     """Return a ClusterQueue's room, which must be there."""
-    actual_state = forest.cluster_queue_state(state, cluster_queue)
-    assert actual_state is not None
-    return actual_state
+    return forest.forest(state).cluster_queues[cluster_queue]
 
 
 def queue(state: State, name: str) -> Node:

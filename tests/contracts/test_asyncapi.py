@@ -82,6 +82,7 @@ def test_an_event_is_published_where_the_document_says(event: type[Event]) -> No
 @pytest.mark.parametrize("message", [*EVENTS, *observations()], ids=repr)
 def test_a_schema_is_complete_in_itself(message: type[msgspec.Struct]) -> None:
     schema = json_schema(message)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     assert all(at(schema, reference) for reference in references(schema))
     assert at(schema, schema["$ref"])["properties"]["type"] == {"enum": [tag_of(message)]}
 

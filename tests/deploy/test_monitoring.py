@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,30 +14,38 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from actuator.metrics import Metrics as ActuatorMetrics
+from dispatcher.metrics import Metrics as DispatcherMetrics
 from ingest.metrics import Metrics as IngestMetrics
 from scheduler.events_retention import RetentionGauges
 from tests.deploy.rendering import DEPLOY
 from tests.scheduler.metrics_story import World, queues
+from tidegate.webhook.app import Webhook
 
 DOCS = Path(__file__).parents[2] / "docs"
 ALERTS = yaml.safe_load((DEPLOY / "monitoring" / "alerts.yaml").read_text())["spec"]["groups"]
 DASHBOARD: dict[str, Any] = json.loads((DEPLOY / "monitoring" / "dashboard.json").read_text())
 RULES: list[dict[str, Any]] = [rule for group in ALERTS for rule in group["rules"]]
-NAME = re.compile(r"\b(?:kueue|tidegate)_[a-z_]+")
+NAME = re.compile(r"\b(?:(?:multi)?kueue|tidegate)_[a-z_]+")
 SELECTED = re.compile(r"\b((?:kueue|tidegate)_[a-z_]+)\{([^}]*)\}")
+MADE = re.compile(
+    r"self\.(\w+) = (?:self\.)?_?(?:counter|gauge|histogram|seconds)\(", re.IGNORECASE
+)
+MAKING = ("actuator", "dispatcher", "ingest", "scheduler", "tidegate/webhook")
 LABEL = re.compile(r'([a-z_]+)(?:=~|!~|!=|=)"')
 GROUPED = re.compile(r"by \(([a-z_, ]+)\)")
 
 
 def exported() -> dict[str, set[str]]:
     """Return every series' name that a service may tell, with its labels."""
-    world, ingest, actuator = World(), CollectorRegistry(), CollectorRegistry()
+    world = World()
     world.happen(*queues())
     RetentionGauges(world.registry)
-    IngestMetrics(ingest)
-    ActuatorMetrics(actuator)
+    registries = [world.registry, Webhook({}, lambda _: None).registry]
+    for metrics in (IngestMetrics, ActuatorMetrics, DispatcherMetrics):
+        registries.append(CollectorRegistry())
+        metrics(registries[-1])
     names = dict[str, set[str]]()
-    for registry in (world.registry, ingest, actuator):
+    for registry in registries:
         for family in _families(registry):
             names |= {key: set(family._labelnames) for key in _series(family)}  # noqa: SLF001 - see _families
     return names
@@ -120,6 +129,24 @@ def test_the_page_lists_every_metric_and_none_that_is_not_exported() -> None:
         listed |= set(NAME.findall(row[0] + row[1] if len(row) > 2 else row[0]))
     plain = {re.sub(r"_(bucket|sum|count)$", "", name) for name in EXPORTED}
     assert listed == plain
+
+
+def test_the_page_names_the_labels_of_tidegates_own_metrics() -> None:
+    page = (DOCS / "metrics.md").read_text()
+    rows = re.findall(r"^\| `(tidegate_\w+)` \| (.*?) ?\| ", page, re.MULTILINE)
+    documented = {name: set(re.findall(r"`(\w+)`", labels)) for name, labels in rows}
+    assert len(documented) > 30
+    assert documented == {
+        name: EXPORTED.get(name, EXPORTED.get(f"{name}_sum")) for name in documented
+    }
+
+
+@pytest.mark.parametrize("folder", MAKING)
+def test_a_metric_that_is_made_is_also_counted(folder: str) -> None:
+    sources = [path.read_text() for path in (DEPLOY.parent / folder).rglob("*.py")]
+    used = Counter(name for text in sources for name in re.findall(r"\.(\w+)", text))
+    made = {name for text in sources for name in MADE.findall(text)}
+    assert [name for name in made if used[name] < 2] == []
 
 
 @pytest.mark.parametrize("panel", DASHBOARD["panels"], ids=lambda panel: panel["title"])

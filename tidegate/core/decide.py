@@ -56,6 +56,8 @@ older versions, chosen by ``state.policy.rules``: of each version in ``KNOWN``.
 """
 KNOWN = range(1, VERSION + 1)
 """The versions whose decisions are taken; what differs between two of them is listed here."""
+PASSES_MAX = 10_000
+"""Passes over the rules at most: one whose decision does not end its condition would never end."""
 
 
 def _when_due(family: str, rule: Callable[[State, list[str]], Groups]) -> Rule:
@@ -142,11 +144,12 @@ def decide(
 
 def _run_rules(context: DecideContext) -> bool:
     """Run the rules until none yields a decision; tell whether the turn may go on."""
-    count_before = -1
-    while count_before != len(context.decisions):
+    for _ in range(PASSES_MAX):
         count_before = len(context.decisions)
         for rule in RULES:
             for group in rule(context.state):
                 for decision in group:
                     context.record(decision)
-    return not context.is_full
+        if len(context.decisions) == count_before:
+            return not context.is_full
+    raise AssertionError(f"the rules do not end; the last decision: {context.decisions[-1]}")

@@ -59,21 +59,21 @@ class Webhook:
         self._turns = Semaphore(AT_ONCE)
         self._held = 0  # bytes
         self._log = get_log("webhook")
-        self._registry = CollectorRegistry()
+        self.registry = CollectorRegistry()
         self._reviews = Counter(
             "tidegate_webhook_reviews_total",
             "AdmissionReviews by what became of them: changed, unchanged, refused",
             ["outcome"],
-            registry=self._registry,
+            registry=self.registry,
         )
         self._passed_over = Counter(
             "tidegate_webhook_policies_passed_over_total",
             "Policies that could not be asked about an object",
             ["policy"],
-            registry=self._registry,
+            registry=self.registry,
         )
         self._seconds = Histogram(
-            "tidegate_webhook_review_seconds", "Time to answer a review", registry=self._registry
+            "tidegate_webhook_review_seconds", "Time to answer a review", registry=self.registry
         )
 
     def application(self) -> Starlette:
@@ -135,7 +135,7 @@ class Webhook:
         return Response(why, status)
 
     async def _metrics(self, _request: Request) -> Response:
-        return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
+        return Response(generate_latest(self.registry), media_type=CONTENT_TYPE_LATEST)
 
 
 def _decode_request(body: bytes) -> Object | None:

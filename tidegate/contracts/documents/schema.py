@@ -23,7 +23,7 @@ from tidegate.contracts.facts import Event, FactEvent
 from tidegate.contracts.observations import Observation
 
 Document: TypeAlias = dict[str, Any]
-DIALECT = "https://json-schema.org/state/2020-12/schema"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def facts() -> tuple[type[Event], ...]:

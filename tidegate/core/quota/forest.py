@@ -37,11 +37,6 @@ def forest(state: State) -> Forest:
     return state.forest
 
 
-def cluster_queue_state(state: State, cluster_queue: str) -> ClusterQueueState:
-    """Return the state of a ClusterQueue that exists."""
-    return forest(state).cluster_queues[cluster_queue]
-
-
 def affected_trees(state: State, event: object) -> list[Tree]:
     """Return the trees in which an event may make workloads fit that did not: all, by default.
 
