@@ -130,7 +130,7 @@ class PodUngater:
         del message
         if live and isinstance(event, _TELLING):
             self._strangers.forget(event.workload)
-            self._enqueue({event.workload, *self._waiting})
+            self._enqueue(({event.workload} & self._pods.keys()) | self._waiting)
 
     def on_orders_done(self, workload: str) -> None:
         """Take no notice."""
@@ -182,7 +182,9 @@ class PodUngater:
     async def _run(self) -> None:
         while True:
             self._retry_unknown()
-            if self._working and self._mirror.complete:
+            if not self._working:
+                self._due.clear()  # becoming active enqueues all
+            elif self._mirror.complete:
                 due, self._due = sorted(self._due), set()
                 async with asyncio.TaskGroup() as tasks:
                     for job in due:

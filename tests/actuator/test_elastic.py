@@ -12,13 +12,19 @@ from prometheus_client import CollectorRegistry
 
 from actuator.calls import Calls
 from actuator.metrics import Metrics
+from actuator.projection.read_model import ReadModel
 from actuator.ungating.elastic import ElasticPods
 from actuator.ungating.pod_ungater import JobPods, PodUngater
+from actuator.ungating.topology import TopologyPods
+from tests.parts.growth import entries
 from tests.parts.stage import JOBS, KUEUE, Object, Stage, alongside, eventually, job, kueue
 from tests.parts.virtual import run_virtually
+from tidegate.contracts.decisions import StartOrdered
+from tidegate.contracts.entry import Published
 from tidegate.kinds.decode import read
 from tidegate.kinds.pods import Pod
 from tidegate.kube.ports import KubernetesApi
+from tidegate.model.ids import ObjectRef
 
 WORKLOADS = f"{KUEUE}/namespaces/default/workloads"
 PODS = "/api/v1/namespaces/default/pods"
@@ -222,3 +228,50 @@ def test_a_pod_whose_end_no_watch_reported_keeps_no_room_for_ever() -> None:
             await eventually(lambda: stage.let_go() == ["b"])
 
     run_virtually(run())
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_jobs_whose_pods_are_gone_are_not_remembered(*, active: bool) -> None:
+    async def come_and_go(stage: Elastic, number: int) -> None:
+        name = f"job-{number}"
+        ref = ObjectRef(kind="batch/job", namespace="default", name=name, uid=name)
+        event = StartOrdered(at_us=0, workload=f"default/{name}", uid=name, job=ref)
+        stage.lets_go.on_event(Published("L1", number, "", b""), event, live=True)
+        stage.pod(name, owner=name)
+        await asyncio.sleep(1)
+        stage.remove(f"{PODS}/{name}")
+        await asyncio.sleep(1)
+
+    async def run() -> None:
+        stage = Elastic()
+        stage.lets_go.set_active(active)
+        async with alongside(stage.lets_go.run()):
+            for number in range(4):
+                await come_and_go(stage, number)
+            before = entries_of(stage.lets_go)
+            for number in range(4, 40):
+                await come_and_go(stage, number)
+            assert entries_of(stage.lets_go) == before
+
+    run_virtually(run())
+
+
+def test_decisions_are_not_remembered_where_no_pod_may_wait() -> None:
+    async def run() -> None:
+        calls = Calls(Stage().api, Metrics(CollectorRegistry()))
+        lets_go = PodUngater(calls, Random(3), TopologyPods(ReadModel))
+        before = entries_of(lets_go)
+        for number in range(9):
+            name = f"job-{number}"
+            ref = ObjectRef(kind="batch/job", namespace="default", name=name, uid=name)
+            event = StartOrdered(at_us=0, workload=f"default/{name}", uid=name, job=ref)
+            lets_go.on_event(Published("L1", number, "", b""), event, live=True)
+        assert entries_of(lets_go) == before
+
+    run_virtually(run())
+
+
+def entries_of(lets_go: PodUngater) -> dict[str, int]:
+    return {
+        place: count for place, count in entries(lets_go).items() if place.startswith("PodUngater.")
+    }

@@ -62,8 +62,11 @@ def update_deadlines(
     kind = type(event)
     if workload is not None and kind in _MOVING:
         set_deadlines(state, workload)
+    unready = state.forest.unready
     if workload is not None and workload.phase in HOLDING and not workload.ready:
-        state.forest.unready[workload.key] = None
+        unready[workload.key] = None
+    else:
+        unready.pop(event.workload, None)
     ready = state.policy.pods_ready
     if ready is not None and ready.block_admission and kind in _UNBLOCKING:
         for tree in forest(state).trees:

@@ -17,7 +17,12 @@ from tidegate.core.queueing.admissibility import is_listed, is_namespace_selecte
 from tidegate.core.quota.charging import shape_key
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
-from tidegate.core.state.scheduling_queue import first_workload, mark_dirty, unpark
+from tidegate.core.state.scheduling_queue import (
+    drop_empty_shapes,
+    first_workload,
+    mark_dirty,
+    unpark,
+)
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Rank, Shape
 from tidegate.model.gates import gate_enabled
@@ -223,6 +228,8 @@ def _push_workload(state: State, cq: ClusterQueueState, workload: Workload) -> N
     workload.rank = queue_rank(state.policy, workload)
     entry = workload.rank, workload
     if shape is None:
+        if len(cq.shapes) >= cq.shapes_max:
+            drop_empty_shapes(cq)
         shape = cq.shapes[key] = Shape(key=key, heap=[entry])  # the smallest list
     else:
         heappush(shape.heap, entry)

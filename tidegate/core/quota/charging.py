@@ -14,7 +14,7 @@ import msgspec
 from tidegate.core.members.placement import candidate_clusters
 from tidegate.core.quota.requests import pod_requests, validate_podset
 from tidegate.core.state.cluster_queues import Pods
-from tidegate.core.state.state import State, Workload
+from tidegate.core.state.state import State, Workload, make_room
 from tidegate.core.state.workload import Slot
 from tidegate.model.clusters import cluster_of, qualified
 from tidegate.model.ids import FlavorResource
@@ -152,6 +152,7 @@ def _cached_pods(state: State, workload: Workload) -> Pods:
         each = tuple(pod_requests(objects, namespace, podset, state.policy) for podset in podsets)
         generator = (validate_podset(objects, namespace, podset) for podset in podsets)
         cached = podsets, each, next((wrong for wrong in generator if wrong), "")
+        make_room(state, state.forest.pods)
         state.forest.pods[key] = cached
     return cached
 

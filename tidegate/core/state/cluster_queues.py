@@ -154,7 +154,8 @@ class ClusterQueueState(msgspec.Struct, kw_only=True, eq=False):
     counts_by_priority: dict[int, int] = {}
     """Number of workloads with quota that are not being evicted, by priority."""
     intent_units: dict[FlavorResource, int] = {}  # quota reserved for preemptors that wait
-    shapes: dict[bytes, Shape] = {}
+    shapes: dict[bytes, Shape] = {}  # some may have no workload any more
+    shapes_max: int = 0  # a new shape beyond so many drops those without a workload
     heap: list[tuple[Rank, Shape]] = []  # at least one entry for each shape that is not parked
     blocked: Rank | None = None  # StrictFIFO: its first workload, which cannot act
     watchers: dict[int | Capacity, CellWatchers] = {}  # by a cell's identity, or by capacity

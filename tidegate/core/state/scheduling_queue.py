@@ -10,6 +10,9 @@ from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Shape
 from tidegate.model.podset import PodSetAssignment
 
+EMPTY_SHAPES_MAX = 64
+"""How many shapes without a workload a ClusterQueue may remember beyond one for each other."""
+
 
 def first_workload(shape: Shape) -> Workload | None:
     """Return a shape's first workload, parked or not."""
@@ -20,6 +23,19 @@ def first_workload(shape: Shape) -> Workload | None:
             return workload
         heappop(heap)
     return None
+
+
+def drop_empty_shapes(cq: ClusterQueueState) -> None:
+    """Drop the shapes that no workload has any more, and their watches.
+
+    A parked one stays: a workload that comes with that shape is parked, too, until the next event.
+    """
+    shapes = cq.shapes
+    for key, shape in list(shapes.items()):
+        if not shape.inadmissible and first_workload(shape) is None:
+            shape.watch = shape.named = None
+            del shapes[key]
+    cq.shapes_max = 2 * len(shapes) + EMPTY_SHAPES_MAX
 
 
 def set_inadmissible(shape: Shape) -> None:

@@ -6,7 +6,7 @@ than all else together. A caller that fails halfway drops the state and folds ag
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import msgspec
 
@@ -38,6 +38,8 @@ from tidegate.model.policy import Policy
 
 TAKEN_MAX = 1_000
 """How many taken handovers are remembered, the newest."""
+CACHED_MAX = 1_024
+"""How many entries a cache may have beyond two for each workload."""
 __all__ = [
     "CheckState",
     "Failure",
@@ -207,6 +209,12 @@ class State(msgspec.Struct, kw_only=True):
     def scan(self) -> Scan:
         """Return how flavors and victims are searched."""
         return SCAN[self.policy.compatibility]
+
+
+def make_room(state: State, cache: dict[Any, Any]) -> None:
+    """Empty a cache of what workloads request, if most of it is of workloads that are gone."""
+    if len(cache) >= 2 * len(state.workloads) + CACHED_MAX:
+        cache.clear()
 
 
 class DecisionFields(TypedDict):

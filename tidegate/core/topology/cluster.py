@@ -13,7 +13,7 @@ from tidegate.contracts.fact_kinds.definitions import NodeDefined
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.flavors.eligibility import requests_topology
 from tidegate.core.quota.requests import placement_requests
-from tidegate.core.state.state import Intent, State, Workload
+from tidegate.core.state.state import Intent, State, Workload, make_room
 from tidegate.core.topology.claims import foreign_usage
 from tidegate.core.topology.evictable import Moves, Rank
 from tidegate.core.topology.fitting.tree import PODS, Node, build
@@ -145,6 +145,7 @@ def pod_requests_of(state: State, workload: Workload, podset: PodSet) -> dict[st
     used = state.forest.pod_requests.get(key)
     if used is None:
         used = {**placement_requests(state.objects, namespace, podset), PODS: 1}
+        make_room(state, state.forest.pod_requests)
         state.forest.pod_requests[key] = used
     return used
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from store.reading.database import cache_pragma
 from tidegate.cli.ledger.reading import Reader
 from tidegate.core.state.cluster_queues import Tree
-from tidegate.core.state.scheduling_queue import first_workload
+from tidegate.core.state.scheduling_queue import drop_empty_shapes
 from tidegate.core.state.state import State
 
 CACHE_KIB = 8_192
@@ -36,12 +36,9 @@ def drop_decided(state: State) -> None:
     """Drop from a state what only deciding takes away: else it grows without end."""
     trees = state.forest
     trees.to_reconcile.clear()
-    trees.unready.clear()
     for queue in trees.cluster_queues.values():
         queue.heap.clear()
-        empty = [key for key, shape in queue.shapes.items() if first_workload(shape) is None]
-        for key in empty:
-            del queue.shapes[key]
+        drop_empty_shapes(queue)
 
 
 def free_state(state: State) -> None:
