@@ -50,6 +50,10 @@ class Observer:
         """Return how many Jobs have the condition Complete."""
         return sum(_is(job, "Complete") for job in self.jobs.values())
 
+    def incomplete(self) -> dict[str, dict[str, Any]]:
+        """Return the Jobs that do not have the condition Complete."""
+        return {name: job for name, job in self.jobs.items() if not _is(job, "Complete")}
+
     async def _follow(self, path: str, known: dict[str, dict[str, Any]]) -> None:
         while True:
             try:

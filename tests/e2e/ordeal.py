@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from tests.e2e.cast import eventually, make_queues, submit, tidegate
 from tests.e2e.observer import Observer
@@ -45,9 +46,12 @@ class Ordeal:
         await eventually(lambda: self.observer.completed() >= quarter, "a quarter", PATIENCE_S)
 
     async def completed(self) -> None:
-        """Wait until every Job completed."""
+        """Wait until every Job completed; say which do not."""
         done = f"{self.submitted} Jobs complete"
-        await eventually(lambda: self.observer.completed() >= self.submitted, done, PATIENCE_S)
+        try:
+            await eventually(lambda: self.observer.completed() >= self.submitted, done, PATIENCE_S)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; these do not: {self.incomplete()}") from None
 
     def verify(self) -> None:
         """Audit the ledger against what it published."""
@@ -68,6 +72,17 @@ class Ordeal:
         """Return the Jobs that are suspended."""
         jobs = self.observer.jobs.values()
         return [job["metadata"]["name"] for job in jobs if job["spec"].get("suspend")]
+
+    def incomplete(self) -> dict[str, dict[str, Any]]:
+        """Return what the observer saw last of Jobs that are not complete, and of their pods."""
+        jobs = self.observer.incomplete()
+        owners = {job["metadata"]["uid"] for job in jobs.values()}
+        pods = {
+            name: {"metadata": pod["metadata"], "status": pod.get("status", {})}
+            for name, pod in self.observer.pods.items()
+            if any(owner["uid"] in owners for owner in pod["metadata"].get("ownerReferences", ()))
+        }
+        return {**jobs, **pods}
 
     def generation(self, name: str) -> int:
         """Return how often a Job's spec was written."""
