@@ -156,6 +156,10 @@ def _make_workload() -> None:
         *optional_numbers("finished_us"),
         *texts("outcome"),
         *optional_numbers("removed_us", "removed_seq", "inactive_us"),
+        *texts("evicted_reason"),
+        *numbers("evicted_us"),
+        *texts("preempted_reason"),
+        *numbers("preempted_us", "queue_order_us"),
     )
     index_lasting("report_workload", "workload", "removed_seq")
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, get_args
 
 from sqlalchemy import Connection, delete
 
-from store.reporting import intervals, prices, quotas, tables, workloads
+from store.reporting import intervals, prices, queue_order, quotas, tables, workloads
 from store.reporting.hourly import Position, add_levels, close_hours, hour_begin
 from store.reporting.unit_of_work import EventPosition, LedgerEvent, UnitOfWork
 from tidegate.contracts.codec import decode
@@ -33,6 +33,7 @@ PROJECTORS: tuple[tuple[Projector, tuple[type[Any], ...]], ...] = (
     (prices.apply_price, _types(prices.Projected)),
     (workloads.apply_priority_class, _types(workloads.ProjectedClass)),
     (workloads.apply_workload_event, _types(workloads.Projected)),  # before those that copy its row
+    (queue_order.apply_queue_order, _types(queue_order.Projected)),
     (intervals.apply_wait, _types(intervals.ProjectedWait)),
     (intervals.apply_holding, _types(intervals.ProjectedHolding)),
     (intervals.apply_preemption, _types(intervals.ProjectedPreemption)),

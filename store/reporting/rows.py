@@ -56,6 +56,11 @@ class WorkloadRow(msgspec.Struct, kw_only=True):
     removed_us: int | None = None
     removed_seq: int | None = None
     inactive_us: int | None = None  # since when spec.active is false; None: it is true
+    evicted_reason: str = ""  # of the newest eviction since its reservation, as the next three
+    evicted_us: int = 0
+    preempted_reason: str = ""
+    preempted_us: int = 0
+    queue_order_us: int = 0  # orders those of one priority (tidegate.contracts.queue_order)
 
 
 class WaitRow(msgspec.Struct, kw_only=True):

@@ -19,8 +19,10 @@ from tidegate.contracts.decisions import (
     DecisionEvent,
     VariantCreated,
     VariantDeleted,
+    WorkloadEvicted,
     WorkloadPreempted,
 )
+from tidegate.contracts.queue_order import PODS_READY_TIMEOUT, RECLAIM_WHILE_BORROWING
 
 LedgerEvent: TypeAlias = facts.FactEvent | DecisionEvent
 OwnerKind: TypeAlias = Literal["ClusterQueue", "Cohort", "LocalQueue"]
@@ -66,6 +68,8 @@ _OF_CLASS = _select_open(_WORKLOAD, "priority_class", "removed_seq")
 _OF_POD_CLASS = _select_open(
     _WORKLOAD, "pod_priority_class", "removed_seq", tables.workload.c.priority_class == ""
 )
+_TIMED_OUT = _select_open(_WORKLOAD, "evicted_reason", "removed_seq")
+_PREEMPTED = _select_open(_WORKLOAD, "preempted_reason", "removed_seq")
 _WAITING = _select_open(_WAIT, "workload", "to_seq")
 _HELD = _select_open(_HOLDING, "workload", "to_seq")
 _LEAVING = _select_open(_PREEMPTION, "workload", "released_seq")
@@ -146,6 +150,9 @@ class UnitOfWork:
         for reading, kind, more in _FOLLOWING:
             if named := [event.name for event in events if isinstance(event, kind)]:
                 following.load(conn, reading, self._parameters([*named, *more]))
+        if any(isinstance(event, facts.PolicyConfigured) for event in events):
+            following.load(conn, _PREEMPTED, self._parameters([RECLAIM_WHILE_BORROWING]))
+            following.load(conn, _TIMED_OUT, self._parameters([PODS_READY_TIMEOUT]))
         if rest := sorted({row.workload for row in following} - self.live_workloads.keys()):
             self.workloads.load(conn, _LIVE, self._parameters(rest))
             self.live_workloads = {row.workload: row for row in self.workloads}
@@ -224,4 +231,7 @@ _PRIORITY = (
     facts.PolicyConfigured,
     facts.WorkloadSubmitted,
     facts.WorkloadChanged,
+    WorkloadEvicted,
+    WorkloadPreempted,
 )
+"""Events for which priority classes' values are read, or settings that are kept beside them."""

@@ -48,10 +48,10 @@ def apply_priority_class(unit: UnitOfWork, at: EventPosition, event: ProjectedCl
     """Record what a class is worth; workloads that name it follow, and keep it if it goes."""
     match event:
         case facts.WorkloadPriorityClassDefined():
-            _set_priority_class(unit, at, WORKLOAD_CLASS, event.name, event.value)
+            set_priority_class(unit, at, WORKLOAD_CLASS, event.name, event.value)
             _recompute_priorities(unit, lambda row: row.priority_class == event.name)
         case facts.PriorityClassDefined():
-            _set_priority_class(
+            set_priority_class(
                 unit, at, POD_CLASS, event.name, event.value
             ).is_default = event.is_default
             named = {event.name, ""}
@@ -63,7 +63,7 @@ def apply_priority_class(unit: UnitOfWork, at: EventPosition, event: ProjectedCl
         case facts.PriorityClassRemoved():
             _remove_priority_class(unit, POD_CLASS, event.name)
         case facts.PolicyConfigured():
-            _set_priority_class(unit, at, GATE, BOOST, int(event.policy.gates.get(BOOST, False)))
+            set_priority_class(unit, at, GATE, BOOST, int(event.policy.gates.get(BOOST, False)))
         case _:
             assert_never(event)
 
@@ -94,9 +94,10 @@ def _recompute_priorities(unit: UnitOfWork, concerned: Callable[[WorkloadRow], b
             row.priority = _priority_of(unit, row)
 
 
-def _set_priority_class(
+def set_priority_class(
     unit: UnitOfWork, at: EventPosition, kind: str, name: str, value: int
 ) -> PriorityClassRow:
+    """Record the value of a class, or of a setting that is kept beside them."""
     row = unit.priority_values.get((kind, name))
     if row is None:
         new = PriorityClassRow(partition=at.partition, kind=kind, name=name, value=value)
@@ -242,6 +243,7 @@ def _submit(unit: UnitOfWork, at: EventPosition, event: facts.WorkloadSubmitted)
         created_us=event.created_us or at.at_us,
         submitted_us=at.at_us,
         phase_us=at.at_us,
+        queue_order_us=event.created_us or at.at_us,
     )
     row.reclaimed = _json(event.reclaimable)
     _apply_request(unit, at, row, event)

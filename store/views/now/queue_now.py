@@ -18,7 +18,7 @@ _cluster_queue = func.coalesce(_named, _local.c.parent, "")
 _pending = _w.phase == "pending"
 _rank = func.row_number().over(
     partition_by=(_w.partition, _cluster_queue, _w.phase),
-    order_by=(_w.priority.desc(), _w.created_us, _w.uid),
+    order_by=(_w.priority.desc(), _w.queue_order_us, _w.uid, _w.workload),
 )
 _position = case((_pending, _rank))
 _since_us = func.coalesce(wait.c.from_us, _w.phase_us)
@@ -29,7 +29,8 @@ COLUMNS = (
     ViewColumn(
         "position",
         "from 1",
-        "place in the ClusterQueue: priority, then age; NULL: it has quota, and waits for checks",
+        "place in the ClusterQueue: by priority, then by creation, or instead by an eviction "
+        "for pods not ready or a check's Retry; NULL: it has quota, and waits for checks",
         _position,
     ),
     *copied(_w, "workload job_kind job_name namespace local_queue author priority_class priority"),

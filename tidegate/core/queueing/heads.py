@@ -12,6 +12,7 @@ from __future__ import annotations
 from decimal import Decimal
 from heapq import heapify, heappop, heappush
 
+from tidegate.contracts.queue_order import counts_reclaim, counts_timeout, queue_order_us
 from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.queueing.admissibility import is_listed, is_namespace_selected, may_be_queued
 from tidegate.core.quota.charging import shape_key
@@ -25,11 +26,9 @@ from tidegate.core.state.scheduling_queue import (
 )
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Rank, Shape
-from tidegate.model.gates import gate_enabled
 from tidegate.model.podset import LabelSelector
 from tidegate.model.policy import Policy
 
-_LATER_US = 1_000
 OUTDATED_MAX = 1_024
 """How many outdated entries a heap may hold beyond one for each valid entry."""
 
@@ -65,18 +64,11 @@ def queue_order_time(policy: Policy, workload: Workload) -> int:
 
     That is its creation, or its eviction if its pods were not ready in time or a check said Retry.
     """
-    ready = policy.pods_ready
-    match workload.evicted_reason:
-        case "PodsReadyTimeout" if ready is None or ready.requeuing_timestamp == "Eviction":
-            return workload.evicted_us
-        case "AdmissionCheck":
-            return workload.evicted_us
-        case _:
-            pass
-    by_priority = gate_enabled(policy, "PrioritySortingWithinCohort")
-    if not by_priority and workload.preempted_reason == "InCohortReclaimWhileBorrowing":
-        return workload.preempted_us + _LATER_US
-    return workload.created_us
+    if not workload.evicted_reason and not workload.preempted_reason:
+        return workload.created_us  # as of most
+    return queue_order_us(
+        workload, by_timeout=counts_timeout(policy), by_reclaim=counts_reclaim(policy)
+    )
 
 
 def queue_rank(policy: Policy, workload: Workload) -> Rank:

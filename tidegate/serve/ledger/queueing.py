@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from tidegate.cli.times import utc
 from tidegate.contracts.phases import HOLDING
+from tidegate.core.queueing.heads import queue_rank
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import UNSATISFIED_CHECKS
 from tidegate.replay.simulator.trees import cluster_queue_of
@@ -82,7 +83,7 @@ def _rows_of_queue(
     state: State, since: Since, queue: str, workloads: list[Workload]
 ) -> Iterator[Row]:
     position = 0
-    for workload in sorted(workloads, key=_queue_order):
+    for workload in sorted(workloads, key=lambda each: queue_rank(state.policy, each)):
         pending = workload.phase == "pending"
         position += pending
         yield {
@@ -95,10 +96,6 @@ def _rows_of_queue(
             "waited_s": (state.now_us - since(workload)) / _SECOND_US,
             "reason": _pending_reason(workload),
         }
-
-
-def _queue_order(workload: Workload) -> tuple[int, int, str]:
-    return -workload.priority, workload.created_us, workload.uid
 
 
 def _pending_reason(workload: Workload) -> str:
