@@ -157,6 +157,28 @@ def test_placement_knows_no_exclusions_and_no_transformations() -> None:
     assert placement_requests(NONE, "team", actual_podset) == {"gpu": 2, "net/vpc": 1}
 
 
+@pytest.mark.parametrize(
+    ("factors", "charged_credits"),
+    [
+        ({"b": "0.0000000001"}, 2),  # read as 1e-9
+        ({"b": "0.0000000011"}, 4),
+        ({"a": "5", "b": "-0.0000000001"}, 8),
+        ({"a": "2G", "b": "-0.9999999999"}, 2_000_000_000),
+    ],
+)
+def test_a_factor_finer_than_a_billionth_is_rounded_away_from_zero(
+    factors: dict[str, str], charged_credits: int
+) -> None:
+    """Source: Kubernetes' ParseQuantity, with which Kueue's configuration is read."""
+    rules = tuple(
+        Transformation(input=name, strategy="Replace", outputs={"credit": factor})
+        for name, factor in factors.items()
+    )
+    podset = PodSet(containers=(Container(requests={"a": "2", "b": "2G"}),))
+    requests = pod_requests(NONE, "team", podset, Policy(transformations=rules))
+    assert requests["credit"] == charged_credits
+
+
 def limit_range(namespace: str, kind: str = "Container", **bounds: dict[str, str]) -> Objects:
     items = (LimitRangeItem(type=kind, **bounds),)
     defined = LimitRangeDefined(at_us=0, name="l", namespace=namespace, items=items)

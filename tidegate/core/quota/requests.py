@@ -171,17 +171,10 @@ def _apply_transformations(requests: Nano, transformations: tuple[Transformation
         if rule.strategy == "Replace":
             del transformed[rule.input]
         for name, factor in rule.outputs.items():
-            outputs[name] = outputs.get(name, Fraction(0)) + value * _parse_factor(factor)
+            outputs[name] = outputs.get(name, Fraction(0)) + value * parse_nano(factor)
     for name, value in outputs.items():
-        transformed[name] = transformed.get(name, 0) + max(0, _ceil(value * _ONE))
+        transformed[name] = transformed.get(name, 0) + max(0, _ceil(value))
     return transformed
-
-
-def _parse_factor(text: str) -> Fraction:
-    try:
-        return parse_quantity(text)
-    except QuantityError:
-        return Fraction(0)
 
 
 def _ceil(value: Fraction) -> int:
@@ -194,7 +187,7 @@ def _base_units(name: str, value: int) -> int:
 
 
 def parse_nano(text: str) -> int:
-    """Parse a quantity in 1e-9, rounded up; 0 if invalid (see ``invalid_quantity``)."""
+    """Parse a quantity in 1e-9, rounded away from 0; 0 if invalid (see ``invalid_quantity``)."""
     try:
         return _parse_exact(text)
     except QuantityError:
@@ -244,7 +237,8 @@ def invalid_quantity(podset: PodSet) -> str:
 @lru_cache(maxsize=16_384)
 def _parse_exact(text: str) -> int:
     value = parse_quantity(text)
-    return -(-value.numerator * _ONE // value.denominator)
+    nano = _ceil(abs(value) * _ONE)
+    return nano if value >= 0 else -nano
 
 
 def _is_quantity(text: str) -> bool:
