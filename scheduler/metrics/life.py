@@ -18,7 +18,8 @@ class Life(msgspec.Struct, kw_only=True):
     queued_us: int
     reserved_us: int = 0
     admitted_us: int = 0
-    ready_us: int = 0
+    ready_us: int = 0  # since when all pods are ready
+    started: bool = False  # they were, since the admission
     was_ready: bool = False  # of any start
     evicted_us: int = 0
     evicted_reason: str = ""

@@ -172,7 +172,7 @@ class Meter:
         life = self._life(event.workload, state)
         if life is None:
             return
-        life.admitted_us, life.ready_us = event.at_us, 0
+        life.admitted_us, life.ready_us, life.started = event.at_us, 0, False
         self._admitted.add(life.labels)
         self._waited.add(life.labels, seconds_since(life.queued_us, event))
         if life.checked:
@@ -184,14 +184,17 @@ class Meter:
             above = above.parent
 
     def on_ready(self, event: facts.PodsReadyReported, state: State) -> None:
-        """Count that all pods became ready."""
+        """Count that all pods became ready, for the first time since the admission."""
         life = self._life(event.workload, state)
-        if life is None or not event.ready or not life.admitted_us or life.ready_us:
+        if life is None or not life.admitted_us or event.ready == bool(life.ready_us):
+            return
+        life.ready_us = event.at_us if event.ready else 0  # a pod may have to be replaced
+        if not event.ready or life.started:
             return
         self._started.add(life.labels, seconds_since(life.admitted_us, event))
         if not life.was_ready:
             self._until_ready.add(life.labels, seconds_since(life.queued_us, event))
-        life.ready_us, life.was_ready = event.at_us, True
+        life.started = life.was_ready = True
 
     def on_evicted(self, event: decisions.WorkloadEvicted, state: State) -> None:
         """Count an eviction."""

@@ -123,6 +123,23 @@ def test_a_preemption_is_reported_from_both_sides_until_the_quota_is_free(world:
     assert world.value("pending_workloads", **CQ, status="inadmissible") == 1
 
 
+def test_only_an_eviction_of_ready_pods_ends_their_time(world: World) -> None:
+    """Source: Kueue's workloadsWithPodsReadyToEvictedTime: PodsReady is True, and since when."""
+    causes = {"reason": "PodsReadyTimeout", "underlying_cause": "WaitForRecovery"}
+    ready, evicted = facts.PodsReadyReported, decisions.WorkloadEvicted
+    stopped = {"reason": causes["reason"], "cause": causes["underlying_cause"]}
+    world.happen(about(ready, ONE, 15, ready=True), about(ready, ONE, 20, ready=False))
+    world.happen(about(evicted, ONE, 30, **stopped))
+    assert world.value("pods_ready_to_evicted_time_seconds_count", **CQ, **causes) is None
+    world.happen(reserved(ONE, 40), about(decisions.WorkloadAdmitted, ONE, 40))
+    for when, is_ready in ((45, True), (50, False), (60, True)):
+        world.happen(about(ready, ONE, when, ready=is_ready))
+    world.happen(about(evicted, ONE, 67, **stopped))
+    assert world.value("pods_ready_to_evicted_time_seconds_sum", **CQ, **causes) == 7
+    assert world.value("admitted_until_ready_wait_time_seconds_sum", **CQ, **HIGH) == 5 + 5
+    assert world.value("ready_wait_time_seconds_count", **CQ, **HIGH) == 1
+
+
 def test_a_slice_that_another_replaced_is_counted_until_its_queue_is_gone(world: World) -> None:
     assert world.value("replaced_workload_slices_total", **CQ) is None
     world.happen(about(decisions.QuotaReleased, ONE, 12, reason="WorkloadSliceReplaced"))
