@@ -19,6 +19,7 @@ from scheduler.metrics.queue_stats import (
     Queue,
     QueueStats,
     Sums,
+    cluster_queue_status,
     queue_stats,
     queues_below,
     scheduling_hash_counts,
@@ -186,14 +187,6 @@ def _cohort_families(state: State, now: QueueStats) -> Iterator[GaugeMetricFamil
 def _drift(now: QueueStats) -> GaugeMetricFamily:
     description = "Jobs that are not as was decided though it was ordered again."
     return GaugeMetricFamily("tidegate_scheduler_drift_workloads", description, value=now.drifting)
-
-
-def cluster_queue_status(state: State, name: str) -> str:
-    """Return a ClusterQueue's status as Kueue calls it."""
-    defined = state.objects.cluster_queues.get(name)
-    if defined is not None and defined.deleting:
-        return "terminating"
-    return "active" if state.readiness.get(name, (False,))[0] else "pending"
 
 
 def _share(node: Node) -> float:

@@ -75,13 +75,25 @@ def queue_stats(
         if workload.repeated and workload.phase != "finished":
             stats.drifting += 1
     for kind, number in alike.items():
-        if kind.cluster_queue in state.forest.cluster_queues:
-            _add_count(stats.cluster_queues, (kind.cluster_queue,), kind, number, "")
-        queue = stats.exposed.get(f"{kind.namespace}/{kind.queue}")
+        status = kind.status
+        if status == "active" and cluster_queue_status(state, kind.cluster_queue) != "active":
+            status = "inadmissible"
+        row = kind._replace(status=status)
+        if row.cluster_queue in state.forest.cluster_queues:
+            _add_count(stats.cluster_queues, (row.cluster_queue,), row, number, "")
+        queue = stats.exposed.get(f"{row.namespace}/{row.queue}")
         if queue is not None:
             above = queue.spec.cluster_queue
-            _add_count(stats.local_queues, (kind.queue, kind.namespace), kind, number, above)
+            _add_count(stats.local_queues, (row.queue, row.namespace), row, number, above)
     return stats
+
+
+def cluster_queue_status(state: State, name: str) -> str:
+    """Return a ClusterQueue's status as Kueue calls it."""
+    defined = state.objects.cluster_queues.get(name)
+    if defined is not None and defined.deleting:
+        return "terminating"
+    return "active" if state.readiness.get(name, (False,))[0] else "pending"
 
 
 def _empty_stats(state: State, local_queues: Mapping[str, LocalQueueDefined]) -> QueueStats:

@@ -39,6 +39,20 @@ def test_waiting_and_running_workloads_are_shown_by_queue(world: World) -> None:
     assert world.value("unadmitted_workloads", cluster_queue="right", **labels) == 1
 
 
+@pytest.mark.parametrize("reason", ["FlavorNotFound", "Stopped"])
+def test_all_that_wait_in_an_inactive_queue_are_inadmissible(world: World, reason: str) -> None:
+    """Source: Kueue's reportCQPendingWorkloads and reportLQPendingWorkloads."""
+    world.happen(
+        decisions.ClusterQueueReadinessChanged(
+            at_us=at(11), cluster_queue="right", active=False, reason=reason
+        )
+    )
+    for status, count in (("active", 0), ("inadmissible", 1)):
+        assert world.value("pending_workloads", cluster_queue="right", status=status) == count
+        lq = {"name": "main", "namespace": "right", "status": status}
+        assert world.value("local_queue_pending_workloads", **lq) == count
+
+
 def test_quota_and_usage_are_in_cores(world: World) -> None:
     cell = {"cohort": "unit", **CQ, **FLAVOR}
     assert world.value("cluster_queue_nominal_quota", **cell) == 4
