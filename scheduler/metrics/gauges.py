@@ -9,6 +9,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import nan
 from typing import Any
 
 from prometheus_client.core import GaugeMetricFamily
@@ -29,7 +30,7 @@ from scheduler.metrics.series import ROLE
 from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.shares import dominant_share
-from tidegate.core.quota.tree import Node, root_of
+from tidegate.core.quota.tree import root_of
 from tidegate.core.state.state import State
 from tidegate.service.config.local_queue_metrics import LocalQueueMetrics
 
@@ -76,7 +77,7 @@ class Gauges(Collector):
         if self._local_queues.enabled:
             yield from _workload_families("local_queue_", LOCAL_QUEUE, now.local_queues)
             yield from _local_queue_families(state, now)
-        yield from _cluster_queue_families(state)
+        yield from _cluster_queue_families(state, shared=self._resources)
         yield from _cohort_families(state, now)
         yield _drift(now)
         if self._resources:
@@ -127,7 +128,8 @@ def _workload_families(prefix: str, by: tuple[str, ...], sums: Sums) -> Iterator
     yield unadmitted.gauge
 
 
-def _cluster_queue_families(state: State) -> Iterator[GaugeMetricFamily]:
+def _cluster_queue_families(state: State, *, shared: bool) -> Iterator[GaugeMetricFamily]:
+    """Yield them; ``shared``: with the shares, if the configuration has ``fairSharing``."""
     status = Family("kueue_cluster_queue_status", "One-hot.", *CLUSTER_QUEUE, "status")
     hashes = Family("kueue_pending_scheduling_hashes", "Kinds that wait.", *CLUSTER_QUEUE, "status")
     shares = Family(
@@ -144,7 +146,9 @@ def _cluster_queue_families(state: State) -> Iterator[GaugeMetricFamily]:
             hashes.add((name, status_value), count)
         parent = cq.node.parent
         above = "" if parent is None else parent.name
-        shares.add((name, above), _share(cq.node))
+        if shared and state.policy.fair_sharing:
+            fair_share = dominant_share(cq.node)
+            shares.add((name, above), nan if fair_share.boundless else float(fair_share.precise()))
         info.add((name, above, "" if parent is None else root_of(cq.node).name), 1)
     yield from (status.gauge, hashes.gauge, shares.gauge, info.gauge)
 
@@ -178,7 +182,8 @@ def _cohort_families(state: State, now: QueueStats) -> Iterator[GaugeMetricFamil
             continue  # nothing is below it or in it
         above = "" if node.parent is None else node.parent.name
         info.add((name, above, root_of(node).name), 1)
-        shares.add((name,), _share(node))
+        if state.policy.fair_sharing:
+            shares.add((name,), float(dominant_share(node).precise()))
         below = sum(now.cluster_queues.admitted[node.name,] for node in queues_below(node))
         admitted.add((name,), below)
     yield from (info.gauge, shares.gauge, admitted.gauge)
@@ -187,8 +192,3 @@ def _cohort_families(state: State, now: QueueStats) -> Iterator[GaugeMetricFamil
 def _drift(now: QueueStats) -> GaugeMetricFamily:
     description = "Jobs that are not as was decided though it was ordered again."
     return GaugeMetricFamily("tidegate_scheduler_drift_workloads", description, value=now.drifting)
-
-
-def _share(node: Node) -> float:
-    fair_share = dominant_share(node)
-    return float("nan") if fair_share.boundless else float(fair_share.precise())

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, isnan
 
 import pytest
+from msgspec.structs import replace
 
 from tests.scheduler.metrics_story import World, about, at, queues, reserved, submitted
 from tidegate.contracts import decisions, facts
 from tidegate.core.folding.fold import apply
+from tidegate.model.policy import Policy
+from tidegate.model.quota import CohortSpec, Quota
 from tidegate.service.config.local_queue_metrics import NONE
 
 ONE, TWO = "left/one", "right/two"
@@ -77,7 +80,48 @@ def test_cohorts_are_reported_with_all_below_them(world: World) -> None:
     assert world.value("cohort_info", cohort="unit", **above) == 1
     in_unit = {"parent_cohort": "unit", "root_cohort": "all"}
     assert world.value("cluster_queue_info", **CQ, **in_unit) == 1
-    assert world.value("cluster_queue_weighted_share", **CQ, cohort="unit") == 0
+
+
+def configured(*, fair: bool) -> facts.PolicyConfigured:
+    policy = Policy(fair_sharing=("LessThanOrEqualToFinalShare",) if fair else ())
+    return facts.PolicyConfigured(at_us=at(0), name="tidegate", policy=policy)
+
+
+@pytest.mark.parametrize(
+    ("fair", "resources", "of_queue", "of_cohort"),
+    [(True, True, 0, 0), (True, False, None, 0), (False, True, None, None)],
+)
+def test_shares_are_reported_where_they_decide(
+    *, fair: bool, resources: bool, of_queue: float | None, of_cohort: float | None
+) -> None:
+    """Source: Kueue's reconcilers of ClusterQueues and Cohorts; one asks for both settings."""
+    world = World(resources=resources)
+    world.happen(configured(fair=fair), *queues())
+    assert world.value("cluster_queue_weighted_share", **CQ, cohort="unit") == of_queue
+    assert world.value("cohort_weighted_share", cohort="unit") == of_cohort
+
+
+def test_a_borrower_of_weight_0_has_no_number_and_such_a_cohort_an_endless_one() -> None:
+    world = World()
+    world.happen(configured(fair=True), *queues())
+    spec = world.state.objects.cluster_queues["left"].spec
+    all_of_it = CohortSpec(groups=spec.groups)
+    group = spec.groups[0]
+    nothing = replace(group.flavors[0], quotas={"cpu": Quota(nominal=0)})
+    borrowing = replace(spec, groups=(replace(group, flavors=(nothing,)),), weight=0)
+    world.happen(
+        facts.CohortDefined(at_us=at(1), name="all", spec=all_of_it),
+        facts.CohortDefined(at_us=at(1), name="unit", spec=CohortSpec(parent="all", weight=0)),
+        *(
+            facts.ClusterQueueDefined(at_us=at(1), name=name, spec=borrowing)
+            for name in ("left", "right")
+        ),
+        *(submitted(ONE, 2), reserved(ONE, 3)),
+    )
+    of_queue = world.value("cluster_queue_weighted_share", **CQ, cohort="unit")
+    assert of_queue is not None
+    assert isnan(of_queue)
+    assert world.value("cohort_weighted_share", cohort="unit") == inf
 
 
 def test_a_status_is_one_of_all(world: World) -> None:
