@@ -17,6 +17,7 @@ from scheduler.metrics.series import GO_CLIENT, LONG, ROLE, FigureMaker, Labels,
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.facts import Event
 from tidegate.contracts.phases import SLICE_REPLACED
+from tidegate.core.queueing.admissibility import DEACTIVATED
 from tidegate.core.state.state import State
 from tidegate.service.config.local_queue_metrics import LocalQueueMetrics
 
@@ -219,7 +220,9 @@ class Meter:
         if life is not None and event.reason == SLICE_REPLACED:
             self._replaced.labels(life.labels.cluster_queue, ROLE).inc()
         if life is not None and life.evicted_us:
-            self._left.add(life.labels, seconds_since(life.evicted_us, event), life.evicted_reason)
+            if life.evicted_reason != DEACTIVATED:  # it does not become pending again
+                seconds = seconds_since(life.evicted_us, event)
+                self._left.add(life.labels, seconds, life.evicted_reason)
             life.evicted_us = 0
 
     def on_requeued(self, event: decisions.WorkloadRequeued, state: State) -> None:

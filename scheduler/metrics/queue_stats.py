@@ -14,6 +14,7 @@ import msgspec
 from scheduler.metrics.exposed import ALL, exposed_queues
 from tidegate.contracts.facts import LocalQueueDefined
 from tidegate.contracts.phases import HOLDING
+from tidegate.core.queueing.admissibility import DEACTIVATED
 from tidegate.core.quota.charging import pod_count, requests_per_pod
 from tidegate.core.quota.tree import Node
 from tidegate.core.state.cluster_queues import ClusterQueueState
@@ -31,7 +32,7 @@ class _SumKey(NamedTuple):
     cluster_queue: str
     namespace: str
     queue: str
-    status: str  # active, inadmissible, reserved, admitted, finished, or nothing of these
+    status: str  # active, inadmissible, inactive, reserved, admitted, finished, or none of these
     why: str  # it waits
     charges: tuple[tuple[FlavorResource, int], ...]
 
@@ -143,6 +144,8 @@ def _sum_key(workload: Workload) -> _SumKey:
     elif phase in HOLDING:
         is_admitted = phase == "admitted" or workload.admitted_us > 0
         status, charges = "admitted" if is_admitted else "reserved", workload.charges
+    elif phase == "inactive":
+        status, why = phase, DEACTIVATED
     elif phase == "finished":
         status = phase
     return _SumKey(workload.cluster_queue, namespace, workload.queue, status, why, charges)
@@ -153,12 +156,14 @@ def _add_count(sums: Sums, queue: Queue, kind: _SumKey, number: int, above: str)
         case "active" | "inadmissible":
             sums.pending[queue, kind.status] += number
             sums.unadmitted[queue, "NoReservation", kind.why, above] += number
+        case "inactive":
+            sums.unadmitted[queue, "NoReservation", kind.why, above] += number
         case "finished":
             sums.finished[queue] += number
         case "admitted" | "reserved":
             _count_admitted(sums, queue, kind, number, above)
         case _:
-            pass  # inactive: it neither waits nor holds anything
+            pass  # a parent: its variants wait and hold quota
 
 
 def _count_admitted(sums: Sums, queue: Queue, kind: _SumKey, number: int, above: str) -> None:

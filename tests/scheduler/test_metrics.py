@@ -181,6 +181,24 @@ def test_a_preemption_is_reported_from_both_sides_until_the_quota_is_free(world:
     assert world.value("pending_workloads", **CQ, status="inadmissible") == 1
 
 
+def test_a_deactivated_workload_is_not_admitted_and_does_not_become_pending(world: World) -> None:
+    """Source: Kueue's getUnadmittedWorkloadStatus, and the order of cases of its Update."""
+    cause = {"reason": "NoReservation", "underlying_cause": "Deactivated"}
+    assert world.value("unadmitted_workloads", **CQ, **cause) is None
+    world.happen(
+        about(decisions.WorkloadEvicted, ONE, 20, reason="Deactivated"),
+        about(decisions.QuotaReleased, ONE, 23),
+        about(decisions.WorkloadDeactivated, ONE, 23, reason="Deactivated"),
+    )
+    latency = world.value("workload_eviction_latency_seconds_count", **CQ, reason="Deactivated")
+    assert latency is None
+    assert world.value("unadmitted_workloads", **CQ, **cause) == 1
+    local = {**LQ, **CQ, **cause}
+    assert world.value("local_queue_unadmitted_workloads", **local) == 1
+    for status in ("active", "inadmissible"):
+        assert world.value("pending_workloads", **CQ, status=status) == 0
+
+
 def test_only_an_eviction_of_ready_pods_ends_their_time(world: World) -> None:
     """Source: Kueue's workloadsWithPodsReadyToEvictedTime: PodsReady is True, and since when."""
     causes = {"reason": "PodsReadyTimeout", "underlying_cause": "WaitForRecovery"}
