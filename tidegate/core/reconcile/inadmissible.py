@@ -38,6 +38,7 @@ _CODES = frozenset(
     )
 )
 """The barriers that this rule records, until a cycle records another reason."""
+_OF_CYCLES = (admissibility.SLICE_LEAVES, admissibility.VARIANT_LEAVES)
 _RESTARTED = {
     "ClusterQueueStopped": "ClusterQueueRestarted",
     "LocalQueueStopped": "LocalQueueRestarted",
@@ -48,10 +49,10 @@ def reconcile_pending(state: State, workload: Workload) -> list[DecisionEvent]:
     """Return that a workload is queued again, or why it is not offered, if not recorded yet."""
     if workload.requeue_reason in STOPPED and not _is_queue_stopped(state, workload):
         return [requeue_event(state, workload, _RESTARTED[workload.requeue_reason])]
-    if not state.requeue.rechecks:
-        return []  # Kueue's scheduler, whose decisions are compared, does not record these
     barrier = queueing_blocker(state, workload)
     code = OFFERED if barrier is None else barrier.code
+    if code in _OF_CYCLES and not state.requeue.rechecks:
+        return []  # a cycle says this; under Kueue's rules it makes a workload its queue's first
     reasons = workload.pending_status.others if workload.pending_status is not None else ()
     if code in reasons or (barrier is None and _CODES.isdisjoint(reasons)):
         return []
