@@ -21,16 +21,15 @@ from tests.deploy.rendering import (
 from tidegate.cluster.install import read_documents
 from tidegate.generate.install import run_kustomize
 from tidegate.jobs.registry import JOB_KINDS
+from tidegate.model.multikueue import ADAPTERS
 
 OVERLAY, SERVE, VISIBILITY = "overlays/production", "components/serve", "components/visibility"
 DISPATCHER, PROMETHEUS = "components/dispatcher", "components/prometheus"
 WEBHOOK, ASKED = "components/webhook", ("serve", "guard", "webhook")
 OWN = (".k8s.io",)
 """Groups of Kubernetes itself; Kueue's CRDs come with the overlay."""
-NOT_SENT = {
-    "sparkoperator.k8s.io/sparkapplication",
-}
-"""Kinds that docs/multikueue.md says are rejected."""
+SENT = {"workload", *ADAPTERS}
+"""Jobs of these kinds go to worker clusters, and their Workloads with them."""
 
 
 def rendered(folder: Path, *components: str) -> Objects:
@@ -202,7 +201,7 @@ def test_dispatcher_and_worker_account_know_every_kind_that_can_be_sent() -> Non
     sent = {
         (kind.api_version.rpartition("/")[0], kind.path().rpartition("/")[2])
         for name, kind in JOB_KINDS.items()
-        if name not in NOT_SENT
+        if name in SENT
     }
     manager = _rules(DEPLOY / DISPATCHER / "rights.yaml", "tidegate-dispatcher")
     worker = _rules(DEPLOY / "worker" / "account.yaml", "tidegate-manager")

@@ -25,6 +25,11 @@ apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
 integrations: {{frameworks: [{NAME}]}}
 """
+SENDING = (
+    "tests/deploy/test_components.py",
+    "-k",
+    "test_dispatcher_and_worker_account_know_every_kind_that_can_be_sent",
+)
 
 
 def run(tree: Path, *command: str) -> str:
@@ -99,6 +104,7 @@ def test_its_policies_and_rights_follow_from_its_row(tree: Path, tmp_path: Path)
     [
         ("docs/kinds.md", f"| `{NAME}` (Caravan v1) | `spec.halted` | `camels`: `spec.camels` |"),
         ("deploy/rbac/people.yaml", "kueue-caravan-editor-role"),
+        ("deploy/rbac/unqueued.yaml", "- caravans"),
         ("deploy/policies/disabled-kinds.yaml", "- caravans"),
         (
             "deploy/policies/keep-children.yaml",
@@ -116,3 +122,9 @@ def test_the_tests_of_all_kinds_find_it_and_pass(tree: Path) -> None:
     tests = ("tests/jobs/test_registry.py", "tests/jobs/test_cases.py")
     text = run(tree, sys.executable, "-m", "pytest", "-q", "-n", "0", *tests, "-k", "caravan")
     assert re.match(r"6 passed", text.splitlines()[-1])
+
+
+@pytest.mark.slow
+def test_a_kind_that_no_manager_sends_needs_no_right_of_the_dispatcher(tree: Path) -> None:
+    text = run(tree, sys.executable, "-m", "pytest", "-q", "-n", "0", *SENDING)
+    assert re.match(r"1 passed", text.splitlines()[-1])

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tidegate.cluster.install import read_documents
 from tidegate.kube.ports import JSON, KubernetesApi, Response
 
-ROLES = Path(__file__).parents[2] / "deploy" / "rbac" / "roles.yaml"
+RBAC = Path(__file__).parents[2] / "deploy" / "rbac"
 
 
 class Right(NamedTuple):
@@ -79,10 +79,10 @@ def right_of(method: str, path: str) -> Right:
 
 def role(name: str) -> set[Right]:
     """Return the rights of a ClusterRole as the manifests give them."""
-    current_read_documents = read_documents(ROLES.read_text())
+    manifests = read_documents("---\n".join(path.read_text() for path in RBAC.glob("*.yaml")))
     (rules,) = [
         obj["rules"]
-        for obj in current_read_documents
+        for obj in manifests
         if obj["kind"] == "ClusterRole" and obj["metadata"]["name"] == name
     ]
     return rights(rules)

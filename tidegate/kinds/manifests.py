@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tidegate.kinds.crds import crds
 from tidegate.kinds.policies.children import protect_children
-from tidegate.kinds.policies.disabled import WARN, warn_of_disabled
+from tidegate.kinds.policies.disabled import WARN, queued_kinds, warn_of_disabled
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.frameworks import (
     FRAMEWORKS,
@@ -36,7 +36,7 @@ from tidegate.kinds.policies.spelling import job_authors, quota_objects
 from tidegate.kinds.policies.templates.numbering import number_pods_policy
 from tidegate.kinds.policies.templates.serving import mark_templates_policy, serving_guards
 from tidegate.kinds.policies.templates.serving_kinds import Serving, serving_kinds_named
-from tidegate.kinds.rights import people_roles
+from tidegate.kinds.rights import people_roles, unqueued_role
 from tidegate.model.declaration import Declaration
 
 DEFAULT_FRAMEWORKS = ("batch/job",)
@@ -91,10 +91,17 @@ def files(
     documents["policies/disabled-kinds.yaml"] = warn_of_disabled(
         frameworks, managed.namespaces, on_disabled
     )
-    documents["rbac/people.yaml"] = people_roles(FRAMEWORKS)
+    documents |= _roles()
     return {
         path: [_knowing(manifest, others) for manifest in manifests]
         for path, manifests in documents.items()
+    }
+
+
+def _roles() -> dict[str, list[Manifest]]:
+    return {
+        "rbac/people.yaml": people_roles(FRAMEWORKS),
+        "rbac/unqueued.yaml": unqueued_role(queued_kinds(())),
     }
 
 

@@ -6,7 +6,9 @@ namespace to ``kueue-batch-user-role``; both collect the others by their labels,
 view, edit and admin collect those that a tenant may have.
 
 For services ``deploy/rbac/roles.yaml`` has what every installation needs. Each enabled kind adds
-the rights that it needs; other kinds' pods and custom resources cannot be touched.
+the rights that it needs; other kinds' pods and custom resources cannot be touched. Of kinds that
+are not enabled the actuator looks at objects, to create an Event on those that name a queue:
+``deploy/rbac/unqueued.yaml``, which an installation may leave out.
 
 Source: Kueue's documentation, "Set up RBAC".
 """
@@ -17,6 +19,7 @@ from collections.abc import Iterable, Iterator
 
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.v1beta2 import KINDS
+from tidegate.kinds.policies.disabled import QueuedKind
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.frameworks import Framework, declared_framework, frameworks_named
 from tidegate.kinds.policies.templates.serving_kinds import serving_kinds_named
@@ -123,8 +126,8 @@ def kind_roles(
         acts.append(_rule("", "pods/finalizers", "update"))
     if sets:
         acts.append(_rule("", "pods", "list", "watch", "patch"))
-    roles = _bound_role("tidegate-ingest", looks) if looks else []
-    roles += _bound_role("tidegate-actuator", acts) if acts else []
+    roles = _bound_role("tidegate-ingest", "kinds", looks) if looks else []
+    roles += _bound_role("tidegate-actuator", "kinds", acts) if acts else []
     return [*roles, *job_people_roles(map(declared_framework, declared))]
 
 
@@ -147,8 +150,14 @@ def _rule(group: str, resource: str, *verbs: str) -> Manifest:
     return {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
 
 
-def _bound_role(account: str, rules: list[Manifest]) -> list[Manifest]:
-    metadata = {"name": f"{account}-kinds", "labels": _LABELS}
+def unqueued_role(kinds: Iterable[QueuedKind]) -> list[Manifest]:
+    """Return the actuator's role to look at objects of these kinds, and its binding."""
+    looks = [_rule(kind.group, kind.resource, "list", "watch") for kind in kinds]
+    return _bound_role("tidegate-actuator", "unqueued", looks)
+
+
+def _bound_role(account: str, purpose: str, rules: list[Manifest]) -> list[Manifest]:
+    metadata = {"name": f"{account}-{purpose}", "labels": _LABELS}
     subject = {"kind": "ServiceAccount", "name": account, "namespace": "tidegate-system"}
     reference = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": metadata["name"]}
     return [
