@@ -58,6 +58,14 @@ def history(reason: str, *policies: Policy) -> list[list[Entry]]:
     )
 
 
+def folded(turns: list[list[Entry]]) -> State:
+    state = State()
+    for turn in turns:
+        for entry in turn:
+            apply_recorded(state, decode(entry.payload))
+    return state
+
+
 @pytest.mark.parametrize(
     ("reason", "policies", "first"),
     [
@@ -73,17 +81,26 @@ def history(reason: str, *policies: Policy) -> list[list[Entry]]:
 def test_positions_are_the_schedulers(
     engine: Engine, reason: str, policies: tuple[Policy, ...], first: str
 ) -> None:
-    turns, state = history(reason, *policies), State()
+    turns = history(reason, *policies)
     written(engine, turns)
-    for turn in turns:
-        for entry in turn:
-            apply_recorded(state, decode(entry.payload))
+    state = folded(turns)
     scheduled = min(state.workloads.values(), key=lambda each: queue_rank(state.policy, each))
     assert scheduled.key == first
     report = {row["position"]: row["workload"] for row in rows(engine, "queue_now")}
     by_state = {row["position"]: row["workload"] for row in pending_rows(state, lambda _: 0)}
     assert report == by_state
     assert report[1] == first
+
+
+def test_a_workload_in_back_off_keeps_its_place(engine: Engine) -> None:
+    before = [[decode(entry.payload) for entry in turn] for turn in history("PodsReadyTimeout")]
+    backs_off = decisions.WorkloadRequeued(at_us=minute(4), workload=OLDER, after_us=minute(9))
+    turns = sealed(*before, [backs_off])
+    written(engine, turns)
+    state = folded(turns)
+    report = {row["position"]: row["workload"] for row in rows(engine, "queue_now")}
+    by_state = {row["position"]: row["workload"] for row in pending_rows(state, lambda _: 0)}
+    assert report == by_state == {1: YOUNGER, 2: OLDER}
 
 
 def test_a_reservation_ends_what_an_eviction_meant(engine: Engine) -> None:
