@@ -14,10 +14,22 @@ export const token = {
   set: (value) => (value ? sessionStorage.setItem(KEY, value) : sessionStorage.removeItem(KEY)),
 };
 
+const TRIES = 4;
+const PAUSE_MS = 700;
+
+// Who asks too much at once is refused, and answered a moment later.
+async function fetched(address, headers) {
+  for (let tries = 1; ; tries += 1) {
+    const answer = await fetch(address, { headers });
+    if (answer.status !== 429 || tries === TRIES) return answer;
+    await new Promise((goOn) => setTimeout(goOn, PAUSE_MS * tries));
+  }
+}
+
 export async function ask(path, parameters = {}) {
   const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value));
   const headers = token.get() ? { Authorization: `Bearer ${token.get()}` } : {};
-  const answer = await fetch(`/v1/${path}${query.size ? `?${query}` : ""}`, { headers });
+  const answer = await fetched(`/v1/${path}${query.size ? `?${query}` : ""}`, headers);
   const body = await answer.json();
   if (!answer.ok) throw new Refused(answer.status, body.message ?? answer.statusText);
   return body;

@@ -1,6 +1,7 @@
 // The page's frame: the address holds view, what is asked and the moment, so a link shows the same.
 
 import { Refused, ask, perhaps, token } from "./ask.js";
+import { kept, unfold } from "./kept.js";
 import { clock, element } from "./parts.js";
 import * as cohorts from "./views/cohorts.js";
 import * as job from "./views/job.js";
@@ -18,6 +19,7 @@ const answer = document.getElementById("answer");
 const slider = document.getElementById("slider");
 const when = document.getElementById("when");
 const at = document.getElementById("at");
+const said = document.getElementById("said");
 let drawn = 0;
 let me = null;
 
@@ -32,7 +34,8 @@ function address(changes) {
 
 function go(changes, replace = false) {
   history[replace ? "replaceState" : "pushState"](null, "", address(changes));
-  draw();
+  // The form that asked is gone with the old answer: who uses keys goes on from the new one.
+  draw().then(() => document.activeElement === document.body && answer.focus());
 }
 
 function tabs(current) {
@@ -98,21 +101,30 @@ function signed() {
     me.name === "local" ? "" : element("button", { type: "button", onclick: () => { token.set(""); me = null; draw(); } }, "Sign out"));
 }
 
-async function draw() {
+// A live view is drawn anew without a word to screen readers, and stays as its user left it.
+async function draw(live = false) {
   const turn = ++drawn;
   const now = state();
   const name = VIEWS[now.view] ? now.view : "job";
   document.title = `${VIEWS[name].title} – Tidegate`;
   tabs(name);
   answer.setAttribute("aria-busy", "true");
+  const asked = [moment(now.asOf), known(), VIEWS[name].view(now, go)];
   try {
-    const [, , made] = await Promise.all([moment(now.asOf), known(), VIEWS[name].view(now, go)]);
+    const [, , made] = await Promise.all(asked);
     if (turn !== drawn) return;
     signed();
+    const restore = live ? kept(answer) : () => {};
     answer.replaceChildren(...made.flat(9).filter(Boolean));
+    restore();
+    if (!live) said.textContent = answer.querySelector("h2")?.textContent ?? document.title;
   } catch (error) {
     if (turn !== drawn) return;
     if (error instanceof Refused && error.status === 401) login(token.get() ? error.message : "");
+    else if (live) {
+      await Promise.allSettled(asked);
+      when.textContent = `not refreshed: ${error.message}`;
+    }
     else answer.replaceChildren(element("h2", {}, VIEWS[name].title), element("p", { class: "wrong", role: "alert" }, error.message),
       ...(VIEWS[name].form ? [VIEWS[name].form(now, go)] : []));
   } finally {
@@ -136,10 +148,12 @@ document.getElementById("search").addEventListener("submit", (event) => {
   event.preventDefault();
   go({ view: "search", text: new FormData(event.target).get("text") });
 });
-window.addEventListener("popstate", draw);
-// A view of now is a live one, unless the user types in it.
+window.addEventListener("popstate", () => draw());
+window.addEventListener("beforeprint", () => unfold(answer));
+// A view of now is a live one, unless the user types or marks something in it.
 setInterval(() => {
   const writing = answer.contains(document.activeElement) && document.activeElement !== answer;
-  if (!state().asOf && !document.hidden && !writing && ["queue", "cohorts"].includes(state().view)) draw();
+  const marking = !document.getSelection().isCollapsed;
+  if (!state().asOf && !document.hidden && !writing && !marking && ["queue", "cohorts"].includes(state().view)) draw(true);
 }, LIVE_MS);
 draw();

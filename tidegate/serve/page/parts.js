@@ -12,20 +12,25 @@ export function element(name, attributes = {}, ...children) {
 }
 
 const SHOWN = 60;
+// A word longer than this may be broken, or one name would push the other columns out of sight.
+const LONG = /\S{25}/;
 
 // Columns are [heading, what a row shows, class]; a row shows text or an element.
 export function table(caption, columns, rows, nothing = "There is nothing to show.", rowClass = () => null) {
   if (!rows.length) return element("p", { class: "quiet" }, nothing);
   const head = columns.map(([name, , kind]) => element("th", { scope: "col", class: typeof kind === "function" ? null : kind }, name));
-  const line = (row) =>
-    element("tr", { class: rowClass(row) }, columns.map(([, show, kind]) =>
-      element("td", { class: typeof kind === "function" ? kind(row) : kind }, plain(show(row)))));
+  const cell = (row, show, kind) => {
+    const made = element("td", { class: typeof kind === "function" ? kind(row) : kind }, plain(show(row)));
+    if (LONG.test(made.textContent)) made.classList.add("long");
+    return made;
+  };
+  const line = (row) => element("tr", { class: rowClass(row) }, columns.map(([, show, kind]) => cell(row, show, kind)));
   const body = element("tbody", {}, rows.slice(0, SHOWN).map(line));
   const made = element("table", {}, element("caption", {}, caption), element("thead", {}, element("tr", {}, head)), body);
   const region = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made);
   if (rows.length <= SHOWN) return region;
   // Long tables begin with a part: rows that are not scrolled to are not drawn.
-  const more = element("button", { type: "button", onclick: () => {
+  const more = element("button", { type: "button", class: "more", onclick: () => {
     body.append(...rows.slice(SHOWN).map(line));
     more.remove();
   } }, `Show all ${rows.length}`);
@@ -163,6 +168,9 @@ export function later(promise, draw) {
   promise.then(([answer, refused]) => {
     place.replaceChildren(...[answer === null ? element("p", { class: "quiet" }, refused) : draw(answer)].flat(9));
     place.removeAttribute("aria-busy");
-  }).catch((error) => place.replaceChildren(element("p", { class: "wrong" }, error.message)));
+  }).catch((error) => {
+    place.replaceChildren(element("p", { class: "wrong", role: "alert" }, error.message));
+    place.removeAttribute("aria-busy");
+  });
   return place;
 }

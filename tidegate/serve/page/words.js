@@ -8,6 +8,7 @@ export const REASONS = {
   WaitingForPreemptedWorkloads: "what it preempted has to stop first",
   Misconfigured: "it cannot be admitted as it is defined",
   Suspended: "its queue is stopped",
+  NotTried: "it has not been tried yet",
   PendingEvaluation: "it has not been evaluated yet",
   WaitingForPodsReady: "another job's pods must be ready first",
   AdmissionGated: "one of its admission gates is closed",

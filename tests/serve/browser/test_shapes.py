@@ -1,0 +1,281 @@
+"""The page in other shapes: long names, paper, a redraw while it is used, contrasts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain, product
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from playwright.async_api import Browser, Page, Route, ViewportSize, expect
+
+from tests.parts.sample import filled
+from tests.serve.browser.conftest import Open, serving
+from tidegate.cli.sample import ledger as sample
+from tidegate.cli.sample.story import LISTED, STORY
+from tidegate.contracts.codec import decode_observation, encode
+from tidegate.contracts.observations import ClusterQueueObserved, Observation
+from tidegate.serve.auth.callers import Authenticator
+from tidegate.serve.auth.limits import RateLimiter
+from tidegate.serve.auth.rights import Rights
+
+STYLE = (Path(__file__).parents[3] / "tidegate/serve/page/style.css").read_text()
+NO_AUTH = Authenticator(None, None, RateLimiter(1_000)), Rights(None)
+LONGEST = 63
+NAMES = {
+    text: (text + "-" + "unbroken" * LONGEST)[: LONGEST - 1] + "z"
+    for text in ("team-a", "team-b", "research", "on-demand", "a", "b", "sweep", "huge", "ann")
+}
+"""What the sample calls something, and a name as long as Kubernetes allows."""
+DOTS = {"team-a": "team-a.v1.2", "research": "lab.example.com", "on-demand": "spot.v1-0"}
+NARROW, WIDE = ViewportSize(width=360, height=740), ViewportSize(width=1920, height=1080)
+VIEWS = (
+    "?view=job&namespace={a}&name={huge}",
+    "?view=job&namespace={a}&name={sweep}",
+    "?view=queue",
+    "?view=queue&queue={team-a}",
+    "?view=cohorts",
+    "?view=cohorts&of={team-a}",
+    "?view=money",
+    "?view=trust",
+    "?view=whatif&set=clusterqueue/{team-a}.cpu=86",
+    "?view=search&text={team-a}",
+)
+TEXT_MIN, SHAPE_MIN = 4.5, 3.0  # Source: WCAG 2.2, 1.4.3 and 1.4.11
+TEXTS = (
+    *product(("ink", "quiet", "link"), ("paper", "card", "soft", "pending-bg")),
+    *product(("wrong",), ("paper", "card", "wrong-bg")),
+    *(("card", "link"), ("warn", "pending-bg"), ("good", "good-bg")),
+)
+SHAPES = tuple(product(("used", "lent", "borrowed", "waits", "runs", "stops"), ("free", "card")))
+WITHOUT = """() => [...document.querySelectorAll("body :not(.unseen, .skip)")].filter((one) => {
+  const { right, width } = one.getBoundingClientRect();
+  return width && right > innerWidth + 1 && !one.closest(".scroll");
+}).map((one) => one.outerHTML.slice(0, 200))"""
+"""Elements whose right end is outside of the window, where no table has a bar of its own."""
+
+FOCUS = """() => {
+  const one = document.activeElement, header = document.querySelector("header");
+  const below = header.contains(one) ? null : header.getBoundingClientRect().bottom;
+  return [one.getBoundingClientRect().top, below, getComputedStyle(one).outlineStyle];
+}"""
+"""Of what has the focus: its upper edge, the header's lower one, and its outline."""
+
+
+def renamed(observation: Observation, names: dict[str, str]) -> Observation:
+    """Return an observation in which things are called otherwise."""
+    text = encode(observation).decode()
+    for old, new in names.items():
+        text = text.replace(f'"{old}"', f'"{new}"').replace(f'"{old}/job-', f'"{new}/job-')
+        text = text.replace(f"/job-{old}-", f"/job-{new}-")
+    return decode_observation(text.encode())
+
+
+@contextmanager
+def changed(path: Path, change: Callable[[Observation], Iterable[Observation]]) -> Generator[str]:
+    """Lend the path of the sample's ledger, of other observations in place of each."""
+    listed = {key: tuple(chain(*map(change, rows))) for key, rows in LISTED.items()}
+    story = [(at, tuple(chain(*map(change, rows)))) for at, rows in STORY]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sample, "LISTED", listed)
+        patched.setattr(sample, "STORY", story)
+        turns = list(sample.sample_turns())
+    with filled(f"sqlite:///{path}", turns):
+        yield str(path)
+
+
+@pytest.fixture(scope="module", params=[NAMES, DOTS], ids=["long", "dots"])
+def named(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Lend the path of the sample's ledger with other names, and these."""
+    names: dict[str, str] = request.param
+    path = tmp_path_factory.mktemp("named") / "ledger.db"
+    with changed(path, lambda one: [renamed(one, names)]) as made:
+        yield made, {**dict(zip(NAMES, NAMES, strict=True)), **names}
+
+
+def many(observation: Observation) -> list[Observation]:
+    """Return a ClusterQueue and as many others beside it as make tables long."""
+    if not isinstance(observation, ClusterQueueObserved):
+        return [observation]
+    name = observation.name
+    others = [replace(observation, name=f"{name}-{at}", uid=f"{name}-{at}") for at in range(40)]
+    return [observation, *others]
+
+
+def answered(status: int) -> Callable[[Route], Awaitable[None]]:
+    """Return what answers a request with this status."""
+
+    async def answer(route: Route) -> None:
+        await route.fulfill(status=status, json={"message": f"of {status}"})
+
+    return answer
+
+
+async def drawn(browser: Browser, url: str, **options: Any) -> Page:  # noqa: ANN401 - playwright's
+    page = await (await browser.new_context(**options)).new_page()
+    await page.goto(url)
+    await expect(page.locator("main h2").first).to_be_visible()
+    await expect(page.locator("[aria-busy]")).to_have_count(0)
+    return page
+
+
+@pytest.mark.parametrize("window", [NARROW, WIDE], ids=["narrow", "wide"])
+async def test_no_name_is_too_long_for_the_window(
+    browser: Browser, named: tuple[str, dict[str, str]], window: ViewportSize
+) -> None:
+    path, names = named
+    async with serving(path, NO_AUTH) as root:
+        for view in VIEWS:
+            page = await drawn(browser, root + view.format_map(names), viewport=window)
+            await expect(page.get_by_role("alert")).to_have_count(0)
+            assert await page.evaluate(WITHOUT) == [], view
+            assert await page.evaluate("document.documentElement.scrollWidth") <= window["width"]
+            if window is WIDE:
+                regions = page.get_by_role("region")
+                over = await regions.evaluate_all(
+                    "all => all.map(e => e.scrollWidth - e.clientWidth)"
+                )
+                assert max(over, default=0) <= 0, view
+            await page.context.close()
+
+
+async def test_a_live_view_is_drawn_anew_as_its_user_left_it(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with changed(tmp_path / "ledger.db", many) as path:
+        async with serving(path, NO_AUTH) as root:
+            page = await (await browser.new_context(viewport=NARROW)).new_page()
+            await page.clock.install()
+            await page.goto(f"{root}?view=cohorts")
+            region = page.get_by_role("region", name="Quota of cohorts")
+            await page.get_by_role("button", name="Show all").click()
+            await expect(region.locator("tbody tr")).to_have_count(2 * (2 * 41 + 1))
+            await region.evaluate("one => { one.scrollLeft = 50; one.id = 'before'; }")
+            await page.clock.run_for(6_000)
+            await expect(page.locator("#before")).to_have_count(0)
+            await expect(region.locator("tbody tr")).to_have_count(2 * (2 * 41 + 1))
+            assert await region.evaluate("one => one.scrollLeft") == 50
+            await page.get_by_label("Filter").fill("team-a-7")
+            await expect(region.locator("tbody tr")).to_have_count(2)
+            await page.get_by_label("Filter").blur()
+            await region.evaluate("one => { one.id = 'before'; }")
+            await page.clock.run_for(6_000)
+            await expect(page.locator("#before")).to_have_count(0)
+            await expect(region.locator("tbody tr")).to_have_count(2)
+
+
+async def test_a_refresh_that_fails_leaves_the_answer(browser: Browser, pages: Open) -> None:
+    page = await (await browser.new_context()).new_page()
+    await page.clock.install()
+    await page.goto(await pages("local") + "?view=cohorts")
+    region = page.get_by_role("region", name="Quota of cohorts")
+    await expect(region).to_be_visible()
+    await page.route("**/v1/tree*", answered(503))
+    await page.clock.run_for(6_000)
+    await expect(page.locator("#when")).to_have_text("not refreshed: of 503")
+    await expect(region).to_be_visible()
+    await expect(page.get_by_role("alert")).to_have_count(0)
+
+
+async def test_who_asks_too_much_at_once_is_answered_later(browser: Browser, pages: Open) -> None:
+    page = await (await browser.new_context()).new_page()
+    await page.route("**/v1/costs*", answered(429), times=2)
+    await page.goto(await pages("local") + "?view=money")
+    await expect(page.get_by_role("region", name="By team")).to_be_visible()
+
+
+async def test_a_redraw_is_not_read_out_and_a_new_view_is(browser: Browser, pages: Open) -> None:
+    page = await drawn(browser, await pages("local") + "?view=cohorts")
+    live = "main, main [aria-live]"
+    assert await page.locator(live).evaluate_all("all => all.map(one => one.ariaLive)") == [None]
+    await expect(page.locator("#said")).to_have_text("Cohorts over time")
+    await page.get_by_role("link", name="Trust").click()
+    await expect(page.locator("#said")).to_have_text("Trust")
+
+
+async def test_who_asks_by_keys_goes_on_from_the_answer(browser: Browser, pages: Open) -> None:
+    page = await drawn(browser, await pages("local"))
+    await page.get_by_label("Namespace").fill("a")
+    await page.get_by_label("Job or Workload").fill("huge")
+    await page.keyboard.press("Enter")
+    await expect(page.locator("main")).to_contain_text("a/job-huge-d526e")
+    await expect(page.locator("main")).to_be_focused()
+
+
+async def test_paper_is_white_and_shows_all_rows(browser: Browser, tmp_path: Path) -> None:
+    with changed(tmp_path / "ledger.db", many) as path:
+        async with serving(path, NO_AUTH) as root:
+            page = await drawn(browser, f"{root}?view=queue", color_scheme="dark")
+            await page.emulate_media(media="print", color_scheme="dark")
+            await page.evaluate("dispatchEvent(new Event('beforeprint'))")
+            await expect(page.locator("main tbody tr")).to_have_count(2 * 41)
+            body = page.locator("body")
+            await expect(body).to_have_css("background-color", "rgb(246, 248, 250)")
+            await expect(body).to_have_css("color", "rgb(22, 32, 42)")
+            await expect(page.locator("nav, input, button").locator("visible=true")).to_have_count(
+                0
+            )
+            await expect(page.locator("#when")).to_be_visible()
+            region = page.get_by_role("region").first
+            assert await region.evaluate("one => getComputedStyle(one).overflowX") == "visible"
+
+
+async def test_nothing_hides_the_focus(browser: Browser, pages: Open) -> None:
+    """Go back by keys from the end: what has the focus has an outline and is in sight."""
+    page = await drawn(
+        browser,
+        await pages("local") + "?view=job&namespace=a&name=sweep",
+        viewport={"width": 1100, "height": 600},
+    )
+    await page.get_by_role("link", name="API").focus()
+    for _ in range(30):
+        await page.keyboard.press("Shift+Tab")
+        top, header, outline = await page.evaluate(FOCUS)
+        if header is None:
+            break
+        assert outline != "none"
+        assert top >= header - 1
+    else:
+        pytest.fail("the header is never reached")
+
+
+def colours() -> list[dict[str, str]]:
+    """Return the colours by their names: of the light scheme, of the dark one."""
+    return [
+        dict(re.findall(r"--([\w-]+): (#\w{6})", block))
+        for block in re.findall(r":root \{(.*?)\}", STYLE, re.DOTALL)
+    ]
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of a colour. Source: WCAG 2.2."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(front: str, behind: str) -> float:
+    """Return the contrast of two colours, 1 to 21. Source: WCAG 2.2."""
+    dark, light = sorted(map(luminance, (front, behind)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+def test_text_and_shapes_stand_out(scheme: int) -> None:
+    named = colours()[scheme]
+    for pairs, least in ((TEXTS, TEXT_MIN), (SHAPES, SHAPE_MIN)):
+        for front, behind in pairs:
+            assert contrast(named[front], named[behind]) >= least, (front, behind)
+
+
+def test_nothing_is_faded() -> None:
+    """A faded text has less contrast than its colour."""
+    assert re.findall(r"^(.*) \{[^}]*\bopacity: 0\.", STYLE, re.MULTILINE) == [".node b"]
