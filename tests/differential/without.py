@@ -33,8 +33,8 @@ def _yes(*_: object, **__: object) -> bool:
     return True
 
 
-def _plenty(*_: object, **__: object) -> int:
-    return 10**18
+def _plenty(*_: object, **__: object) -> tuple[int, None]:
+    return 10**18, None
 
 
 class _Everybody:

@@ -17,13 +17,13 @@ from msgspec.structs import replace
 from tidegate.core.preemption.available import (
     lack_at_root,
     may_become_available,
+    may_reclaim_at_root,
     unused_amount,
     version_below_root,
 )
 from tidegate.core.preemption.bounds import Preemptor
 from tidegate.core.queueing.admission_fair_sharing import orders_by_usage
-from tidegate.core.quota.tree import INFINITE, Cell, cell_available
-from tidegate.core.state.cluster_queues import CellWatchers, ClusterQueueState, Shortfall, Tree
+from tidegate.core.state.cluster_queues import CellWatchers, ClusterQueueState, Tree, Watchers
 from tidegate.core.state.scheduling_queue import first_workload, is_offered, requeue_shape, unpark
 from tidegate.core.state.state import State
 from tidegate.core.state.workload import Rank, Rights, Shape, Watch
@@ -34,14 +34,14 @@ _amount = itemgetter(0)
 
 
 class _Waking(msgspec.Struct, kw_only=True, eq=False):
-    """A cell of a ClusterQueue whose watchers may be woken."""
+    """A cell or capacity of a ClusterQueue whose watchers may be woken."""
 
     state: State
     cq: ClusterQueueState
     at: CellWatchers
-    limit: int | None  # the largest amount that any watcher may get now; None: not known
+    version: int  # of the nodes below the root
+    unused: int  # amount that is unused now
     near: dict[int, tuple[Rank, Shape, Watch]]  # by the identity of their shapes
-    lasts: bool = True  # as far as known, only a change at the root can wake the watchers
 
 
 def offer_unproven(tree: Tree) -> None:
@@ -64,34 +64,44 @@ def wake_queue(state: State, cq: ClusterQueueState) -> None:
     if not cq.watchers or cq.woken_at == cq.tree.stamp:
         return
     cq.woken_at = cq.tree.stamp
-    version, near = version_below_root(cq.node), dict[int, tuple[Rank, Shape, Watch]]()
+    near = dict[int, tuple[Rank, Shape, Watch]]()
+    version = version_below_root(cq.node)
     wakings = [
-        _Waking(state=state, cq=cq, at=at, limit=limit, near=near)
+        _Waking(state=state, cq=cq, at=at, version=version, unused=unused, near=near)
         for at in cq.watchers.values()
-        if _may_wake(at, limit := _largest_available(at, version))
+        if _may_wake(cq, at, version, unused := unused_amount(state, at.cell))
     ]
     direct = bool(wakings) and not cq.has_topologies and not orders_by_usage(state, cq.spec)
     for waking in wakings:
         _wake_named(waking, direct=direct)
     for waking in wakings:
-        lack, at = _wake_beyond(waking), waking.at
-        if waking.limit is None:
-            at.shortfall, at.shortfall_at = lack, version
-        if isinstance(at.cell, Capacity) and not _is_watched(at):
-            del cq.watchers[at.cell]
+        _wake_beyond(waking)
+        if isinstance(waking.at.cell, Capacity) and not _is_watched(waking.at):
+            del cq.watchers[waking.at.cell]
     cq.reachable = sorted(near.values()) if near else []
 
 
-def _largest_available(at: CellWatchers, version: int) -> int | None:
-    """Return the largest amount that any watcher of a cell may get now; None: not known."""
-    lack = at.shortfall
-    if lack is None or at.shortfall_at != version or isinstance(at.cell, Capacity):
-        return None
-    return cell_available(at.cell) + lack.own
+def _may_wake(cq: ClusterQueueState, at: CellWatchers, version: int, unused: int) -> bool:
+    """Tell whether any watcher of a cell may be woken, as far as is known."""
+    named = at.named.entries
+    if named and named[0][0] <= unused:
+        return True
+    for rights, watchers in at.beyond.items():
+        if not _is_lacking(cq, rights, watchers, version, unused):
+            return True
+    return not named and not at.beyond
 
 
-def _may_wake(at: CellWatchers, limit: int | None) -> bool:
-    return limit is None or at.shortfall is None or at.shortfall.units + at.shortfall.own <= limit
+def _is_lacking(
+    cq: ClusterQueueState, rights: Rights, watchers: Watchers, version: int, unused: int
+) -> bool:
+    """Tell whether the amounts of some watchers that were not reached are known to be lacking."""
+    lack = watchers.shortfall
+    if lack is None or lack.unused <= unused or watchers.shortfall_at != version:
+        return False
+    if lack.lost and watchers.shortfall_rights != _maximal_rights(cq, rights):
+        return False
+    return lack.rank is None or not may_reclaim_at_root(cq, lack.rank, lack.needs)
 
 
 def _wake_named(waking: _Waking, *, direct: bool) -> None:
@@ -102,7 +112,7 @@ def _wake_named(waking: _Waking, *, direct: bool) -> None:
     entries = waking.at.named.entries
     if not entries:
         return
-    end = bisect_right(entries, unused_amount(waking.state, waking.at.cell), key=_amount)
+    end = bisect_right(entries, waking.unused, key=_amount)
     valid = [entry for entry in entries[:end] if entry[2].named is entry[3]]
     if len(valid) < end:
         entries[:end] = valid
@@ -114,26 +124,20 @@ def _wake_named(waking: _Waking, *, direct: bool) -> None:
             waking.near[id(shape)] = top.rank, shape, token
 
 
-def _wake_beyond(waking: _Waking) -> Shortfall | None:
-    """Offer shapes whose amount evictions may free; return what must change to wake any other."""
-    named, beyond = waking.at.named.entries, waking.at.beyond
-    lacks: list[Shortfall | None] = [Shortfall(units=named[0][0])] if named else []
-    for of, watchers in list(beyond.items()):
-        if watchers.entries:
-            lacks.append(_wake_reached(waking, watchers.entries, _maximal_rights(waking.cq, of)))
-        else:
-            del beyond[of]
-    known_lacks = [lack for lack in lacks if lack is not None]
-    if len(known_lacks) < len(lacks):
-        return None
-    return Shortfall(
-        units=min((lack.units for lack in known_lacks), default=INFINITE),
-        own=max((lack.own for lack in known_lacks), default=0),
-    )
+def _wake_beyond(waking: _Waking) -> None:
+    """Offer shapes whose amount evictions may free."""
+    cq, beyond = waking.cq, waking.at.beyond
+    for rights, watchers in list(beyond.items()):
+        if not watchers.entries:
+            del beyond[rights]
+        elif not _is_lacking(cq, rights, watchers, waking.version, waking.unused):
+            _wake_reached(waking, watchers, _maximal_rights(cq, rights))
 
 
 def _maximal_rights(cq: ClusterQueueState, rights: Rights) -> Rights:
     """Return the most that rights may have become: lost ones may have come back since an event."""
+    if rights.moves and not rights.displaced:
+        return rights
     displaced = rights.displaced and cq.tree.outside_seq <= cq.tree.moved_seq
     moves = rights.moves or cq.outside_seq > cq.moved_seq
     if (displaced, moves) == (rights.displaced, rights.moves):
@@ -141,40 +145,29 @@ def _maximal_rights(cq: ClusterQueueState, rights: Rights) -> Rights:
     return replace(rights, displaced=displaced, moves=moves)
 
 
-def _wake_reached(waking: _Waking, entries: list[_Entry], rights: Rights) -> Shortfall | None:
-    """Offer shapes again whose amount may be had now: they may violate another constraint.
-
-    Returns what must change before any of the amounts may be had; None: not known.
-    """
-    valid, end, lack = list[_Entry](), 0, None
+def _wake_reached(waking: _Waking, watchers: Watchers, rights: Rights) -> None:
+    """Offer shapes again whose amount may be had now: they may violate another constraint."""
+    valid, end, entries = list[_Entry](), 0, watchers.entries
     preemptor = Preemptor(state=waking.state, cq=waking.cq, rights=rights)
+    all_reached = True
     for entry in entries:
         units, _, shape, token = entry
-        if waking.limit is not None and units > waking.limit:
-            break
         end += 1
         if shape.watch is not token:
             continue
-        if not valid:
-            lack = _lack_of(waking, preemptor, units)
         valid.append(entry)
         if id(shape) in waking.near:
-            continue
-        if not token.reached and not may_become_available(preemptor, waking.at.cell, units):
-            break
-        _offer_again(waking.cq, shape, token)
+            all_reached = all_reached and token.reached
+        elif not token.reached:
+            if not may_become_available(preemptor, waking.at.cell, units):
+                if all_reached:
+                    watchers.shortfall = lack_at_root(preemptor, waking.at.cell)
+                    watchers.shortfall_at = waking.version
+                    watchers.shortfall_rights = rights
+                break
+            _offer_again(waking.cq, shape, token)
     if len(valid) < end:
         entries[:end] = valid
-    return lack if valid else Shortfall(units=INFINITE)
-
-
-def _lack_of(waking: _Waking, preemptor: Preemptor, units: int) -> Shortfall | None:
-    """Return what must change before an amount, or a larger one, may be had; None: not known."""
-    cell, lack = waking.at.cell, None
-    if waking.limit is None and waking.lasts and isinstance(cell, Cell):
-        lack = lack_at_root(preemptor, cell, units)
-        waking.lasts = lack is not None
-    return lack
 
 
 def _offer_again(cq: ClusterQueueState, shape: Shape, token: Watch) -> None:

@@ -79,6 +79,10 @@ def _still_violates_watched(
         if may_become_available(needs, at, units):
             return False
     named_watch.reached = proved.reached = False
+    for at, units in proved.constraints:
+        watchers = _cell_watchers(cq, at).beyond.get(proved.rights)
+        if watchers is not None:
+            _forget_shortfall(watchers, units)
     return True
 
 
@@ -158,13 +162,19 @@ def _cell_watchers(cq: ClusterQueueState, at: Cell | Capacity) -> CellWatchers:
     watchers = cq.watchers.get(key)
     if watchers is None:
         watchers = cq.watchers[key] = CellWatchers(cell=at)
-    watchers.shortfall = None  # a new watcher is about to be added
     return watchers
+
+
+def _forget_shortfall(watchers: Watchers, units: int) -> None:
+    """Look at some watchers again, one of which waits for this amount and was not reached yet."""
+    if watchers.shortfall is not None and units < watchers.shortfall.units:
+        watchers.shortfall = None
 
 
 def _add_watcher(watchers: Watchers, units: int, shape: Shape, token: Watch) -> None:
     entries = watchers.entries
     insort(entries, (units, next(_serial), shape, token))
+    _forget_shortfall(watchers, units)
     if len(entries) > watchers.entries_max:
         entries[:] = [entry for entry in entries if entry[3] in (entry[2].watch, entry[2].named)]
         watchers.entries_max = 2 * len(entries) + _STALE_MAX

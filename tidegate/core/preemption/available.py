@@ -4,8 +4,7 @@ A constraint is on a ClusterQueue's cell, or on a topology's capacity. For a cel
 evictions could free (``bounds``); for capacity, the nodes without all candidates do.
 
 A workload that may not preempt in order to borrow gets an amount only once as much is free. Under
-fair sharing it may, from ClusterQueues with a greater share, so ``lasting`` knows nothing about
-preemptors that reclaim there.
+fair sharing it also may once another side of the root has a greater share than its own would be.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ from collections.abc import Mapping
 from tidegate.core.preemption.bounds import (
     Preemptor,
     may_fit_after_evictions,
-    path_to_root,
-    usage_below_priority,
 )
 from tidegate.core.preemption.candidates import priority_limit
+from tidegate.core.preemption.sums import greatest_rank
 from tidegate.core.preemption.trial import is_queue_borrowing, never_preempts
 from tidegate.core.quota.tree import Cell, Node, cell_available
-from tidegate.core.state.cluster_queues import Shortfall
+from tidegate.core.state.cluster_queues import ClusterQueueState, Shortfall
 from tidegate.core.state.state import State
 from tidegate.core.topology.capacity import Capacity, fitting_slices, slices_without_candidates
 from tidegate.core.topology.evictable import Limits
+from tidegate.model.ids import FlavorResource
 
 
 def unused_amount(state: State, at: Cell | Capacity) -> int:
@@ -98,23 +97,23 @@ def version_below_root(node: Node) -> int:
     return number
 
 
-def lack_at_root(preemptor: Preemptor, cell: Cell, units: int) -> Shortfall | None:
-    """Return what must change at the root before an amount may be had; None: not only the root.
+def lack_at_root(preemptor: Preemptor, at: Cell | Capacity) -> Shortfall | None:
+    """Return what must change at the root before an amount that was not available may be.
 
-    The result holds until ``version_below_root`` changes. The amount must not be available now.
+    None: not only the root. The result holds until ``version_below_root`` changes.
     """
-    cq, fr, rules = preemptor.cq, cell.fr, preemptor.cq.spec.preemption
-    reclaims = cell.parent is not None and rules.reclaim_within_cohort != "Never"
-    borrows = preemptor.state.policy.fair_sharing or rules.borrow_within_cohort != "Never"
-    if reclaims and borrows:
+    tree = preemptor.cq.tree
+    if isinstance(at, Capacity) or tree.spans_at != tree.stamp:
         return None
-    limit = priority_limit(preemptor.rights.priority, rules.within_cluster_queue)
-    own = usage_below_priority(cq.usage_by_priority.get(fr), limit)
-    if not reclaims:
-        return Shortfall(units=units - own, own=own)
-    within = cell.usage + units - own <= cell.subtree_quota
-    claims = (
-        node.cells[fr].subtree_quota - node.cells[fr].usage >= remaining
-        for node, _, remaining in path_to_root(cq.node, fr, units)
-    )
-    return None if within or any(claims) else Shortfall(units=units - own, own=own)
+    span = tree.spans.get((id(at), preemptor.rights))
+    return None if span is None else span.shortfall
+
+
+def may_reclaim_at_root(
+    cq: ClusterQueueState, rank: int, needs: tuple[FlavorResource, ...]
+) -> bool:
+    """Tell whether another child of the root keeps a share without a workload of some needs."""
+    node, root = cq.node, cq.tree.root
+    while node.parent is not None and node.parent is not root:
+        node = node.parent
+    return rank <= greatest_rank(cq.tree, root, node, needs)

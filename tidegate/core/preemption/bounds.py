@@ -26,9 +26,9 @@ from tidegate.core.preemption.trial import (
     may_preempt_for_shares,
     never_preempts,
 )
-from tidegate.core.quota.shares import Share, dominant_share
+from tidegate.core.quota.shares import ZERO, Share, dominant_share
 from tidegate.core.quota.tree import Cell, Node, cell_available, local_available
-from tidegate.core.state.cluster_queues import ClusterQueueState, Span
+from tidegate.core.state.cluster_queues import ClusterQueueState, Shortfall, Span
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Rights
 from tidegate.model.ids import FlavorResource
@@ -66,10 +66,11 @@ def may_fit_after_evictions(preemptor: Preemptor, cell: Cell, units: int) -> boo
     if span is None:
         span = tree.spans[key] = Span()
     if span.enough < units < span.too_much:
-        if _compute_may_fit(preemptor, cell, units, unused):
+        fits, shortfall = _compute_may_fit(preemptor, cell, units, unused)
+        if fits:
             span.enough = units
         else:
-            span.too_much = units
+            span.too_much, span.shortfall = units, shortfall
     return units <= span.enough
 
 
@@ -87,8 +88,10 @@ def preemptor_of(
     return Preemptor(state=state, cq=cq, rights=rights)
 
 
-def _compute_may_fit(preemptor: Preemptor, cell: Cell, units: int, unused: int) -> bool:
-    """Tell whether an amount of which less is unused may fit after evictions.
+def _compute_may_fit(
+    preemptor: Preemptor, cell: Cell, units: int, unused: int
+) -> tuple[bool, Shortfall | None]:
+    """Tell whether an amount of which less is unused may fit after evictions; if not, what lacks.
 
     Costs O(depth), with fair sharing also O(children of each ancestor), once sums are cached.
     """
@@ -96,9 +99,12 @@ def _compute_may_fit(preemptor: Preemptor, cell: Cell, units: int, unused: int) 
     limit = priority_limit(rights.priority, cq.spec.preemption.within_cluster_queue)
     own = usage_below_priority(cq.usage_by_priority.get(cell.fr), limit)
     if not _may_borrow(cell, units - own):
-        return False
+        return False, Shortfall(units=units, unused=units)
     lacking = units - unused - own
-    return lacking <= 0 or lacking <= _releasable_amount(preemptor, cell, units, own)
+    if lacking <= 0:
+        return True, None
+    releasable, shortfall = _releasable_amount(preemptor, cell, units, own)
+    return lacking <= releasable, shortfall
 
 
 def _may_borrow(cell: Cell, units: int) -> bool:
@@ -110,18 +116,22 @@ def _may_borrow(cell: Cell, units: int) -> bool:
     return units - local_free <= cell.subtree_quota - cell.local_quota + cell.borrowing - over
 
 
-def _releasable_amount(preemptor: Preemptor, cell: Cell, units: int, own: int) -> int:
-    """Return the most that evictions in other ClusterQueues could free."""
+def _releasable_amount(
+    preemptor: Preemptor, cell: Cell, units: int, own: int
+) -> tuple[int, Shortfall | None]:
+    """Return the most that evictions in other ClusterQueues could free, and until when."""
     state, cq = preemptor.state, preemptor.cq
     reclaim = cq.spec.preemption.reclaim_within_cohort
     if cell.parent is None or reclaim == "Never" or preemptor.rights.displaced:
-        return 0
+        return 0, Shortfall(units=units, unused=units - own, lost=preemptor.rights.displaced)
     if state.policy.fair_sharing:
-        return _releasable_fair(preemptor, cell, units)
+        return _releasable_fair(preemptor, cell, units, own)
     return _releasable_classic(preemptor, cell, units, own)
 
 
-def _releasable_classic(preemptor: Preemptor, cell: Cell, units: int, own: int) -> int:
+def _releasable_classic(
+    preemptor: Preemptor, cell: Cell, units: int, own: int
+) -> tuple[int, Shortfall | None]:
     """Return the most that other ClusterQueues could free by ``preemption.classic``.
 
     A preemptor within its own quota may reclaim from all ClusterQueues that borrow, unless a cohort
@@ -145,10 +155,13 @@ def _releasable_classic(preemptor: Preemptor, cell: Cell, units: int, own: int) 
                 number -= usage_below_priority(
                     borrowed_by_priority(cq.tree, node, cell.fr, needs, cohorts=True), most
                 )
-    return number
+    lasts = lower == -ANY_PRIORITY and not within and not claimed
+    return number, Shortfall(units=units, unused=units - own) if lasts else None
 
 
-def _releasable_fair(preemptor: Preemptor, cell: Cell, units: int) -> int:
+def _releasable_fair(
+    preemptor: Preemptor, cell: Cell, units: int, own: int
+) -> tuple[int, Shortfall | None]:
     """Return the most that other ClusterQueues could free by ``preemption.fair``.
 
     A preemptor within its own quota may reclaim from all ClusterQueues that borrow. Any other may
@@ -156,28 +169,26 @@ def _releasable_fair(preemptor: Preemptor, cell: Cell, units: int) -> int:
     the preemptor's side could have: its share once all possible victims there have left.
     """
     cq, rights, fr = preemptor.cq, preemptor.rights, cell.fr
-    limit, needs = (
-        priority_limit(rights.priority, cq.spec.preemption.reclaim_within_cohort),
-        rights.needs,
-    )
+    tree, needs = cq.tree, rights.needs
+    limit = priority_limit(rights.priority, cq.spec.preemption.reclaim_within_cohort)
     if cell.usage + units <= cell.subtree_quota:
-        everywhere = borrowed_by_priority(cq.tree, cq.tree.root, fr, needs, cohorts=False)
-        own = borrowed_by_priority(cq.tree, cq.node, fr, needs, cohorts=False)
-        return usage_below_priority(everywhere, limit) - usage_below_priority(own, limit)
+        everywhere = borrowed_by_priority(tree, tree.root, fr, needs, cohorts=False)
+        of_queue = borrowed_by_priority(tree, cq.node, fr, needs, cohorts=False)
+        return usage_below_priority(everywhere, limit) - usage_below_priority(of_queue, limit), None
     if not rights.moves:
-        return 0
-    number, gone = 0, _own_evictable_usage(preemptor)
+        return 0, Shortfall(units=units, unused=units - own, lost=True)
+    number, below, gone, least = 0, own, _own_evictable_usage(preemptor), ZERO
     for node, parent, remaining in path_to_root(cq.node, fr, units):
-        if gone or children_with_share(
-            cq.tree, parent, node, needs, node_sums(cq.tree, node).share
-        ):
+        least = node_sums(tree, node).share
+        below = own + number
+        if gone or children_with_share(tree, parent, node, needs, least):
             least = dominant_share(node, {**gone, fr: gone.get(fr, 0) + remaining})
-            others = children_with_share(cq.tree, parent, node, needs, least)
-            for child in others:
-                number += releasable_amount(cq.tree, child, fr, least, limit)
+            for child in children_with_share(tree, parent, node, needs, least):
+                number += releasable_amount(tree, child, fr, least, limit)
                 if parent.parent is not None:
                     _add_evictable(preemptor, gone, child, least)
-    return number
+    shortfall = Shortfall(units=units, unused=units - below, rank=least.rank, needs=needs)
+    return number, shortfall
 
 
 def candidate_queues(preemptor: Preemptor, amounts: dict[FlavorResource, int]) -> set[str]:

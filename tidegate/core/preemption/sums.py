@@ -75,6 +75,24 @@ def children_with_share(
 
     Only workloads that use one of ``needs`` count; cohorts that borrow nothing are left out.
     """
+    nodes: list[Node] = []
+    for most, child in _children_by_rank(tree, parent, needs):
+        if most < least.rank:
+            break
+        if child is not node:
+            nodes.append(child)
+    return nodes
+
+
+def greatest_rank(tree: Tree, parent: Node, node: Node, needs: tuple[FlavorResource, ...]) -> int:
+    """Return the rank of the greatest share that another child keeps without a workload; or -1."""
+    ranked = _children_by_rank(tree, parent, needs)
+    return next((most for most, child in ranked if child is not node), -1)
+
+
+def _children_by_rank(
+    tree: Tree, parent: Node, needs: tuple[FlavorResource, ...]
+) -> list[tuple[int, Node]]:
     ranked = node_sums(tree, parent).ranked
     children = ranked.get(needs)
     if children is None:
@@ -85,13 +103,7 @@ def children_with_share(
             and (ranks := evictable_workloads(tree, child, needs).ranks)
         ]
         children = ranked[needs] = sorted(each, key=itemgetter(0), reverse=True)
-    nodes: list[Node] = []
-    for most, child in children:
-        if most < least.rank:
-            break
-        if child is not node:
-            nodes.append(child)
-    return nodes
+    return children
 
 
 def evictable_workloads(

@@ -27,11 +27,26 @@ CandidateKey: TypeAlias = tuple[bool, bool, int, bool, int, int, str, str]
 """The order of preemption candidates: see ``tidegate.core.preemption.candidates``."""
 
 
+class Shortfall(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What must change at the root before an amount of a cell may become available."""
+
+    units: int
+    unused: int  # so much of it must be unused; evictions below the root's own child free the rest
+    lost: bool = False  # or the preemptor gets back rights that it has lost
+    rank: int | None = None
+    """Or another child of the root must keep a share of this rank without one of its workloads.
+
+    Of a workload that uses one of ``needs``; None: that does not help.
+    """
+    needs: tuple[FlavorResource, ...] = ()
+
+
 class Span(msgspec.Struct, kw_only=True, eq=False):
     """Which amounts of a cell evictions may free for a preemptor, as far as computed."""
 
     enough: int = -1  # the largest amount known to be possible
     too_much: int = sys.maxsize << 64  # the smallest known to be impossible, with all evictions
+    shortfall: Shortfall | None = None  # of ``too_much``; None: not only the root must change
 
 
 class Watchers(msgspec.Struct, kw_only=True, eq=False):
@@ -39,13 +54,10 @@ class Watchers(msgspec.Struct, kw_only=True, eq=False):
 
     entries: list[tuple[int, int, Shape, Watch]] = []  # amount, serial number, shape, its watch
     entries_max: int = 64  # above this, entries of older watches are dropped
-
-
-class Shortfall(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What must change at the root before an amount of a cell may become available."""
-
-    units: int  # amount that must be free in the cell
-    own: int = 0  # the most of it that evictions in the own ClusterQueue could free
+    shortfall: Shortfall | None = None
+    """None of them is reached anew before this changes; None: not known."""
+    shortfall_at: int = -1  # the version of the nodes below the root for which ``shortfall`` holds
+    shortfall_rights: Rights | None = None  # the rights for which it holds
 
 
 class CellWatchers(msgspec.Struct, kw_only=True, eq=False):
@@ -54,8 +66,6 @@ class CellWatchers(msgspec.Struct, kw_only=True, eq=False):
     cell: Cell | Capacity
     named: Watchers = msgspec.field(default_factory=Watchers)  # woken once the amount is free
     beyond: dict[Rights, Watchers] = {}  # woken once evictions may free the amount
-    shortfall: Shortfall | None = None  # none of them is woken before this changes; None: not known
-    shortfall_at: int = -1  # the version of the nodes below the root for which ``shortfall`` holds
 
 
 class RankedCandidates(msgspec.Struct, frozen=True, kw_only=True, eq=False):
