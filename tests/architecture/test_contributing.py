@@ -12,7 +12,7 @@ PAGE = (ROOT / "CONTRIBUTING.md").read_text()
 PATHS = sorted({path for path in re.findall(r"`([\w./-]+/[\w./-]+)`", PAGE) if "Name/" not in path})
 LINKS = sorted(set(re.findall(r"\]\(([^)#]+)\)", PAGE)))
 TARGETS = sorted(set(re.findall(r"`make (\w+)`", PAGE)))
-NAMES = re.findall(r"`([A-Z_]{5,})` of `([\w./]+)`", PAGE)
+NAMES = sorted(set(re.findall(r"`([A-Z_]{5,})` of `([\w./]+)`", PAGE)))
 
 
 @pytest.mark.parametrize("path", sorted({*PATHS, *LINKS}))

@@ -36,6 +36,12 @@ def test_each_module_of_a_kind_is_in_the_table_and_in_the_documentation(module: 
     assert kind.name in (*NAMES, *SERVING_NAMES) or kind.name in OF_OTHERS
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_each_row_of_the_table_has_a_module(name: str) -> None:
+    """Without it the policies suspend a kind's objects, and nothing ever starts one."""
+    assert name in JOB_KINDS, f"{name}: no module of tidegate/jobs has it as its KIND"
+
+
 OF_MEMBERS = [name for name in MODULES if MODULES[name].members is not None]
 """Kinds whose steps are those of several objects: their tests are modules of their own."""
 
