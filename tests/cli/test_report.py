@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 from store.reading.reports import report_rows
 from tests.parts.drawn import drawn
 from tests.parts.sample import TURNS, filled
-from tidegate.cli.commands.report import print_csv
+from tidegate.cli.commands.reporting.report import print_csv
 from tidegate.cli.ledger.narrowing import Span, time_filter
 from tidegate.cli.program import build_app
 

@@ -21,7 +21,7 @@ from tests.parts.newer import NEWEST, Newer
 from tests.store.conftest import Fresh
 from tests.store.test_reports import history, summed, tables, written
 from tests.store.test_two_partitions import busy, retold, story, write
-from tidegate.cli.commands.reports import months_before
+from tidegate.cli.commands.reporting.reports import months_before
 from tidegate.contracts.entry import Entry, Positions
 from tidegate.errors import LedgerUnreachableError
 

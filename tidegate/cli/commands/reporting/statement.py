@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tidegate.cli.commands.ledger.copying import refuse_existing
-from tidegate.cli.commands.report import Form, print_rows
+from tidegate.cli.commands.reporting.report import Form, print_rows
 from tidegate.cli.ledger.partitions import event_name
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.output import Output, OutputOption, print_message, print_record

@@ -1,0 +1,1 @@
+"""Commands that print reports and statements of a month, and keep the rows behind them."""
