@@ -94,5 +94,6 @@ def commands_to_try(folder: Path, instance: Instance, *, in_path: bool) -> Itera
         yield f"export PATH={Path(sys.executable).parent}:$PATH"
     yield f"export TIDEGATE_STATE={folder}"
     yield "tidegate show queues; tidegate why job/job-07 -n team-a; tidegate events --follow"
+    yield "tidegate serve"
     yield f"kubectl --kubeconfig {instance.kubeconfig} get workloads -A"
     yield "tidegate down"
