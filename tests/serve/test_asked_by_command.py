@@ -114,6 +114,13 @@ def test_without_ledger_server_and_cluster_it_says_how_to_name_one() -> None:
     assert "--ledger" in result.stderr
 
 
+def test_without_ledger_and_namespace_it_says_that_a_ledger_is_missing() -> None:
+    result = why(["job/sweep"])
+    assert result.exit_code == 3
+    assert "--ledger" in result.stderr
+    assert "-n NAMESPACE" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("text", "namespace", "meant"),
     [

@@ -144,7 +144,8 @@ def _print_served_story(  # noqa: PLR0913, PLR0917 - all that a server is asked
     Raises:
         ApiStatusError: it refused.
         ApiUnreachableError: the server that was named does not answer.
-        LedgerUnreachableError: there is neither a ledger nor a server.
+        LedgerUnreachableError: there is neither a ledger nor a server, or the name lacks the
+            namespace that a server needs.
     """
     try:
         if not server and ledger_url(""):
@@ -155,12 +156,7 @@ def _print_served_story(  # noqa: PLR0913, PLR0917 - all that a server is asked
         missing = None
     texts = output in {Output.TABLE, Output.WIDE}
     query = {"detail": detail, "asOf": as_of, "format": str(output) if texts else "json"}
-    try:
-        body = fetch_why(server, parse_workload_name(text, namespace), query)
-    except (ApiStatusError, ApiUnreachableError, NotSupportedError) as error:
-        if missing is not None and is_server_absent(error):
-            raise missing from error
-        raise
+    body = _fetch_story(server, text, namespace, query, missing)
     if texts:
         typer.echo(body.decode(), nl=False)
         return True
@@ -169,6 +165,23 @@ def _print_served_story(  # noqa: PLR0913, PLR0917 - all that a server is asked
         print_message(left_out_text(StoryContext({}, left_out)))
     print_record(document, output, name="workload")
     return True
+
+
+def _fetch_story(
+    server: str, text: str, namespace: str, query: dict[str, str], missing: Exception | None
+) -> bytes:
+    """Return a server's answer; ``missing``: why no ledger can be read instead."""
+    try:
+        return fetch_why(server, parse_workload_name(text, namespace), query)
+    except typer.BadParameter as error:
+        if missing is None:
+            raise
+        message = f"{missing} Or add -n NAMESPACE: then a server is asked."
+        raise LedgerUnreachableError(message) from error
+    except (ApiStatusError, ApiUnreachableError, NotSupportedError) as error:
+        if missing is not None and is_server_absent(error):
+            raise missing from error
+        raise
 
 
 class StoryContext(NamedTuple):
