@@ -1,11 +1,11 @@
-"""The page in other shapes: long names, paper, a redraw while it is used, contrasts."""
+"""The page in other shapes: long names, paper, a redraw while it is used."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,6 @@ from tidegate.serve.auth.callers import Authenticator
 from tidegate.serve.auth.limits import RateLimiter
 from tidegate.serve.auth.rights import Rights
 
-STYLE = (Path(__file__).parents[3] / "tidegate/serve/page/style.css").read_text()
 NO_AUTH = Authenticator(None, None, RateLimiter(1_000)), Rights(None)
 LONGEST = 63
 NAMES = {
@@ -45,13 +44,6 @@ VIEWS = (
     "?view=whatif&set=clusterqueue/{team-a}.cpu=86",
     "?view=search&text={team-a}",
 )
-TEXT_MIN, SHAPE_MIN = 4.5, 3.0  # Source: WCAG 2.2, 1.4.3 and 1.4.11
-TEXTS = (
-    *product(("ink", "quiet", "link"), ("paper", "card", "soft", "pending-bg")),
-    *product(("wrong",), ("paper", "card", "wrong-bg")),
-    *(("card", "link"), ("warn", "pending-bg"), ("good", "good-bg")),
-)
-SHAPES = tuple(product(("used", "lent", "borrowed", "waits", "runs", "stops"), ("free", "card")))
 WITHOUT = """() => [...document.querySelectorAll("body :not(.unseen, .skip)")].filter((one) => {
   const { right, width } = one.getBoundingClientRect();
   return width && right > innerWidth + 1 && !one.closest(".scroll");
@@ -115,6 +107,11 @@ def answered(status: int) -> Callable[[Route], Awaitable[None]]:
         await route.fulfill(status=status, json={"message": f"of {status}"})
 
     return answer
+
+
+async def of_two_rows(route: Route) -> None:
+    """Let a list have pages of two rows."""
+    await route.continue_(url=re.sub(r"limit=\d+", "limit=2", route.request.url))
 
 
 async def drawn(browser: Browser, url: str, **options: Any) -> Page:  # noqa: ANN401 - playwright's
@@ -190,6 +187,21 @@ async def test_who_asks_too_much_at_once_is_answered_later(browser: Browser, pag
     await expect(page.get_by_role("region", name="By team")).to_be_visible()
 
 
+async def test_a_list_of_several_pages_is_shown_whole(browser: Browser, pages: Open) -> None:
+    page = await (await browser.new_context()).new_page()
+    await page.route("**/v1/tree*", of_two_rows)
+    await page.goto(await pages("local") + "?view=cohorts")
+    region = page.get_by_role("region", name="Quota of cohorts")
+    await expect(region.locator("tbody tr")).to_have_count(6)
+
+
+async def test_a_list_that_is_cut_says_so(browser: Browser, pages: Open) -> None:
+    page = await (await browser.new_context()).new_page()
+    await page.route("**/v1/search*", of_two_rows)
+    await page.goto(await pages("local") + "?view=search&text=job")
+    await expect(page.get_by_text("There are more than these 2.")).to_be_visible()
+
+
 async def test_a_redraw_is_not_read_out_and_a_new_view_is(browser: Browser, pages: Open) -> None:
     page = await drawn(browser, await pages("local") + "?view=cohorts")
     live = "main, main [aria-live]"
@@ -243,39 +255,3 @@ async def test_nothing_hides_the_focus(browser: Browser, pages: Open) -> None:
         assert top >= header - 1
     else:
         pytest.fail("the header is never reached")
-
-
-def colours() -> list[dict[str, str]]:
-    """Return the colours by their names: of the light scheme, of the dark one."""
-    return [
-        dict(re.findall(r"--([\w-]+): (#\w{6})", block))
-        for block in re.findall(r":root \{(.*?)\}", STYLE, re.DOTALL)
-    ]
-
-
-def luminance(colour: str) -> float:
-    """Return the relative luminance of a colour. Source: WCAG 2.2."""
-    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def contrast(front: str, behind: str) -> float:
-    """Return the contrast of two colours, 1 to 21. Source: WCAG 2.2."""
-    dark, light = sorted(map(luminance, (front, behind)))
-    return (light + 0.05) / (dark + 0.05)
-
-
-@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
-def test_text_and_shapes_stand_out(scheme: int) -> None:
-    named = colours()[scheme]
-    for pairs, least in ((TEXTS, TEXT_MIN), (SHAPES, SHAPE_MIN)):
-        for front, behind in pairs:
-            assert contrast(named[front], named[behind]) >= least, (front, behind)
-
-
-def test_nothing_is_faded() -> None:
-    """A faded text has less contrast than its colour."""
-    assert re.findall(r"^(.*) \{[^}]*\bopacity: 0\.", STYLE, re.MULTILINE) == [".node b"]

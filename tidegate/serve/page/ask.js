@@ -35,8 +35,20 @@ export async function ask(path, parameters = {}) {
   return body;
 }
 
+const PAGE = 5000;
+const MOST = 50000;
+
+// All rows of a list, or of a longer one the first, as its property ``more`` says.
 export async function listed(path, parameters = {}) {
-  return (await ask(path, { limit: 1000, ...parameters })).items;
+  const rows = [];
+  let offset = 0;
+  do {
+    const page = await ask(path, { limit: PAGE, ...parameters, offset });
+    rows.push(...page.items);
+    offset = page.nextOffset;
+  } while (offset && rows.length < MOST && !parameters.limit);
+  rows.more = Boolean(offset);
+  return rows;
 }
 
 // What may be refused without spoiling the view: the reason stands in its place.

@@ -28,13 +28,14 @@ export function table(caption, columns, rows, nothing = "There is nothing to sho
   const body = element("tbody", {}, rows.slice(0, SHOWN).map(line));
   const made = element("table", {}, element("caption", {}, caption), element("thead", {}, element("tr", {}, head)), body);
   const region = element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, made);
-  if (rows.length <= SHOWN) return region;
+  const rest = rows.more ? element("p", { class: "quiet" }, `There are more than these ${rows.length}.`) : "";
+  if (rows.length <= SHOWN) return rest ? element("div", {}, region, rest) : region;
   // Long tables begin with a part: rows that are not scrolled to are not drawn.
   const more = element("button", { type: "button", class: "more", onclick: () => {
     body.append(...rows.slice(SHOWN).map(line));
     more.remove();
   } }, `Show all ${rows.length}`);
-  return element("div", {}, region, element("p", {}, more));
+  return element("div", {}, region, element("p", {}, more), rest);
 }
 
 // A table that is narrowed as the user types, without another question to the server.

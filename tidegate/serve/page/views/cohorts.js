@@ -7,7 +7,7 @@ import { PREEMPTIONS, inWords } from "../words.js";
 export const title = "Cohorts";
 
 export async function view(now) {
-  const scope = { of: now.of, asOf: now.asOf, limit: 5000 };
+  const scope = { of: now.of, asOf: now.asOf };
   const preemptions = perhaps(Promise.all([ask("events", { type: "WorkloadPreempted", limit: 50, asOf: now.asOf }), ask("ledger")]));
   const [nodes, shares] = await Promise.all([listed("tree", scope), listed("shares", scope)]);
   const share = new Map(shares.map((one) => [one.name, one.share]));

@@ -12,9 +12,9 @@ export function form(now, go) {
 
 export async function view(now, go) {
   const budgets = perhaps(listed("budgets", { asOf: now.asOf }));
-  const rows = await listed("costs", { month: now.month, namespace: now.namespace, asOf: now.asOf, limit: 5000 });
+  const rows = await listed("costs", { month: now.month, namespace: now.namespace, asOf: now.asOf });
   const month = rows[0]?.month ?? now.month ?? "";
-  const quota = perhaps(listed("quota-use", { month, asOf: now.asOf, limit: 5000 }));
+  const quota = perhaps(listed("quota-use", { month, asOf: now.asOf }));
   const teams = summed(rows);
   const most = Math.max(1e-9, ...teams.map((one) => one.cost || one.hours));
   return [

@@ -8,7 +8,7 @@ const WRONG = "GapObserved,StreamReplaced,ObservationRefused,ClockSkewed";
 
 export async function view(now) {
   const gaps = perhaps(ask("events", { type: WRONG, limit: 100, asOf: now.asOf }));
-  const quotas = perhaps(listed("reports/quota_history", { asOf: now.asOf, limit: 5000 }));
+  const quotas = perhaps(listed("reports/quota_history", { asOf: now.asOf }));
   const ledger = await ask("ledger");
   return [
     element("h2", {}, "Trust"), verified(ledger),
