@@ -114,6 +114,7 @@ async def test_an_account_without_a_right_is_refused_and_one_with_it_is_answered
     await page.get_by_label("Token").fill("ann")
     await page.keyboard.press("Enter")
     await expect(page.locator("main")).to_contain_text("a/job-sweep")
+    await expect(page.locator("main")).to_be_focused()
     assert "job-urgent" not in await page.content()
     await page.goto(page.url.partition("?")[0] + "?view=job&namespace=b&name=urgent")
     await expect(page.get_by_role("alert")).to_contain_text("may not get workloads or jobs in 'b'")

@@ -34,8 +34,15 @@ function address(changes) {
 
 function go(changes, replace = false) {
   history[replace ? "replaceState" : "pushState"](null, "", address(changes));
-  // The form that asked is gone with the old answer: who uses keys goes on from the new one.
-  draw().then(() => document.activeElement === document.body && answer.focus());
+  drawAndGoOn();
+}
+
+// The form or button that asked may be gone, or disabled: who uses keys goes on from the answer.
+function drawAndGoOn() {
+  draw().then(() => {
+    const focused = document.activeElement;
+    if (focused === document.body || focused.disabled) answer.focus();
+  });
 }
 
 function tabs(current) {
@@ -82,7 +89,7 @@ function login(message) {
     event.preventDefault();
     token.set(new FormData(form).get("token").trim());
     me = null;
-    draw();
+    drawAndGoOn();
   } },
   element("label", { for: "token" }, "Token"),
   element("input", { id: "token", name: "token", type: "password", autocomplete: "off", required: true }),
@@ -98,7 +105,7 @@ async function known() {
 
 function signed() {
   document.getElementById("who").replaceChildren(me.name === "local" ? "This machine" : `Signed in as ${me.name} `,
-    me.name === "local" ? "" : element("button", { type: "button", onclick: () => { token.set(""); me = null; draw(); } }, "Sign out"));
+    me.name === "local" ? "" : element("button", { type: "button", onclick: () => { token.set(""); me = null; drawAndGoOn(); } }, "Sign out"));
 }
 
 // A live view is drawn anew without a word to screen readers, and stays as its user left it.

@@ -40,5 +40,5 @@ function said(nodes, borrows) {
   if (!queues) return "The ledger knows no quota.";
   const who = new Set(borrows.map((one) => one.name));
   const some = [...who].slice(0, 3).join(", ");
-  return `${queues} queue${queues === 1 ? "" : "s"}; ${who.size ? `${who.size} borrow${who.size === 1 ? "s" : ""}: ${some}${who.size > 3 ? ", …" : ""}.` : "no queue borrows."}`;
+  return `${queues} queue${queues === 1 ? "" : "s"}; ${who.size ? `${who.size} borrow${who.size === 1 ? "s" : ""}: ${some}${who.size > 3 ? ", …" : "."}` : "no queue borrows."}`;
 }
