@@ -46,10 +46,11 @@ def required_for_writers(**schema: object) -> msgspec.Meta:
     return schema_keywords(**{NEEDED: True}, **schema)
 
 
-def map_list(*keys: str, most: int, least: int = 0) -> msgspec.Meta:
-    """Return the mark of a list that is a map by these fields."""
+def map_list(*keys: str, most: int = 0, least: int = 0) -> msgspec.Meta:
+    """Return the mark of a list that is a map by these fields; ``most`` 0: of any length."""
     kind = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
-    return schema_keywords(maxItems=most, **kind, **({"minItems": least} if least else {}))
+    upper = {"maxItems": most} if most else {}
+    return schema_keywords(**upper, **kind, **({"minItems": least} if least else {}))
 
 
 def list_of_type(form: str, most: int, least: int = 0) -> msgspec.Meta:

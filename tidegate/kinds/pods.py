@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import msgspec
 
-from tidegate.kinds.markers import Int64, Quantity
+from tidegate.kinds.markers import (
+    Int64,
+    Quantity,
+    map_list,
+    required_for_writers,
+    schema_keywords,
+)
 from tidegate.kinds.meta import ApiType, ObjectMeta, SelectorRequirement
 
 Opaque: TypeAlias = tuple[dict[str, Any], ...]
@@ -25,7 +31,7 @@ class Container(ApiType, frozen=True, kw_only=True):
     """A container of a template."""
 
     open: ClassVar[bool] = True
-    name: str = ""
+    name: Annotated[str, required_for_writers()] = ""
     resources: Resources = Resources()
     restart_policy: str = ""  # Always on an init container makes it a sidecar
     ports: Opaque = ()
@@ -89,11 +95,13 @@ class PodSpec(ApiType, frozen=True, kw_only=True):
     """A template's spec; everything else in it is kept by the API server and never read here."""
 
     open: ClassVar[bool] = True
-    containers: tuple[Container, ...] = ()
-    init_containers: tuple[Container, ...] = ()
+    containers: Annotated[tuple[Container, ...], map_list("name")] = ()
+    init_containers: Annotated[tuple[Container, ...], map_list("name")] = ()
     resources: Resources | None = None
     overhead: dict[str, Quantity] = {}
-    node_selector: dict[str, str] = {}
+    node_selector: Annotated[
+        dict[str, str], schema_keywords(**{"x-kubernetes-map-type": "atomic"})
+    ] = {}
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] = ()
     runtime_class_name: str = ""
