@@ -10,6 +10,11 @@ def reason_of(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
+def existing(names: str) -> str:
+    """Return the sentence that follows an unknown name; ``names``: those that exist, listed."""
+    return f"There are: {names}." if names else "There are none."
+
+
 class TidegateError(Exception):
     """Root of every error raised on purpose."""
 

@@ -53,6 +53,8 @@ def test_the_doctor_finds_what_was_installed(tidegate: Tidegate, name: str) -> N
     [
         (("stop", "lq", "lost", "-n", "a"), "There is no LocalQueue lost in namespace a: kubectl"),
         (("resume", "cq", "lost"), "There is no ClusterQueue lost: kubectl get clusterqueues"),
+        (("stop", "cq/lost"), "There is no ClusterQueue lost: kubectl get clusterqueues"),
+        (("resume", "wl/lost", "-n", "a"), "There is no Workload lost in namespace a: kubectl"),
     ],
 )
 def test_what_is_not_there_is_named_with_its_namespace(

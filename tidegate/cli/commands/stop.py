@@ -17,6 +17,7 @@ from tidegate.cli.objects.naming import (
     LOCAL_QUEUE,
     WORKLOAD,
     CommandKind,
+    KindGroup,
     add_kind_command,
     find_workload_name,
 )
@@ -25,10 +26,12 @@ from tidegate.cli.output import Output, OutputOption
 from tidegate.errors import ApiStatusError, UnknownNameError
 
 stopping = typer.Typer(
-    help="Hold a ClusterQueue, LocalQueue or Workload back.", no_args_is_help=True
+    cls=KindGroup, help="Hold a ClusterQueue, LocalQueue or Workload back.", no_args_is_help=True
 )
 resuming = typer.Typer(
-    help="Let a stopped ClusterQueue, LocalQueue or Workload go on.", no_args_is_help=True
+    cls=KindGroup,
+    help="Let a stopped ClusterQueue, LocalQueue or Workload go on.",
+    no_args_is_help=True,
 )
 Name = Annotated[str, typer.Argument(help="Its name.")]
 WorkloadName = Annotated[str, typer.Argument(help="Its name, or job/NAME.")]
@@ -54,7 +57,7 @@ def stop_cluster_queue(  # noqa: PLR0913 - each is an option
     Examples:
       tidegate stop clusterqueue team-a
 
-      tidegate stop cq team-a --keep-already-running --dry-run server
+      tidegate stop cq/team-a --keep-already-running --dry-run server
     """
     change = _SpecChange(CLUSTER_QUEUE, {"stopPolicy": _stop_policy(keep=keep)}, "stopped")
     change.apply(name, "", dry, output, kubeconfig, context)

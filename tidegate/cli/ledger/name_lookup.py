@@ -13,7 +13,7 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import VariantCreated
 from tidegate.contracts.entry import Entry
 from tidegate.core.state.state import State, Workload
-from tidegate.errors import NotSupportedError, UnknownNameError
+from tidegate.errors import NotSupportedError, UnknownNameError, existing
 from tidegate.replay.names import resolve_workloads
 
 WorkloadArgument = Annotated[
@@ -53,8 +53,7 @@ def require_known_name(name: str, known_names: Iterable[str]) -> None:
     """
     names = sorted({*known_names} - {""})
     if name not in names:
-        listed = ", ".join(names) or "none"
-        raise UnknownNameError(f"There is no ClusterQueue {name!r}. There are: {listed}.")
+        raise UnknownNameError(f"There is no ClusterQueue {name!r}. {existing(', '.join(names))}")
 
 
 def find_workload_key(reader: Reader, text: str) -> str:

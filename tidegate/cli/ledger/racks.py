@@ -12,7 +12,7 @@ from tidegate.core.topology.cluster import topologies
 from tidegate.core.topology.fitting.matching import taint_text
 from tidegate.core.topology.fitting.tree import PODS, Node, Tree
 from tidegate.core.topology.usage import PlacedPods, Topologies
-from tidegate.errors import UnknownNameError
+from tidegate.errors import UnknownNameError, existing
 from tidegate.model.quantity import format_quantity
 
 Amounts: TypeAlias = dict[str, int]
@@ -72,8 +72,8 @@ def topology_views(state: State, expected: str = "") -> list[TopologyView]:
         drawing for drawing in all_drawn if expected in {"", drawing.topology, drawing.flavor}
     ]
     if expected and not chosen:
-        listed = ", ".join(dict.fromkeys(drawing.topology for drawing in all_drawn)) or "none"
-        raise UnknownNameError(f"No flavor has a topology {expected!r}. There are: {listed}.")
+        listed = ", ".join(dict.fromkeys(drawing.topology for drawing in all_drawn))
+        raise UnknownNameError(f"No flavor has a topology {expected!r}. {existing(listed)}")
     return chosen
 
 

@@ -8,7 +8,7 @@ from tidegate.cli.objects.api_client import ApiClient, Object
 from tidegate.cli.objects.naming import CLUSTER_QUEUE, CommandKind
 from tidegate.cli.objects.patching import DryRun, patch_object, with_kind
 from tidegate.core.quota.partition_moves import abbreviate_names, key_as_text, topmost_cohort
-from tidegate.errors import UnknownNameError
+from tidegate.errors import UnknownNameError, existing
 from tidegate.kinds.names import MOVE_TO, PARTITION
 
 COHORT = CommandKind("cohort", "Cohort", "cohorts", "cohort", namespaced=False)
@@ -57,8 +57,8 @@ def find_tree(api: ApiClient, text: str) -> Tree:
                     f"{part['kind']} {name} is in the tree of {above}, which moves as a whole: "
                     "name that."
                 )
-    listed = abbreviate_names(sorted(root.partition("/")[2] for root in trees)) or "none"
-    raise UnknownNameError(f"There is no tree of the name {text!r}. There are: {listed}.")
+    listed = abbreviate_names(sorted(root.partition("/")[2] for root in trees))
+    raise UnknownNameError(f"There is no tree of the name {text!r}. {existing(listed)}")
 
 
 def request_partition(api: ApiClient, tree: Tree, to: int, dry: DryRun) -> list[Object]:

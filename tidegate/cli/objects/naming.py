@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import typer
+from typer.core import TyperGroup
 
 from tidegate.cli.objects.api_client import ApiClient, Object
 from tidegate.jobs.registry import JOB_KINDS
@@ -35,6 +36,17 @@ class CommandKind(NamedTuple):
 CLUSTER_QUEUE = CommandKind("clusterqueue", "ClusterQueue", "clusterqueues", "cq", namespaced=False)
 LOCAL_QUEUE = CommandKind("localqueue", "LocalQueue", "localqueues", "lq", namespaced=True)
 WORKLOAD = CommandKind("workload", "Workload", "workloads", "wl", namespaced=True)
+
+
+class KindGroup(TyperGroup):
+    """A group whose sub-commands are kinds: ``cq NAME`` may be written ``cq/NAME``."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - as click has it
+        """Find the command of the kind that the first argument names, alone or before a slash."""
+        kind, slash, name = args[0].partition("/")
+        if slash and name and self.get_command(ctx, kind) is not None:
+            args = [kind, name, *args[1:]]
+        return super().resolve_command(ctx, args)
 
 
 def add_kind_command(

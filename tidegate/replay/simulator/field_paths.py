@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from tidegate.contracts import facts
 from tidegate.contracts.facts import FactEvent
-from tidegate.errors import QuantityError, SettingsError
+from tidegate.errors import QuantityError, SettingsError, existing
 from tidegate.kinds.kueue_api.queues import own_annotations
 from tidegate.model.policy import DEFAULT_STRATEGIES, Policy
 from tidegate.model.quantity import amount, parse_quantity
@@ -148,8 +148,8 @@ def _split(text: str, field_text: str, targets: Iterable[Target]) -> tuple[Targe
     names = sorted(name for of, name in targets if of == kind)
     fitting = [name for name in names if rest.startswith(f"{name}.")]
     if not fitting:
-        listed = ", ".join(names[:_SHOWN]) or "none"
-        raise SettingsError(f"--set {text}: no such {kind}. There are: {listed}.")
+        listed = ", ".join(names[:_SHOWN])
+        raise SettingsError(f"--set {text}: no such {kind}. {existing(listed)}")
     name = max(fitting, key=len)
     return (kind, name), rest[len(name) + 1 :]
 

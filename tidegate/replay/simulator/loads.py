@@ -20,7 +20,7 @@ from tidegate.core.folding.fold import apply
 from tidegate.core.folding.snapshot import write
 from tidegate.core.quota.readiness import readiness
 from tidegate.core.state.state import State
-from tidegate.errors import SettingsError
+from tidegate.errors import SettingsError, existing
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, PodSet
 from tidegate.model.policy import Policy
@@ -140,10 +140,10 @@ def _refuse_unknown(jobs: list[Job], defined: list[Defined]) -> None:
     for job in jobs:
         queue, key = f"{job.namespace}/{job.queue}", f"{job.namespace}/{job.name}"
         if queue not in queues:
-            listed = ", ".join(sorted(queues)) or "none"
+            listed = ", ".join(sorted(queues))
             raise SettingsError(
                 f"Job {key} names LocalQueue {queue}, which the manifests do not hold. "
-                f"There are: {listed}."
+                f"{existing(listed)}"
             )
         if key in names:
             raise SettingsError(f"There are two jobs {key}: give each its own name.")

@@ -25,7 +25,7 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.core.members.cluster_status import member_key
 from tidegate.core.state.state import State
-from tidegate.errors import UnknownNameError
+from tidegate.errors import UnknownNameError, existing
 
 _COLOURS = {
     "Connected": "green",
@@ -123,8 +123,7 @@ def _cluster(state: State, name: str) -> Worker:
     """
     by_name = {each.name: each for each in _clusters(state)}
     if name not in by_name:
-        listed = ", ".join(by_name) or "none"
-        raise UnknownNameError(f"There is no cluster {name!r}. There are: {listed}.")
+        raise UnknownNameError(f"There is no cluster {name!r}. {existing(', '.join(by_name))}")
     return by_name[name]
 
 
