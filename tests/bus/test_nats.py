@@ -273,3 +273,14 @@ async def test_a_request_without_a_responder_fails_in_time() -> None:
     with pytest.raises(BusUnreachableError, match="No connection to NATS"):
         async with open_bus("nats://127.0.0.1:1", cluster="local", name="t", patience_s=0.5):
             pass
+
+
+async def test_a_disk_too_small_for_a_stream_is_refused_with_what_to_change(tmp_path: Path) -> None:
+    async with (
+        embedded_server(tmp_path) as url,
+        open_bus(url, cluster="local", name="tests", patience_s=5) as bus,
+    ):
+        with pytest.raises(
+            BusRefusedError, match=r"events is to hold 1152921504606846976 B\. .*disk"
+        ):
+            await bus.ensure_streams(StreamOptions(events_bytes=1 << 60))

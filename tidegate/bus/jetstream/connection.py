@@ -18,7 +18,12 @@ from tidegate.bus.jetstream.events import NatsEventFeed, NatsEventPublisher
 from tidegate.bus.jetstream.keys import NatsLease, NatsRegister
 from tidegate.bus.jetstream.observations import NatsObservationPublisher, NatsObservationReader
 from tidegate.bus.jetstream.wire.client import QuickClient, split_login, tls_context
-from tidegate.bus.jetstream.wire.requests import JetStream, OutgoingMessage, retention_of
+from tidegate.bus.jetstream.wire.requests import (
+    FULL_CODES,
+    JetStream,
+    OutgoingMessage,
+    retention_of,
+)
 from tidegate.bus.provenance import OnForged, ignore_forged
 from tidegate.bus.retention import EventsRetention
 from tidegate.bus.streams import (
@@ -30,7 +35,7 @@ from tidegate.bus.streams import (
     stream_names,
 )
 from tidegate.bus.witness import Witness, newest_witness
-from tidegate.errors import BusUnreachableError
+from tidegate.errors import BusRefusedError, BusUnreachableError
 from tidegate.urls import redacted
 
 PATIENCE_S = 30.0
@@ -76,10 +81,23 @@ class NatsBus:
         for config in configs:
             info = await self._js.stream_info(str(config["name"]))
             if info is None:
-                await self._js.request(f"STREAM.CREATE.{config['name']}", config, msgspec.Raw)
+                await self._configure("CREATE", config)
             elif self._may_change(str(config["name"])) and config_differences(config, info.config):
-                body = {**info.config, **config}
-                await self._js.request(f"STREAM.UPDATE.{config['name']}", body, msgspec.Raw)
+                await self._configure("UPDATE", {**info.config, **config})
+
+    async def _configure(self, verb: str, config: dict[str, object]) -> None:
+        name = config["name"]
+        try:
+            await self._js.request(f"STREAM.{verb}.{name}", config, msgspec.Raw)
+        except BusRefusedError as error:
+            if error.code not in FULL_CODES:
+                raise
+            remedy = (
+                f"{error.description}: the stream {name} is to hold {config['max_bytes']} B. Give "
+                "nats-server a larger disk or max_file_store, or the scheduler a smaller "
+                "--events-bytes or --observations-bytes"
+            )
+            raise BusRefusedError(error.code, remedy) from error
 
     def _may_change(self, stream: str) -> bool:
         """Return whether it is for this partition to say how a stream is to be."""
