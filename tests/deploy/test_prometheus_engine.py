@@ -22,7 +22,7 @@ from actuator.metrics import Metrics as ActuatorMetrics
 from ingest.metrics import Metrics as IngestMetrics
 from scheduler.events_retention import RetentionGauges
 from tests.deploy.rendering import DEPLOY
-from tests.scheduler.metrics_story import World, about, queues, reserved, submitted
+from tests.scheduler.metrics_story import World, about, configured, queues, reserved, submitted
 from tidegate.contracts import decisions
 
 PROMTOOL = shutil.which("promtool")
@@ -39,7 +39,7 @@ def scrapes() -> list[str]:
     RetentionGauges(world.registry)
     IngestMetrics(ingest)
     ActuatorMetrics(actuator)
-    world.happen(*queues())
+    world.happen(configured(fair=True), *queues())
     pages = list[str]()
     for minute in range(MINUTES):
         _live(world, minute)

@@ -15,6 +15,7 @@ from tidegate.core.folding.fold import apply
 from tidegate.core.state.state import State
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, LabelSelector, PodSet, PodSetAssignment
+from tidegate.model.policy import Policy
 from tidegate.model.quota import (
     ClusterQueueSpec,
     CohortSpec,
@@ -60,6 +61,12 @@ def queues() -> list[Told]:
             ),
         ]
     return events
+
+
+def configured(*, fair: bool) -> facts.PolicyConfigured:
+    """Return a configuration with or without fair sharing."""
+    policy = Policy(fair_sharing=("LessThanOrEqualToFinalShare",) if fair else ())
+    return facts.PolicyConfigured(at_us=at(0), name="tidegate", policy=policy)
 
 
 def submitted(workload: str, when: float, cpu: str = "1") -> facts.WorkloadSubmitted:

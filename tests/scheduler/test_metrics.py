@@ -7,10 +7,17 @@ from math import inf, isnan
 import pytest
 from msgspec.structs import replace
 
-from tests.scheduler.metrics_story import World, about, at, queues, reserved, submitted
+from tests.scheduler.metrics_story import (
+    World,
+    about,
+    at,
+    configured,
+    queues,
+    reserved,
+    submitted,
+)
 from tidegate.contracts import decisions, facts
 from tidegate.core.folding.fold import apply
-from tidegate.model.policy import Policy
 from tidegate.model.quota import CohortSpec, Quota
 from tidegate.service.config.local_queue_metrics import NONE
 
@@ -80,11 +87,6 @@ def test_cohorts_are_reported_with_all_below_them(world: World) -> None:
     assert world.value("cohort_info", cohort="unit", **above) == 1
     in_unit = {"parent_cohort": "unit", "root_cohort": "all"}
     assert world.value("cluster_queue_info", **CQ, **in_unit) == 1
-
-
-def configured(*, fair: bool) -> facts.PolicyConfigured:
-    policy = Policy(fair_sharing=("LessThanOrEqualToFinalShare",) if fair else ())
-    return facts.PolicyConfigured(at_us=at(0), name="tidegate", policy=policy)
 
 
 @pytest.mark.parametrize(
