@@ -5,6 +5,7 @@ It depends on settings, too: those are kept as numbers beside the priority class
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TypeAlias
 
 from store.reporting.rows import WorkloadRow, plain
@@ -15,13 +16,13 @@ from tidegate.contracts.facts import PolicyConfigured
 from tidegate.contracts.queue_order import (
     PODS_READY_TIMEOUT,
     RECLAIM_WHILE_BORROWING,
-    counts_reclaim,
-    counts_timeout,
     queue_order_us,
+    reason_counts,
 )
 from tidegate.model.policy import Policy
 
 Projected: TypeAlias = PolicyConfigured | QuotaReserved | WorkloadEvicted | WorkloadPreempted
+_DEFAULT = Policy()
 _SETTING = "counts"
 """The kind of the settings' rows; each is named by the reason that counts, 1, or does not, 0."""
 
@@ -29,7 +30,8 @@ _SETTING = "counts"
 def apply_queue_order(unit: UnitOfWork, at: EventPosition, event: Projected) -> None:
     """Note an eviction or preemption in its row, that a reservation ends it, or the settings."""
     if isinstance(event, PolicyConfigured):
-        for reason, counts in _settings(event.policy).items():
+        for reason in (PODS_READY_TIMEOUT, RECLAIM_WHILE_BORROWING):
+            counts = int(reason_counts(event.policy, reason))
             set_priority_class(unit, at, _SETTING, reason, counts)
         for each in unit.live_workloads.values():
             _set_order(unit, each)
@@ -50,26 +52,9 @@ def _note(row: WorkloadRow, event: QuotaReserved | WorkloadEvicted | WorkloadPre
 
 
 def _set_order(unit: UnitOfWork, row: WorkloadRow) -> None:
-    if not row.evicted_reason and not row.preempted_reason:
-        row.queue_order_us = row.created_us  # the settings are not read for each reservation
-        return
-    row.queue_order_us = queue_order_us(
-        row,
-        by_timeout=_counts(unit, PODS_READY_TIMEOUT),
-        by_reclaim=_counts(unit, RECLAIM_WHILE_BORROWING),
-    )
+    row.queue_order_us = queue_order_us(row, partial(_counts, unit))
 
 
 def _counts(unit: UnitOfWork, reason: str) -> bool:
     setting = unit.priority_values.get((_SETTING, reason))
-    return bool(_DEFAULTS[reason] if setting is None else setting.value)
-
-
-def _settings(policy: Policy) -> dict[str, int]:
-    return {
-        PODS_READY_TIMEOUT: int(counts_timeout(policy)),
-        RECLAIM_WHILE_BORROWING: int(counts_reclaim(policy)),
-    }
-
-
-_DEFAULTS = _settings(Policy())
+    return reason_counts(_DEFAULT, reason) if setting is None else bool(setting.value)

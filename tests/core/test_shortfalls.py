@@ -6,9 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from bench.virtual.driving import Cluster
+from bench.virtual.loads import NAMESPACE, RECLAIMING, submitted
 from tests.core.test_cycle_rules import arrive, cohort, end, running
 from tidegate.contracts import facts
-from tidegate.model.quota import WEIGHT_ONE, CohortSpec
+from tidegate.model.quota import WEIGHT_ONE, CohortSpec, Preemption
 
 
 def start(cluster: Cluster, *jobs: tuple[str, int, int]) -> None:
@@ -19,10 +20,18 @@ def start(cluster: Cluster, *jobs: tuple[str, int, int]) -> None:
         assert name in running(cluster)
 
 
-def define(cluster: Cluster, queue: int, *, weight: int = 1, below: str | None = None) -> None:
-    """Define a ClusterQueue again, with a weight or below another cohort."""
+def define(
+    cluster: Cluster,
+    queue: int,
+    *,
+    weight: int = 1,
+    below: str | None = None,
+    preemption: Preemption = RECLAIMING,
+) -> None:
+    """Define a ClusterQueue again: with a weight, below another cohort, or with other rules."""
     cq = cluster.state.forest.cluster_queues[f"queue-{queue}"]
-    spec = replace(cq.spec, weight=weight * WEIGHT_ONE, cohort=below or cq.spec.cohort)
+    below = below or cq.spec.cohort
+    spec = replace(cq.spec, weight=weight * WEIGHT_ONE, cohort=below, preemption=preemption)
     cluster.fold([facts.ClusterQueueDefined(at_us=cluster.now_us, name=cq.name, spec=spec)])
 
 
@@ -39,14 +48,16 @@ def test_it_is_woken_once_another_queue_borrows_so_much_that_it_may_take_some() 
 
 def test_a_smaller_one_that_came_later_is_woken_by_less() -> None:
     cluster = cohort(fair=True, queues=4)
-    define(cluster, 1, weight=4)
-    start(cluster, ("large", 0, 20), ("lent", 0, 7), ("own", 1, 20), ("c", 2, 20), ("d", 3, 8))
-    for name, cpu in (("waits", 10), ("smaller", 6)):
-        arrive(cluster, name, 1, cpu)
-        assert cluster.decide(100)
-    arrive(cluster, "more", 0, 2, priority=1)
+    define(cluster, 1, weight=2)
+    start(cluster, ("large", 0, 20), ("lent", 0, 4), ("own", 1, 20), ("c", 2, 20), ("d", 3, 10))
+    arrive(cluster, "waits", 1, 10)
     assert cluster.decide(100)
-    assert running(cluster) == {"large", "more", "own", "c", "d", "smaller"}
+    start(cluster, ("e", 3, 1))  # a change after which it is known what the first one lacks
+    arrive(cluster, "smaller", 1, 6)
+    assert cluster.decide(100)
+    arrive(cluster, "more", 0, 3, priority=1)
+    assert cluster.decide(100)
+    assert running(cluster) == {"large", "more", "own", "c", "d", "e", "smaller"}
 
 
 @pytest.mark.parametrize(("freed", "starts"), [(4, False), (5, True)])
@@ -68,3 +79,41 @@ def test_what_its_own_cohort_may_give_counts_beside_what_is_freed_elsewhere(
     assert "waits" not in running(cluster)
     end(cluster, "ends")
     assert ("waits" in running(cluster)) == starts
+
+
+def lower_priority(cluster: Cluster, name: str) -> None:
+    """Let a job's priority fall to 0, and decide."""
+    asked = submitted(cluster.jobs[f"{NAMESPACE}/{name}"])
+    changed = facts.WorkloadChanged(
+        at_us=cluster.now_us,
+        workload=asked.workload,
+        uid=asked.uid,
+        queue=asked.queue,
+        priority=0,
+        podsets=asked.podsets,
+    )
+    cluster.fold([changed])
+    assert cluster.decide(100)
+
+
+def test_a_displaced_one_is_woken_once_it_may_preempt_elsewhere_again() -> None:
+    cluster = cohort(queues=4)
+    define(cluster, 0, preemption=replace(RECLAIMING, borrow_within_cohort="LowerPriority"))
+    start(cluster, ("b", 1, 4), ("d", 3, 16))
+    for name, queue, cpu, priority in (
+        ("own", 0, 20, 9),
+        ("c", 2, 20, 9),
+        ("first", 0, 2, 6),
+        ("second", 0, 8, 5),
+        ("small", 2, 2, 7),
+        ("falls", 2, 8, 7),
+        ("reclaims", 1, 10, 0),
+    ):
+        arrive(cluster, name, queue, cpu, priority=priority)
+        assert cluster.decide(100)
+    stay = {"b", "d", "own", "c", "reclaims"}
+    assert running(cluster) == stay | {"small", "falls"}
+    lower_priority(cluster, "small")
+    assert running(cluster) == stay | {"first", "falls"}
+    lower_priority(cluster, "falls")
+    assert running(cluster) == stay | {"first", "second"}

@@ -7,6 +7,7 @@ Source: behaviour.md 0 (queue-order timestamp).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from tidegate.model.gates import gate_enabled
@@ -30,25 +31,23 @@ class Queued(Protocol):
     preempted_us: int
 
 
-def queue_order_us(workload: Queued, *, by_timeout: bool, by_reclaim: bool) -> int:
+def queue_order_us(workload: Queued, counts: Callable[[str], bool]) -> int:
     """Return the time since which a workload counts as waiting, UTC microseconds.
 
-    ``by_timeout`` and ``by_reclaim`` are what ``counts_timeout`` and ``counts_reclaim`` return.
+    ``counts``: tells of a reason whether it counts; asked only of workloads that have one.
     """
-    reason = workload.evicted_reason
-    if reason == _CHECK_RETRY or (by_timeout and reason == PODS_READY_TIMEOUT):
+    if workload.evicted_reason and counts(workload.evicted_reason):
         return workload.evicted_us
-    if by_reclaim and workload.preempted_reason == RECLAIM_WHILE_BORROWING:
+    if workload.preempted_reason and counts(workload.preempted_reason):
         return workload.preempted_us + _LATER_US
     return workload.created_us
 
 
-def counts_timeout(policy: Policy) -> bool:
-    """Tell whether an eviction counts of a workload whose pods were not ready in time."""
-    ready = policy.pods_ready
-    return ready is None or ready.requeuing_timestamp == "Eviction"
-
-
-def counts_reclaim(policy: Policy) -> bool:
-    """Tell whether a preemption by a workload that reclaims while it borrows counts."""
-    return not gate_enabled(policy, "PrioritySortingWithinCohort")
+def reason_counts(policy: Policy, reason: str) -> bool:
+    """Tell whether the time of an eviction or a preemption counts in place of the creation."""
+    if reason == PODS_READY_TIMEOUT:
+        ready = policy.pods_ready
+        return ready is None or ready.requeuing_timestamp == "Eviction"
+    if reason == RECLAIM_WHILE_BORROWING:
+        return not gate_enabled(policy, "PrioritySortingWithinCohort")
+    return reason == _CHECK_RETRY

@@ -187,6 +187,23 @@ async def test_a_refresh_that_fails_leaves_the_answer(browser: Browser, pages: O
     await expect(page.get_by_role("alert")).to_have_count(0)
 
 
+async def test_no_refresh_begins_while_one_is_awaited(browser: Browser, pages: Open) -> None:
+    page = await (await browser.new_context()).new_page()
+    await page.clock.install()
+    await page.goto(await pages("local") + "?view=cohorts")
+    await expect(page.get_by_role("region", name="Quota of cohorts")).to_be_visible()
+    held = list[Route]()
+    await page.route("**/v1/tree*", lambda route: held.append(route))  # noqa: PLW0108 - playwright marks it
+    async with page.expect_request("**/v1/tree*"):
+        await page.clock.run_for(6_000)
+    await page.clock.run_for(60_000)
+    assert len(held) == 1
+    await held[0].continue_()
+    await expect(page.locator("[aria-busy]")).to_have_count(0)
+    async with page.expect_request("**/v1/tree*"):
+        await page.clock.run_for(6_000)
+
+
 async def test_who_asks_too_much_at_once_is_answered_later(browser: Browser, pages: Open) -> None:
     page = await (await browser.new_context()).new_page()
     await page.route("**/v1/costs*", answered(429), times=2)

@@ -1,8 +1,9 @@
 """Wakes workloads after a tree changed: those that watch an amount that may be available now.
 
-A ClusterQueue costs nothing as long as nothing changed on its path to the root and less is free
-than its watchers lack. Shapes that watch an amount that is free are in ``near``, in queue order.
-They keep their watches, so that those behind the last one that fits cost nothing later.
+Watchers are passed over as long as nothing changed on their path below the root, less is free there
+than they lack, and no share elsewhere lets them preempt (``Shortfall``). Shapes that watch an
+amount that is free are in ``near``, in queue order. They keep their watches, so that those behind
+the last one that fits cost nothing later.
 """
 
 from __future__ import annotations

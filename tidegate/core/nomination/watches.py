@@ -27,7 +27,7 @@ from tidegate.core.quota.tree import Cell
 from tidegate.core.state.cluster_queues import CellWatchers, ClusterQueueState, Watchers
 from tidegate.core.state.scheduling_queue import requeue_shape, set_aside
 from tidegate.core.state.state import PendingStatus, State, Workload
-from tidegate.core.state.workload import Constraint, Part, Parts, Shape, Slot, Watch
+from tidegate.core.state.workload import Constraint, Part, Parts, Rights, Shape, Slot, Watch
 from tidegate.core.topology.capacity import Capacity
 from tidegate.core.topology.fitting.request import Failure
 
@@ -80,9 +80,7 @@ def _still_violates_watched(
             return False
     named_watch.reached = proved.reached = False
     for at, units in proved.constraints:
-        watchers = _cell_watchers(cq, at).beyond.get(proved.rights)
-        if watchers is not None:
-            _forget_shortfall(watchers, units)
+        _forget_shortfall(_beyond(cq, at, proved.rights), units)
     return True
 
 
@@ -122,12 +120,7 @@ def _watch_per_flavor(
         return False
     shape.watch = Watch(constraints=beyond, rights=needs.rights)
     for at, units in beyond:
-        _add_watcher(
-            _cell_watchers(cq, at).beyond.setdefault(needs.rights, Watchers()),
-            units,
-            shape,
-            shape.watch,
-        )
+        _add_watcher(_beyond(cq, at, needs.rights), units, shape, shape.watch)
     return True
 
 
@@ -163,6 +156,10 @@ def _cell_watchers(cq: ClusterQueueState, at: Cell | Capacity) -> CellWatchers:
     if watchers is None:
         watchers = cq.watchers[key] = CellWatchers(cell=at)
     return watchers
+
+
+def _beyond(cq: ClusterQueueState, at: Cell | Capacity, rights: Rights) -> Watchers:
+    return _cell_watchers(cq, at).beyond.setdefault(rights, Watchers())
 
 
 def _forget_shortfall(watchers: Watchers, units: int) -> None:

@@ -98,14 +98,14 @@ def version_below_root(node: Node) -> int:
 
 
 def lack_at_root(preemptor: Preemptor, at: Cell | Capacity) -> Shortfall | None:
-    """Return what must change at the root before an amount that was not available may be.
+    """Return what must change at the root before an amount may become available.
 
-    None: not only the root. The result holds until ``version_below_root`` changes.
+    ``may_become_available`` must just have said of it that it may not. None: not only the root. The
+    result holds until ``version_below_root`` changes.
     """
-    tree = preemptor.cq.tree
-    if isinstance(at, Capacity) or tree.spans_at != tree.stamp:
+    if isinstance(at, Capacity):
         return None
-    span = tree.spans.get((id(at), preemptor.rights))
+    span = preemptor.cq.tree.spans.get((id(at), preemptor.rights))
     return None if span is None else span.shortfall
 
 

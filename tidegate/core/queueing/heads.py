@@ -10,9 +10,10 @@ Source: behaviour.md 0 (queue-order timestamp), 2; conformance/queue-order.
 from __future__ import annotations
 
 from decimal import Decimal
+from functools import partial
 from heapq import heapify, heappop, heappush
 
-from tidegate.contracts.queue_order import counts_reclaim, counts_timeout, queue_order_us
+from tidegate.contracts.queue_order import queue_order_us, reason_counts
 from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.queueing.admissibility import is_listed, is_namespace_selected, may_be_queued
 from tidegate.core.quota.charging import shape_key
@@ -64,11 +65,7 @@ def queue_order_time(policy: Policy, workload: Workload) -> int:
 
     That is its creation, or its eviction if its pods were not ready in time or a check said Retry.
     """
-    if not workload.evicted_reason and not workload.preempted_reason:
-        return workload.created_us  # as of most
-    return queue_order_us(
-        workload, by_timeout=counts_timeout(policy), by_reclaim=counts_reclaim(policy)
-    )
+    return queue_order_us(workload, partial(reason_counts, policy))
 
 
 def queue_rank(policy: Policy, workload: Workload) -> Rank:

@@ -30,7 +30,7 @@ CandidateKey: TypeAlias = tuple[bool, bool, int, bool, int, int, str, str]
 class Shortfall(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What must change at the root before an amount of a cell may become available."""
 
-    units: int
+    units: int  # the amount
     unused: int  # so much of it must be unused; evictions below the root's own child free the rest
     lost: bool = False  # or the preemptor gets back rights that it has lost
     rank: int | None = None

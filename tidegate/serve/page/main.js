@@ -130,6 +130,7 @@ async function draw(live = false) {
     if (error instanceof Refused && error.status === 401) login(token.get() ? error.message : "");
     else if (live) {
       await Promise.allSettled(asked);
+      if (turn !== drawn) return;
       when.textContent = `not refreshed: ${error.message}`;
     }
     else answer.replaceChildren(element("h2", {}, VIEWS[name].title), element("p", { class: "wrong", role: "alert" }, error.message),
@@ -157,10 +158,11 @@ document.getElementById("search").addEventListener("submit", (event) => {
 });
 window.addEventListener("popstate", () => draw());
 window.addEventListener("beforeprint", () => unfold(answer));
-// A view of now is a live one, unless the user types or marks something in it.
+// A view of now is a live one, unless the user types or marks something in it, or its last answer is still awaited.
 setInterval(() => {
   const writing = answer.contains(document.activeElement) && document.activeElement !== answer;
   const marking = !document.getSelection().isCollapsed;
-  if (!state().asOf && !document.hidden && !writing && !marking && ["queue", "cohorts"].includes(state().view)) draw(true);
+  const waiting = answer.hasAttribute("aria-busy");
+  if (!state().asOf && !document.hidden && !writing && !marking && !waiting && ["queue", "cohorts"].includes(state().view)) draw(true);
 }, LIVE_MS);
 draw();
