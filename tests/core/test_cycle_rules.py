@@ -44,6 +44,21 @@ def end(cluster: Cluster, name: str) -> None:
     assert cluster.decide(100)
 
 
+def reprioritize(cluster: Cluster, name: str, priority: int) -> None:
+    """Change a job's priority, and decide."""
+    asked = submitted(cluster.jobs[f"{NAMESPACE}/{name}"])
+    changed = facts.WorkloadChanged(
+        at_us=cluster.now_us,
+        workload=asked.workload,
+        uid=asked.uid,
+        queue=asked.queue,
+        priority=priority,
+        podsets=asked.podsets,
+    )
+    cluster.fold([changed])
+    assert cluster.decide(100)
+
+
 @pytest.mark.parametrize("fair", [False, True])
 def test_a_borrower_waits_while_an_owner_has_more_to_start(fair: bool) -> None:  # noqa: FBT001
     cluster = cohort(fair=fair)
@@ -96,17 +111,7 @@ def test_a_waiting_workload_is_woken_when_the_priority_of_one_that_runs_falls(fa
     arrive(cluster, "waits", 0, 20, priority=5)
     assert cluster.decide(100)
     assert running(cluster) == {"other", "runs"}
-    asked = submitted(cluster.jobs[f"{NAMESPACE}/runs"])
-    changed = facts.WorkloadChanged(
-        at_us=cluster.now_us,
-        workload=asked.workload,
-        uid=asked.uid,
-        queue=asked.queue,
-        priority=1,
-        podsets=asked.podsets,
-    )
-    cluster.fold([changed])
-    assert cluster.decide(100)
+    reprioritize(cluster, "runs", 1)
     assert running(cluster) == {"other", "waits"}
 
 

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from bench.virtual.driving import Cluster
-from bench.virtual.loads import NAMESPACE, RECLAIMING, submitted
-from tests.core.test_cycle_rules import arrive, cohort, end, running
+from bench.virtual.loads import RECLAIMING
+from tests.core.test_cycle_rules import arrive, cohort, end, reprioritize, running
 from tidegate.contracts import facts
 from tidegate.model.quota import WEIGHT_ONE, CohortSpec, Preemption
 
@@ -81,21 +81,6 @@ def test_what_its_own_cohort_may_give_counts_beside_what_is_freed_elsewhere(
     assert ("waits" in running(cluster)) == starts
 
 
-def lower_priority(cluster: Cluster, name: str) -> None:
-    """Let a job's priority fall to 0, and decide."""
-    asked = submitted(cluster.jobs[f"{NAMESPACE}/{name}"])
-    changed = facts.WorkloadChanged(
-        at_us=cluster.now_us,
-        workload=asked.workload,
-        uid=asked.uid,
-        queue=asked.queue,
-        priority=0,
-        podsets=asked.podsets,
-    )
-    cluster.fold([changed])
-    assert cluster.decide(100)
-
-
 def test_a_displaced_one_is_woken_once_it_may_preempt_elsewhere_again() -> None:
     cluster = cohort(queues=4)
     define(cluster, 0, preemption=replace(RECLAIMING, borrow_within_cohort="LowerPriority"))
@@ -113,7 +98,7 @@ def test_a_displaced_one_is_woken_once_it_may_preempt_elsewhere_again() -> None:
         assert cluster.decide(100)
     stay = {"b", "d", "own", "c", "reclaims"}
     assert running(cluster) == stay | {"small", "falls"}
-    lower_priority(cluster, "small")
+    reprioritize(cluster, "small", 0)
     assert running(cluster) == stay | {"first", "falls"}
-    lower_priority(cluster, "falls")
+    reprioritize(cluster, "falls", 0)
     assert running(cluster) == stay | {"first", "second"}
