@@ -39,11 +39,11 @@ class Recorded:
         body: bytes | None = None,
         content_type: str = JSON,
     ) -> Response:
+        right = right_of(method, path)
+        self.asked.add(right)  # before the answer: what it does may be seen before it is answered
         answer = await self.api.request(
             method, path, query=query, body=body, content_type=content_type
         )
-        right = right_of(method, path)
-        self.asked.add(right)
         if answer.status == 403 and b"NamespaceTerminating" not in answer.body:  # another test's
             self.refused.add(right)
         if answer.status == 422:

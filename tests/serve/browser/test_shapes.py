@@ -246,7 +246,9 @@ async def test_who_asks_by_keys_goes_on_from_the_answer(browser: Browser, pages:
     await page.keyboard.press("ArrowLeft")
     await expect(page.locator("#when")).to_contain_text("after event 78")
     await expect(page.locator("#slider")).to_be_focused()
-    await page.get_by_role("button", name="Now").focus()
+    now = page.get_by_role("button", name="Now")
+    await expect(now).to_be_enabled()  # the slider's words stand before its moment is drawn
+    await now.focus()
     await page.keyboard.press("Enter")
     await expect(page.locator("main")).to_be_focused()
 
