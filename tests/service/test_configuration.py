@@ -178,6 +178,10 @@ def test_what_has_no_use_here_is_reported_with_what_stands_in_its_place() -> Non
             "managedJobsNamespaceSelector: {matchExpressions: [{key: a, operator: In}]}",
             "In of a needs values",
         ),
+        (
+            "managedJobsNamespaceSelector: {matchLabels: {A.b/c: d}}",
+            "managedJobsNamespaceSelector.matchLabels: 'A.b/c' is no key of a label: write one",
+        ),
         ("managedJobsNamespaceSelector: {}", "selects kube-system"),
         (
             "managedJobsNamespaceSelector: {matchExpressions: [{key: a, operator: DoesNotExist}]}",

@@ -66,6 +66,10 @@ MANY = ", ".join(f"k{number}: v" for number in range(17))
         ("{matchExpressions: [{key: a, operator: Gt, values: ['1']}]}", "operator"),
         ("{labels: {a: b}}", "unknown field `labels`"),
         (f"{{matchLabels: {{{MANY}}}}}", "at most 16 keys"),
+        ("{matchLabels: {a b: c}}", "localQueueSelector.matchLabels: 'a b' is no key"),
+        ("{matchLabels: {a: -c}}", "'-c' is no value of a label: write at most 63"),
+        ("{matchExpressions: [{key: a/, operator: Exists}]}", "matchExpressions: 'a/' is no key"),
+        ("{matchExpressions: [{key: a, operator: In, values: [x y]}]}", "'x y' is no value"),
     ],
 )
 def test_a_selector_that_makes_no_sense_is_refused(selector: str, message: str) -> None:

@@ -18,6 +18,10 @@ QUALIFIED_PATTERN = (
     r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$"
 )
 """A label's key or a resource, e.g. ``example.com/gpu``."""
+PART_MAX = 63
+"""Characters of a label's value, and of its key behind the ``/``."""
+_QUALIFIED = re.compile(QUALIFIED_PATTERN)
+_LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.ASCII)
 
 
@@ -34,6 +38,18 @@ def printable(text: str) -> str:
 def is_name(text: str) -> bool:
     """Return whether a text may name a Kubernetes object: a DNS subdomain of 253 characters."""
     return len(text) <= NAME_MAX and _NAME.fullmatch(text) is not None
+
+
+def is_label_key(text: str) -> bool:
+    """Return whether a text may be a label's key, as Kubernetes judges it."""
+    domain, _, part = text.rpartition("/")
+    fits = len(domain) <= NAME_MAX and len(part) <= PART_MAX
+    return fits and _QUALIFIED.fullmatch(text) is not None
+
+
+def is_label_value(text: str) -> bool:
+    """Return whether a text may be a label's value, as Kubernetes judges it."""
+    return len(text) <= PART_MAX and _LABEL_VALUE.fullmatch(text) is not None
 
 
 def parse_whole(text: str, most: int = INT64_MAX) -> int | None:

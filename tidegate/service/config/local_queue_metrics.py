@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from tidegate.errors import SettingsError
 from tidegate.model.gates import GATES
 from tidegate.model.podset import LabelSelector, Requirement
+from tidegate.model.texts import is_label_key, is_label_value
 from tidegate.service.config.configuration_file import ConfigurationFile, Selector
 
 SELECTED_BY_MAX = 16
@@ -46,12 +49,18 @@ def label_selector(written: Selector, where: str) -> LabelSelector:
     """Return a label selector of the Configuration.
 
     Raises:
-        SettingsError: an operator has values and needs none, or has none and needs some.
+        SettingsError: an operator has values and needs none, or has none and needs some; or a
+            key or a value is none that a label can have.
+
+    Source: ValidateLabelSelector of k8s.io/apimachinery, which Kueue's Configuration is
+    checked with.
     """
     for expression in written.match_expressions:
         if bool(expression.values) != (expression.operator in _WITH_VALUES):
             needs = "needs values" if expression.operator in _WITH_VALUES else "has no values"
             raise SettingsError(f"{where}: {expression.operator} of {expression.key} {needs}.")
+        _check_labels((expression.key,), expression.values, f"{where}.matchExpressions")
+    _check_labels(written.match_labels, written.match_labels.values(), f"{where}.matchLabels")
     return LabelSelector(
         labels=written.match_labels,
         expressions=tuple(
@@ -59,3 +68,18 @@ def label_selector(written: Selector, where: str) -> LabelSelector:
             for expression in written.match_expressions
         ),
     )
+
+
+def _check_labels(keys: Iterable[str], values: Iterable[str], where: str) -> None:
+    for key in keys:
+        if not is_label_key(key):
+            raise SettingsError(
+                f"{where}: {key[:80]!r} is no key of a label: write one such as team or"
+                " example.com/team."
+            )
+    for value in values:
+        if not is_label_value(value):
+            raise SettingsError(
+                f"{where}: {value[:80]!r} is no value of a label: write at most 63 letters,"
+                " digits, -, _ and ., with a letter or digit at both ends."
+            )

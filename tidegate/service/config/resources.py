@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
 from tidegate.errors import SettingsError
 from tidegate.model.policy import Transformation
-from tidegate.model.texts import NAME_MAX, QUALIFIED_PATTERN
+from tidegate.model.texts import NAME_MAX, is_label_key
 from tidegate.service.config.configuration_file import DeviceClassSection, ResourcesSection
 
-CLASSES_MAX, MAPPINGS_MAX, PART_MAX = 8, 16, 63
+CLASSES_MAX, MAPPINGS_MAX = 8, 16
 _WHERE = "resources.deviceClassMappings"
-_NAME = re.compile(QUALIFIED_PATTERN)
 
 
 def device_classes(resources: ResourcesSection) -> dict[str, str]:
@@ -42,12 +39,8 @@ def _check_mapping(mapping: DeviceClassSection) -> None:
             f"{_WHERE}: {mapping.name} has 1 to {CLASSES_MAX} deviceClassNames, each once."
         )
     for name in (mapping.name, *names):
-        if len(name) > NAME_MAX or not _is_qualified(name):
+        if len(name) > NAME_MAX or not is_label_key(name):
             raise SettingsError(f"{_WHERE}: {name[:80]!r} is no name such as example.com/gpu.")
-
-
-def _is_qualified(name: str) -> bool:
-    return bool(_NAME.fullmatch(name)) and len(name.rpartition("/")[2]) <= PART_MAX
 
 
 def transformations(resources: ResourcesSection) -> tuple[Transformation, ...]:
