@@ -40,6 +40,13 @@ def test_a_list_comes_in_parts_that_make_the_whole(local: TestClient) -> None:
     assert len(parts) > 4
 
 
+@pytest.mark.parametrize("path", ["queues", "positions", "running", "costs"])
+def test_a_tenant_gets_later_parts_as_of_the_first(served: Client, path: str) -> None:
+    now = served("ann").get(f"/v1/{path}?namespace=a").json()
+    then = served("ann").get(f"/v1/{path}?namespace=a&asOf={now['seq']}").json()
+    assert then == now
+
+
 def test_a_list_without_a_limit_of_its_own_has_the_usual_one(local: TestClient) -> None:
     assert local.get("/v1/tree?limit=0").json() == local.get("/v1/tree").json()
 

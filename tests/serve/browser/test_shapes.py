@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
@@ -116,11 +115,6 @@ def answered(status: int) -> Callable[[Route], Awaitable[None]]:
     return answer
 
 
-async def of_two_rows(route: Route) -> None:
-    """Let a list have pages of two rows."""
-    await route.continue_(url=re.sub(r"limit=\d+", "limit=2", route.request.url))
-
-
 async def drawn(browser: Browser, url: str, **options: Any) -> Page:  # noqa: ANN401 - playwright's
     page = await (await browser.new_context(**options)).new_page()
     await page.goto(url)
@@ -209,21 +203,6 @@ async def test_who_asks_too_much_at_once_is_answered_later(browser: Browser, pag
     await page.route("**/v1/costs*", answered(429), times=2)
     await page.goto(await pages("local") + "?view=money")
     await expect(page.get_by_role("region", name="By team")).to_be_visible()
-
-
-async def test_a_list_of_several_pages_is_shown_whole(browser: Browser, pages: Open) -> None:
-    page = await (await browser.new_context()).new_page()
-    await page.route("**/v1/tree*", of_two_rows)
-    await page.goto(await pages("local") + "?view=cohorts")
-    region = page.get_by_role("region", name="Quota of cohorts")
-    await expect(region.locator("tbody tr")).to_have_count(6)
-
-
-async def test_a_list_that_is_cut_says_so(browser: Browser, pages: Open) -> None:
-    page = await (await browser.new_context()).new_page()
-    await page.route("**/v1/search*", of_two_rows)
-    await page.goto(await pages("local") + "?view=search&text=job")
-    await expect(page.get_by_text("There are more than these 2.")).to_be_visible()
 
 
 async def test_a_redraw_is_not_read_out_and_a_new_view_is(browser: Browser, pages: Open) -> None:
