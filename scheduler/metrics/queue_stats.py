@@ -15,6 +15,7 @@ from scheduler.metrics.exposed import ALL, exposed_queues
 from tidegate.contracts.facts import LocalQueueDefined
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.queueing.admissibility import DEACTIVATED
+from tidegate.core.queueing.siblings import acting_variant
 from tidegate.core.quota.charging import pod_count, requests_per_pod
 from tidegate.core.quota.tree import Node
 from tidegate.core.state.cluster_queues import ClusterQueueState
@@ -24,6 +25,8 @@ from tidegate.service.config.local_queue_metrics import LocalQueueMetrics
 
 Queue = tuple[str, ...]
 """A ClusterQueue as (name,), a LocalQueue as (name, namespace)."""
+NO_RESERVATION, PENDING_EVALUATION = "NoReservation", "PendingEvaluation"
+"""Kueue's reason of Admitted and of QuotaReserved where it says no other."""
 
 
 class _SumKey(NamedTuple):
@@ -32,8 +35,8 @@ class _SumKey(NamedTuple):
     cluster_queue: str
     namespace: str
     queue: str
-    status: str  # active, inadmissible, inactive, reserved, admitted, finished, or none of these
-    why: str  # it waits
+    status: str  # active, inadmissible, reserved, admitted, finished, or none of these
+    unadmitted: tuple[str, str]  # reason and underlying cause; empty: not counted so
     charges: tuple[tuple[FlavorResource, int], ...]
 
 
@@ -66,7 +69,7 @@ def queue_stats(
     stats = _empty_stats(state, exposed_queues(local_queues, state.objects))
     alike = Counter[_SumKey]()
     for workload in state.workloads.values():
-        alike[_sum_key(workload)] += 1
+        alike[_sum_key(state, workload)] += 1
         if (
             requests
             and workload.phase == "pending"
@@ -128,51 +131,65 @@ def queues_below(node: Node) -> Iterator[Node]:
         yield from queues_below(child)
 
 
-def _sum_key(workload: Workload) -> _SumKey:
+def _sum_key(state: State, workload: Workload) -> _SumKey:
     """Return a workload's labels in the sums."""
-    namespace, phase = workload.key.partition("/")[0], workload.phase
-    status = why = ""
+    namespace, phase, status = workload.key.partition("/")[0], workload.phase, ""
     charges: tuple[tuple[FlavorResource, int], ...] = ()
     if phase == "pending":
         in_the_running = workload.shape is not None and not workload.shape.inadmissible
         status = "active" if in_the_running else "inadmissible"
-        why = (
-            workload.pending_status.reason
-            if workload.pending_status is not None
-            else "PendingEvaluation"
-        )
     elif phase in HOLDING:
-        is_admitted = phase == "admitted" or workload.admitted_us > 0
-        status, charges = "admitted" if is_admitted else "reserved", workload.charges
-    elif phase == "inactive":
-        status, why = phase, DEACTIVATED
+        status = "admitted" if _is_admitted(workload) else "reserved"
+        charges = workload.charges
     elif phase == "finished":
         status = phase
-    return _SumKey(workload.cluster_queue, namespace, workload.queue, status, why, charges)
+    unadmitted = ("", "") if workload.variant_of else _unadmitted(state, workload)
+    return _SumKey(workload.cluster_queue, namespace, workload.queue, status, unadmitted, charges)
+
+
+def _is_admitted(workload: Workload) -> bool:
+    is_holding = workload.phase in HOLDING
+    return workload.phase == "admitted" or (is_holding and workload.admitted_us > 0)
+
+
+def _unadmitted(state: State, workload: Workload) -> tuple[str, str]:
+    """Return why a workload is not admitted, as reason and cause; empty texts: it is, or ended.
+
+    Source: Kueue's getUnadmittedWorkloadStatus: a job's variants do not count beside their parent.
+    """
+    match workload.phase:
+        case "pending":
+            pending = workload.pending_status
+            return NO_RESERVATION, PENDING_EVALUATION if pending is None else pending.reason
+        case "parent" if not _is_admitted(acting_variant(state, workload)):
+            return NO_RESERVATION, PENDING_EVALUATION
+        case "inactive":
+            return NO_RESERVATION, DEACTIVATED
+        case "reserved" | "evicting" if not _is_admitted(workload):
+            return UNSATISFIED_CHECKS, ""
+        case _:
+            return "", ""
 
 
 def _add_count(sums: Sums, queue: Queue, kind: _SumKey, number: int, above: str) -> None:
+    if kind.unadmitted[0]:
+        sums.unadmitted[queue, *kind.unadmitted, above] += number
     match kind.status:
         case "active" | "inadmissible":
             sums.pending[queue, kind.status] += number
-            sums.unadmitted[queue, "NoReservation", kind.why, above] += number
-        case "inactive":
-            sums.unadmitted[queue, "NoReservation", kind.why, above] += number
         case "finished":
             sums.finished[queue] += number
         case "admitted" | "reserved":
-            _count_admitted(sums, queue, kind, number, above)
+            _count_admitted(sums, queue, kind, number)
         case _:
-            pass  # a parent: its variants wait and hold quota
+            pass  # inactive, or a parent: its variants wait and hold quota
 
 
-def _count_admitted(sums: Sums, queue: Queue, kind: _SumKey, number: int, above: str) -> None:
+def _count_admitted(sums: Sums, queue: Queue, kind: _SumKey, number: int) -> None:
     is_admitted = kind.status == "admitted"
     sums.reserving[queue] += number
     if is_admitted:
         sums.admitted[queue] += number
-    else:
-        sums.unadmitted[queue, UNSATISFIED_CHECKS, "", above] += number
     for fr, units in kind.charges:
         sums.reserved[queue, fr] += units * number
         if is_admitted:
