@@ -123,7 +123,9 @@ def test_sharing_between_queues_and_resources_are_read() -> None:
         half_life_us=630_500_000, resource_weights={"cpu": "2.5"}
     )
     assert actual_policy.exclude_resource_prefixes == ("a.b/",)
-    assert policy("resources: {quotaCheckStrategy: IgnoreUndeclared}").ignore_undeclared
+    ignoring = "resources: {quotaCheckStrategy: IgnoreUndeclared}\n"
+    assert policy(ignoring).ignore_undeclared
+    assert not policy(ignoring + "featureGates: {QuotaCheckStrategy: false}").ignore_undeclared
     assert actual_policy.transformations[0].outputs == {"credits": "3"}
     assert actual_policy.retain_finished_us == 3_600_000_000
     assert actual_policy.gates == {"PriorityBoost": True}

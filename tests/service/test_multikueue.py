@@ -54,6 +54,16 @@ multiKueue:
     assert configuration.multikueue == DispatcherOptions(origin="here", gc_interval_s=0.0)
 
 
+def test_the_size_of_a_step_counts_with_its_gate() -> None:
+    text = f"{HEAD}multiKueue:\n  dispatcherName: {INCREMENTAL}\n"
+    text += "  incrementalDispatcherConfig: {stepSize: 2}\n"
+    closed = "featureGates: {MultiKueueIncrementalDispatcherConfig: false}\n"
+    steps = [parse_configuration(file).policy.multikueue for file in (text, text + closed)]
+    assert [step and step.step for step in steps] == [2, 3]
+    with pytest.raises(SettingsError, match="0 is less than 1"):
+        parse_configuration(text.replace("2}", "0}") + closed)
+
+
 OTHERS = (
     CONFIGURATION.read_text()
     + "multiKueue: {externalFrameworks: [{name: Voyage.v1.ships.example.com}]}\n"

@@ -50,7 +50,12 @@ class Stage:
     """One manager, one job, and some worker clusters."""
 
     def __init__(
-        self, policy: MultiKueuePolicy, clusters: tuple[str, ...], *, second: bool
+        self,
+        policy: MultiKueuePolicy,
+        clusters: tuple[str, ...],
+        *,
+        second: bool,
+        gates: dict[str, bool] | None = None,
     ) -> None:
         self.bus = Bus().opened()
         self.history = list[FactEvent | DecisionEvent]()
@@ -69,10 +74,11 @@ class Stage:
         )
         checks = (CheckRule(name=CHECK), *([CheckRule(name=OTHER)] if second else []))
         spec = replace(of_cpu({"spot": Quota(nominal=4_000)}), checks=checks)
+        configured = Policy(multikueue=policy, rules=VERSION, gates=gates or {})
         named = CheckParameters(group="kueue.x-k8s.io", kind="MultiKueueConfig", name="all")
         self.fold(
             WatchesExpected(at_us=0, resources=()),
-            PolicyConfigured(at_us=0, name="p", policy=Policy(multikueue=policy, rules=VERSION)),
+            PolicyConfigured(at_us=0, name="p", policy=configured),
             NamespaceDefined(at_us=0, name="team"),
             FlavorDefined(at_us=0, name="spot", spec=FlavorSpec()),
             CheckDefined(at_us=0, name=CHECK, controller=CONTROLLER, parameters=named),

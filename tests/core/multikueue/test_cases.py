@@ -23,6 +23,7 @@ class Case(msgspec.Struct, forbid_unknown_fields=True):
     clusters: tuple[str, ...] = ("w1", "w2")
     policy: MultiKueuePolicy = MultiKueuePolicy()
     second: bool = False  # another check as well
+    gates: dict[str, bool] = {}
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
@@ -30,7 +31,7 @@ def test_a_case(path: Path) -> None:
     case = msgspec.yaml.decode(path.read_text(), type=Case)
     kinds = case.policy.kinds or ("batch/job",)
     policy = msgspec.structs.replace(case.policy, kinds=kinds)
-    stage = Stage(policy, case.clusters, second=case.second)
+    stage = Stage(policy, case.clusters, second=case.second, gates=case.gates)
     for number, step in enumerate(case.steps, 1):
         [(line, expected)] = step.items()
         assert stage.do(line) == expected, f"step {number}: {line}"

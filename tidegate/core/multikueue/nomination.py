@@ -22,6 +22,7 @@ from tidegate.contracts.fact_kinds.definitions import CheckDefined
 from tidegate.contracts.facts import WorkloadFact, WorkloadFinished, WorkloadSubmitted
 from tidegate.core.state.remotes import Dispatch
 from tidegate.core.state.state import State, Workload
+from tidegate.model.gates import gate_enabled
 from tidegate.model.multikueue import (
     ADAPTERS,
     ROUND_US,
@@ -81,6 +82,8 @@ def nominated_clusters(
         for cluster in allowed
         if cluster not in dispatch.nominated and cluster not in dispatch.leaving
     ]
+    if not gate_enabled(state.policy, "MultiKueueIncrementalDispatcherRespectConfigOrder"):
+        candidates = sorted(candidates)
     is_round_open = dispatch.nominated and state.now_us < dispatch.round_us + ROUND_US
     return (
         dispatch.nominated

@@ -15,7 +15,6 @@ import yaml
 
 from tidegate.errors import SettingsError, reason_of
 from tidegate.model.declaration import Declaration
-from tidegate.model.gates import GATES
 from tidegate.model.podset import LabelSelector
 from tidegate.model.policy import (
     DEFAULT_STRATEGIES,
@@ -28,7 +27,7 @@ from tidegate.service.config.configuration_file import (
     ConfigurationFile,
 )
 from tidegate.service.config.durations import default_us, duration_us, optional_us
-from tidegate.service.config.gates import check_gates
+from tidegate.service.config.gates import check_gates, is_open
 from tidegate.service.config.local_queue_metrics import (
     LocalQueueMetrics,
     local_queue_metrics,
@@ -125,7 +124,7 @@ def parse_configuration(text: str) -> Configuration:
         frameworks=_frameworks(integrations.frameworks, file.feature_gates),
         declared=tuple(_declared_kinds(file)),
         denies_disabled_kinds=file.tidegate.disabled_kinds == "Deny",
-        elastic=file.feature_gates.get(ELASTIC_GATE, GATES[ELASTIC_GATE]),
+        elastic=is_open(file.feature_gates, ELASTIC_GATE),
         device_classes=device_classes(file.resources),
         namespaces=managed_namespaces(file),
         label_keys_to_copy=integrations.label_keys_to_copy,
@@ -168,7 +167,7 @@ def _frameworks(named: tuple[str, ...], gates: dict[str, bool]) -> tuple[str, ..
     """Return the enabled kinds: some imply the kind ``pod``, and one needs its feature gate."""
     if len(set(named)) < len(named):
         raise SettingsError("integrations.frameworks: each kind at most once.")
-    if _SPARK in named and not gates.get(SPARK_GATE, GATES[SPARK_GATE]):
+    if _SPARK in named and not is_open(gates, SPARK_GATE):
         raise SettingsError(
             f"integrations.frameworks: {_SPARK} needs featureGates: {{{SPARK_GATE}: true}}."
         )
@@ -196,7 +195,7 @@ def _policy(file: ConfigurationFile) -> Policy:
         gates=check_gates(file.feature_gates),
         exclude_resource_prefixes=resources.exclude_resource_prefixes,
         transformations=transformations(resources),
-        ignore_undeclared=ignores_undeclared(resources),
+        ignore_undeclared=ignores_undeclared(resources, file.feature_gates),
         manage_jobs_without_queue_name=file.manage_jobs_without_queue_name,
         multikueue=multikueue_policy(file),
         retain_finished_us=optional_us(retention.after_finished, "afterFinished"),

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import msgspec
 
 from tidegate.errors import SettingsError
-from tidegate.model.gates import GATES
 from tidegate.model.podset import LabelSelector, Requirement
 from tidegate.model.texts import is_label_key, is_label_value
 from tidegate.service.config.configuration_file import ConfigurationFile, Selector
+from tidegate.service.config.gates import is_open
 
 SELECTED_BY_MAX = 16
 """Keys of labels that are kept of each LocalQueue; Kubernetes bounds a value at 63 characters."""
@@ -37,7 +37,7 @@ def local_queue_metrics(file: ConfigurationFile) -> LocalQueueMetrics:
     selected = LabelSelector() if written is None else label_selector(written, _WHERE)
     if len(selected.keys) > SELECTED_BY_MAX:
         raise SettingsError(f"{_WHERE}: at most {SELECTED_BY_MAX} keys of labels.")
-    enabled = (section is None or section.enable) and file.feature_gates.get(_GATE, GATES[_GATE])
+    enabled = (section is None or section.enable) and is_open(file.feature_gates, _GATE)
     return LocalQueueMetrics(enabled=True, selector=selected) if enabled else NONE
 
 

@@ -10,7 +10,6 @@ import re
 import msgspec
 
 from tidegate.errors import SettingsError
-from tidegate.model.gates import GATES
 from tidegate.model.multikueue import (
     ADAPTERS,
     ALL_AT_ONCE,
@@ -25,9 +24,11 @@ from tidegate.service.config.configuration_file import (
     MultiKueueSection,
 )
 from tidegate.service.config.durations import duration_us
+from tidegate.service.config.gates import is_open
 
 ORIGIN = "multikueue"
 _OTHERS, _PROFILES = "MultiKueueAdaptersForCustomJobs", "MultiKueueClusterProfile"
+_STEPS = "MultiKueueIncrementalDispatcherConfig"
 _WITH = {"pod": ("pod", "pod-group")}
 _LABEL = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)")
 _STEP = 3
@@ -64,7 +65,7 @@ def dispatcher_options(file: ConfigurationFile) -> DispatcherOptions:
     return DispatcherOptions(
         origin=origin,
         gc_interval_s=every_us / 1_000_000,
-        providers=providers if file.feature_gates.get(_PROFILES, GATES[_PROFILES]) else None,
+        providers=providers if is_open(file.feature_gates, _PROFILES) else None,
     )
 
 
@@ -84,13 +85,13 @@ def multikueue_policy(file: ConfigurationFile) -> MultiKueuePolicy | None:
         SettingsError: what is asked for is not supported.
     """
     section = file.multi_kueue
-    if section is None or not file.feature_gates.get("MultiKueue", True):
+    if section is None or not is_open(file.feature_gates, "MultiKueue"):
         return None
     dispatcher = _DISPATCHERS.get(section.dispatcher_name, "External")
     lost_us = duration_us(section.worker_lost_timeout, "multiKueue.workerLostTimeout")
     return MultiKueuePolicy(
         dispatcher=dispatcher,
-        step=_step_size(section, dispatcher),
+        step=_step_size(file, section, dispatcher),
         worker_lost_us=lost_us,
         kinds=(
             *_multikueue_kinds(file.integrations.frameworks),
@@ -99,7 +100,8 @@ def multikueue_policy(file: ConfigurationFile) -> MultiKueuePolicy | None:
     )
 
 
-def _step_size(section: MultiKueueSection, dispatcher: Dispatcher) -> int:
+def _step_size(file: ConfigurationFile, section: MultiKueueSection, dispatcher: Dispatcher) -> int:
+    """Return the clusters of a round; what is written is checked even if the gate is closed."""
     incremental, where = (
         section.incremental_dispatcher_config,
         "multiKueue.incrementalDispatcherConfig",
@@ -110,7 +112,9 @@ def _step_size(section: MultiKueueSection, dispatcher: Dispatcher) -> int:
         raise SettingsError(f"{where} is for the dispatcher {INCREMENTAL} only.")
     if incremental.step_size is not None and incremental.step_size < 1:
         raise SettingsError(f"{where}.stepSize: {incremental.step_size} is less than 1.")
-    return _STEP if incremental.step_size is None else incremental.step_size
+    if incremental.step_size is None or not is_open(file.feature_gates, _STEPS):
+        return _STEP
+    return incremental.step_size
 
 
 def _multikueue_kinds(frameworks: tuple[str, ...]) -> tuple[str, ...]:
@@ -135,4 +139,4 @@ def _declared_multikueue_kinds(
             )
         if named.count(name) > 1:
             raise SettingsError(f"{where}: {name} stands there twice.")
-    return tuple(named) if file.feature_gates.get(_OTHERS, GATES[_OTHERS]) else ()
+    return tuple(named) if is_open(file.feature_gates, _OTHERS) else ()

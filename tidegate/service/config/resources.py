@@ -6,6 +6,7 @@ from tidegate.errors import SettingsError
 from tidegate.model.policy import Transformation
 from tidegate.model.texts import NAME_MAX, is_label_key
 from tidegate.service.config.configuration_file import DeviceClassSection, ResourcesSection
+from tidegate.service.config.gates import is_open
 
 CLASSES_MAX, MAPPINGS_MAX = 8, 16
 _WHERE = "resources.deviceClassMappings"
@@ -63,12 +64,16 @@ def transformations(resources: ResourcesSection) -> tuple[Transformation, ...]:
     )
 
 
-def ignores_undeclared(resources: ResourcesSection) -> bool:
+def ignores_undeclared(resources: ResourcesSection, gates: dict[str, bool]) -> bool:
     """Return whether requests of resources without quota are not charged.
+
+    As in Kueue the strategy is neither heeded nor checked while its gate is closed.
 
     Raises:
         SettingsError: some are excluded by their prefixes, too.
     """
+    if not is_open(gates, "QuotaCheckStrategy"):
+        return False
     ignores = resources.quota_check_strategy == "IgnoreUndeclared"
     if ignores and resources.exclude_resource_prefixes:
         raise SettingsError(
