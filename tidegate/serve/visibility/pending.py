@@ -5,22 +5,27 @@ Source: Kueue's documentation, "Pending Workloads on-demand"; both versions have
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
 from http import HTTPStatus
 from typing import Any
 
-from tidegate.cli.commands.show.positions import ranked_rows
 from tidegate.cli.times import utc
+from tidegate.core.queueing.admissibility import is_listed
+from tidegate.core.queueing.admission_fair_sharing import orders_by_usage, usage_by_local_queue
+from tidegate.core.queueing.heads import queue_rank
 from tidegate.core.state.state import State, Workload
+from tidegate.core.state.workload import Rank
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.model.texts import parse_signed
+from tidegate.replay.simulator.trees import cluster_queue_of
 from tidegate.serve.api.endpoint import Question
 from tidegate.serve.ledger.queueing import is_local_queue_served
 from tidegate.serve.refusals import RefusalError
 from tidegate.serve.visibility.discovery import SUMMARY, VISIBILITY
 
 LIMIT, LIMIT_MAX = 1_000, 100_000
-AHEAD_MAX = 0
 
 
 def cluster_queue_pending(question: Question) -> dict[str, Any]:
@@ -53,43 +58,67 @@ def local_queue_pending(question: Question) -> dict[str, Any]:
     return _summary(decider, local.spec.cluster_queue, door)
 
 
+def pending_workloads(state: State, queue: str) -> list[Workload]:
+    """Return the pending workloads of a ClusterQueue that Kueue's queue has, in its order.
+
+    Of a ClusterQueue that does not exist there are none.
+
+    Source: Kueue's Snapshot of a ClusterQueue; that it lacks workloads in back-off is not followed.
+    """
+    defined = state.objects.cluster_queues.get(queue)
+    if defined is None:
+        return []
+    waiting = [
+        workload
+        for workload in state.workloads.values()
+        if workload.phase == "pending"
+        and cluster_queue_of(state, workload) == queue
+        and is_listed(state, workload)
+    ]
+    spec = defined.spec
+    stuck = state.sticky.get(queue) if spec.strategy == "BestEffortFIFO" else None
+    usages = usage_by_local_queue(state, waiting if orders_by_usage(state, spec) else ())
+
+    def order_key(workload: Workload) -> tuple[Decimal, bool, Rank]:
+        usage = usages.get(workload.local_queue, Decimal(0))
+        return usage, workload.key != stuck, queue_rank(state.policy, workload)
+
+    return sorted(waiting, key=order_key)
+
+
 def _summary(question: Question, queue: str, door: str) -> dict[str, Any]:
     offset = max(_query_number(question, "offset", 0), 0)
     limit = max(_query_number(question, "limit", LIMIT) or LIMIT, 0)  # Kueue's default of 0, too
     with question.state() as state:
-        rows = ranked_rows(question.pending_rows(state, {queue}), 0, AHEAD_MAX)
-        waiting = [
-            row
-            for row in rows
-            if row["position"] is not None
-            and door in {"", f"{row['namespace']}/{row['localQueue']}"}
+        items = [
+            item
+            for workload, item in _pending_items(pending_workloads(state, queue))
+            if door in {"", workload.local_queue}
         ]
-        items = list(_pending_items(state, waiting[offset : offset + min(limit, LIMIT_MAX)]))
     return {
         "kind": SUMMARY,
         "apiVersion": f"{VISIBILITY}/{question.values['version']}",
         "metadata": {},
-        "items": items,
+        "items": items[offset : offset + min(limit, LIMIT_MAX)],
     }
 
 
-def _pending_items(state: State, rows: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
-    for row in rows:
-        namespace, _, name = row["workload"].partition("/")
-        yield {
-            "metadata": {
-                "name": name,
-                "namespace": namespace,
-                **_pending_workload(state.workloads[row["workload"]]),
-            },
-            "priority": row["priority"],
-            "localQueueName": row["localQueue"],
-            "positionInClusterQueue": row["position"] - 1,
-            "positionInLocalQueue": row["positionInLocalQueue"] - 1,
+def _pending_items(workloads: Iterable[Workload]) -> Iterator[tuple[Workload, dict[str, Any]]]:
+    in_local_queue = Counter[str]()
+    for position, workload in enumerate(workloads):
+        namespace, _, name = workload.key.partition("/")
+        item = {
+            "metadata": {"name": name, "namespace": namespace, **_metadata(workload)},
+            "priority": workload.priority,
+            "localQueueName": workload.queue,
+            "positionInClusterQueue": position,
+            "positionInLocalQueue": in_local_queue[workload.local_queue],
         }
+        in_local_queue[workload.local_queue] += 1
+        yield workload, item
 
 
-def _pending_workload(workload: Workload) -> dict[str, Any]:
+def _metadata(workload: Workload) -> dict[str, Any]:
     return {
         "creationTimestamp": utc(workload.created_us),
         "ownerReferences": _owner_references(workload),
