@@ -11,7 +11,6 @@ from tidegate.model.policy import Policy
 
 Gate: TypeAlias = Literal[
     "AdmissionFairSharing",
-    "AdmissionGatedBy",
     "AssignQueueLabelsForPods",
     "CleanupProvisioningRequestsOnEviction",
     "ConcurrentAdmission",

@@ -41,7 +41,11 @@ UNCONSTRAINED_ANNOTATION = "kueue.x-k8s.io/podset-unconstrained-topology"
 TOPOLOGY_GATE = "kueue.x-k8s.io/topology"
 FAILED_TO_START = "FailedToStart"
 """Cause of the deactivation of a workload whose job cannot start as it is assigned."""
-_LABEL_VALUE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_LABEL_VALUES = {
+    LOCAL_QUEUE_LABEL: re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?"),
+    CLUSTER_QUEUE_LABEL: re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"),
+}
+"""Which names become labels: of ClusterQueues, as in Kueue, only those without dots."""
 _MAPS = ("labels", "annotations", "node_selector")
 
 
@@ -244,4 +248,4 @@ def _queue_labels(state: State, workload: Workload) -> dict[str, str]:
     if not gate_enabled(state.policy, "AssignQueueLabelsForPods"):
         return {}
     labels = {LOCAL_QUEUE_LABEL: workload.queue, CLUSTER_QUEUE_LABEL: workload.cluster_queue}
-    return {key: name for key, name in labels.items() if _LABEL_VALUE.fullmatch(name)}
+    return {key: name for key, name in labels.items() if _LABEL_VALUES[key].fullmatch(name)}

@@ -32,6 +32,8 @@ from tidegate.model.quantity import format_quantity
 _SECOND_US = 1_000_000
 _SHAPE_DIGITS = 16
 _PARKED_ALONE: tuple[Outcome, ...] = ("gated", "refused", "elsewhere")
+_ANEW: tuple[Outcome, ...] = ("preempting", "deferred", "gated")
+"""After these the next cycle tries all flavors again."""
 _PARKED_TOGETHER: tuple[Outcome, ...] = ("no fit", "no candidates")
 
 
@@ -48,7 +50,7 @@ def requeue_kueue(context: DecideContext, nominee: Nominee) -> bool:
     if nominee.outcome == "admitted":
         return True
     workload, best_effort = nominee.workload, nominee.cq.spec.strategy == "BestEffortFIFO"
-    scan = _scan_progress(nominee)
+    scan = _scan_progress(context.state, nominee)
     untried = any(at != -1 for stopped in scan for at in stopped.values())
     parks = nominee.outcome == "elsewhere" or (
         best_effort and not untried and nominee.outcome in (*_PARKED_ALONE, *_PARKED_TOGETHER)
@@ -91,8 +93,12 @@ def record_scans(context: DecideContext) -> None:
     context.scanned = {}
 
 
-def _scan_progress(nominee: Nominee) -> tuple[dict[str, int], ...]:
-    if nominee.proposal is None or nominee.outcome in ("preempting", "deferred"):
+def _scan_progress(state: State, nominee: Nominee) -> tuple[dict[str, int], ...]:
+    """Return where the next cycle's flavor scan resumes; empty: at the first flavor."""
+    if nominee.proposal is None or nominee.outcome in _ANEW:
+        return ()
+    skipped = nominee.outcome == "skipped"
+    if skipped and not gate_enabled(state.policy, "FlavorFungibilityPreserveScanProgress"):
         return ()
     return nominee.proposal.assignment.scan
 

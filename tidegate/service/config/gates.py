@@ -30,18 +30,30 @@ _NEEDS = {
 """An open gate to another that has to be open: of those that may be closed."""
 
 
+_CLOSED_WITH = {"TASReplaceNodeOnPodTermination": "TASFailedNodeReplacement"}
+"""A gate to another: closed alone it would open something that is not built.
+
+Kueue then replaces a node that was not ready for 30 seconds, although pods still run on it.
+"""
+
+
 def check_gates(gates: dict[str, bool]) -> dict[str, bool]:
     """Return the gates that differ from their defaults, in order of their names.
 
     Raises:
         SettingsError: Kueue has no such gate, or it makes no difference here, or one is open and
-            another that it needs is closed.
+            another that it needs is closed, or one is closed that may only be with another.
     """
     differing = {name: value for name, value in sorted(gates.items()) if has_effect(name, on=value)}
     for name, needed in _NEEDS.items():
         if is_open(differing, name) and not is_open(differing, needed):
             raise SettingsError(
                 f"featureGates: {name} needs {needed}: open both, or close {name}, too."
+            )
+    for name, other in _CLOSED_WITH.items():
+        if is_open(differing, other) and not is_open(differing, name):
+            raise SettingsError(
+                f"featureGates: {name} cannot be false with Tidegate unless {other} is, too."
             )
     return differing
 

@@ -24,7 +24,13 @@ from tidegate.contracts.facts import (
 from tidegate.contracts.observations import ActuationReported, JobObserved, JobState
 from tidegate.contracts.observed.clusters import CopySeen
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.accepting.jobs.fields import fact_fields, is_ready, reference_of, state_key
+from tidegate.core.accepting.jobs.fields import (
+    fact_fields,
+    is_ready,
+    reference_of,
+    state_key,
+    without_uncounted,
+)
 from tidegate.core.accepting.jobs.mismatches import report_copy_mismatch
 from tidegate.core.accepting.relevance import (
     is_foreign_job,
@@ -44,7 +50,7 @@ def accept_copy(state: State, at_us: int, resource: str, job: JobObserved) -> It
 
     It stays the copy of the same job as when it was first observed, whatever its marks say later.
     """
-    copy = state.copies.get(job.uid)
+    job, copy = without_uncounted(state, job), state.copies.get(job.uid)
     if is_foreign_job(state, job) and copy is None:
         return
     if copy is not None:

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
+from msgspec.structs import replace
+
 from tidegate.contracts.facts import WorkloadFinished, WorkloadSubmitted
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.contracts.observed.jobs import INCOMPLETE
 from tidegate.core.state.desired_state import decision_seq, stays_gated
 from tidegate.core.state.state import State, Workload
 from tidegate.model.clusters import cluster_of
+from tidegate.model.gates import gate_enabled
 from tidegate.model.ids import ObjectRef
 
 _MUTABLE = (
@@ -54,6 +57,13 @@ def reference_of(job: JobObserved) -> ObjectRef:
         uid=job.uid,
         cluster=cluster_of(job.workload),
     )
+
+
+def without_uncounted(state: State, job: JobObserved) -> JobObserved:
+    """Return a job without its finished pods while the gate ReclaimablePods is closed."""
+    if not job.reclaimable or gate_enabled(state.policy, "ReclaimablePods"):
+        return job
+    return replace(job, reclaimable={})
 
 
 def mutable_fields(job: JobObserved) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from tidegate.contracts.facts import WorkloadAdopted
 from tidegate.contracts.observations import JobObserved
+from tidegate.core.accepting.jobs.fields import without_uncounted
 from tidegate.core.state.state import State, Workload
 from tidegate.model.clusters import qualified
 from tidegate.model.ids import ObjectRef
@@ -40,7 +41,12 @@ def needs_new_workload(job: JobObserved, workload: Workload) -> bool:
     return workload.out_of_sync and (not job.finished or job.created_us != workload.created_us)
 
 
-def validate_slice(state: State, job: JobObserved) -> JobObserved:
+def counted_job(state: State, job: JobObserved) -> JobObserved:
+    """Return a job without what does not count: an invalid older slice, finished pods."""
+    return _validate_slice(state, without_uncounted(state, job))
+
+
+def _validate_slice(state: State, job: JobObserved) -> JobObserved:
     """Return a slice that a manager sent here; drops an older slice that it may not replace.
 
     The older slice must have been sent here, too, be of the same queue, and not be larger: while

@@ -60,7 +60,7 @@ def accept_job(state: State, at_us: int, resource: str, job: JobObserved) -> Ite
     if job.copy is not None:  # no copy runs in the ledger's own cluster, whatever the mark says
         job = replace(job, copy=None, queue="")
     workload = state.workloads.get(state.by_uid.get(job.uid, ""))
-    job = identity.validate_slice(state, job)
+    job = identity.counted_job(state, job)
     if is_foreign_job(state, job):
         if workload is None and job.uid not in state.strays:
             return
