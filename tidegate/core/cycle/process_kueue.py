@@ -19,6 +19,7 @@ from tidegate.core.cycle.process import (
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee, Proposal, propose_again
 from tidegate.core.quota.tree import add_usage, remove_usage
+from tidegate.core.state.state import Workload
 from tidegate.model.gates import gate_enabled
 from tidegate.model.ids import FlavorResource
 
@@ -34,14 +35,14 @@ def process_entry(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
     if proposal.assignment.mode == "Fit" and must_wait_for_pods_ready(context.state, nominee):
         return
     overlap = has_overlapping_targets(context, nominee, proposal)
-    if not overlap and _lost_its_nodes(context, nominee, proposal):
-        proposal = _recompute(context, nominee, proposal)
-        overlap = has_overlapping_targets(context, nominee, proposal)
-    elif overlap and _may_recompute(context, nominee):
-        proposal = _recompute(context, nominee, proposal)
+    if overlap and _may_recompute(context, nominee):
+        proposal = _recompute(context, nominee, proposal, list(context.victims.values()))
         if proposal.assignment.mode == "Fit":
             _defer(context, nominee)
             return
+        overlap = has_overlapping_targets(context, nominee, proposal)
+    elif _lost_its_nodes(context, nominee, proposal):
+        proposal = _recompute(context, nominee, proposal, [])  # the victims still run
         overlap = has_overlapping_targets(context, nominee, proposal)
     if not proposal.is_feasible:
         _set_no_fit(context, nominee, proposal)
@@ -86,6 +87,8 @@ def _lost_its_nodes(context: DecideContext, nominee: Nominee, proposal: Proposal
     """Tell whether an entry still fits into quota, but an earlier entry took its nodes."""
     if not proposal.assignment.seats or not proposal.is_feasible:
         return False
+    if nominee.workload.replaces in context.victims:
+        return False  # see ``_may_recompute``
     if not gate_enabled(context.state.policy, "TASRecomputeAssignmentWithinSchedulingCycle"):
         return False
     if fits_after_preemption(context, nominee, proposal):
@@ -94,10 +97,14 @@ def _lost_its_nodes(context: DecideContext, nominee: Nominee, proposal: Proposal
     return fits_after_preemption(context, nominee, unplaced)
 
 
-def _recompute(context: DecideContext, nominee: Nominee, before: Proposal) -> Proposal:
-    """Propose the same flavors again without the workloads that this cycle preempted."""
-    cluster_queues = context.state.forest.cluster_queues
-    gone, topologies = list(context.victims.values()), context.state.forest.topologies
+def _recompute(
+    context: DecideContext, nominee: Nominee, before: Proposal, gone: list[Workload]
+) -> Proposal:
+    """Propose the same flavors again as if the workloads in ``gone`` had stopped."""
+    cluster_queues, topologies = (
+        context.state.forest.cluster_queues,
+        context.state.forest.topologies,
+    )
     for workload in gone:
         cq = cluster_queues[workload.cluster_queue]
         remove_usage(cq.node, workload.charges)
