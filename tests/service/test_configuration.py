@@ -131,6 +131,16 @@ def test_sharing_between_queues_and_resources_are_read() -> None:
     assert actual_policy.gates == {"PriorityBoost": True}
 
 
+def test_usage_is_not_sampled_while_the_gate_is_closed() -> None:
+    closed = "\nfeatureGates: {AdmissionFairSharing: false}"
+    assert policy("admissionFairSharing: {usageHalfLifeTime: 1m}").admission_fair_sharing
+    assert not policy(
+        f"admissionFairSharing: {{usageHalfLifeTime: 1m}}{closed}"
+    ).admission_fair_sharing
+    with pytest.raises(SettingsError, match="usageHalfLifeTime"):
+        policy(f"admissionFairSharing: {{usageHalfLifeTime: soon}}{closed}")
+
+
 def test_kinds_and_labels_to_copy_are_read() -> None:
     text = "integrations: {frameworks: [pod], labelKeysToCopy: [team, cost]}"
     configuration = parse_configuration(V1BETA2 + text)

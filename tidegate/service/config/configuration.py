@@ -22,10 +22,7 @@ from tidegate.model.policy import (
     Policy,
     Strategy,
 )
-from tidegate.service.config.configuration_file import (
-    AdmissionFairSharingSection,
-    ConfigurationFile,
-)
+from tidegate.service.config.configuration_file import ConfigurationFile
 from tidegate.service.config.durations import default_us, duration_us, optional_us
 from tidegate.service.config.gates import check_gates, is_open
 from tidegate.service.config.local_queue_metrics import (
@@ -190,7 +187,7 @@ def _policy(file: ConfigurationFile) -> Policy:
     retention, resources = file.object_retention_policies.workloads, file.resources
     return Policy(
         fair_sharing=_preemption_strategies(file),
-        admission_fair_sharing=_admission_fair_sharing(file.admission_fair_sharing),
+        admission_fair_sharing=_admission_fair_sharing(file),
         pods_ready=pods_ready(file),
         gates=check_gates(file.feature_gates),
         exclude_resource_prefixes=resources.exclude_resource_prefixes,
@@ -218,15 +215,16 @@ def _preemption_strategies(file: ConfigurationFile) -> tuple[Strategy, ...]:
     return strategies
 
 
-def _admission_fair_sharing(
-    section: AdmissionFairSharingSection | None,
-) -> AdmissionFairSharing | None:
+def _admission_fair_sharing(file: ConfigurationFile) -> AdmissionFairSharing | None:
+    """Return how usage is shared; None: not configured, or its gate is closed."""
+    section = file.admission_fair_sharing
     if section is None:
         return None
     where = "admissionFairSharing.usage"
     every_us = default_us(section.usage_sampling_interval, where + "SamplingInterval", "5m")
-    return AdmissionFairSharing(
+    sharing = AdmissionFairSharing(
         half_life_us=duration_us(section.usage_half_life_time, where + "HalfLifeTime"),
         sampling_interval_us=every_us,
         resource_weights={name: str(value) for name, value in section.resource_weights.items()},
     )
+    return sharing if is_open(file.feature_gates, "AdmissionFairSharing") else None
