@@ -124,12 +124,17 @@ def test_a_workload_that_lost_several_nodes_at_once_begins_anew() -> None:
 
 
 def test_without_the_gate_pods_wait_for_their_node(cluster: Cluster) -> None:
-    off = Policy(rules=VERSION, gates={"TASFailedNodeReplacement": False})
-    cluster.fold(facts.PolicyConfigured(at_us=0, name="policy", policy=off))
+    closed, opened = (
+        Policy(rules=VERSION, gates={"TASFailedNodeReplacement": value}) for value in (False, True)
+    )
+    cluster.fold(facts.PolicyConfigured(at_us=0, name="policy", policy=closed))
     [lost] = cluster.where("a")
     cluster.fold(facts.NodeRemoved(at_us=0, name=lost))
-    assert names(cluster.decide()) == ["NodeFailed"]
+    assert cluster.decide() == []
     assert list(cluster.where("a")) == [lost]
+    cluster.fold(facts.PolicyConfigured(at_us=0, name="policy", policy=opened))
+    assert names(cluster.decide()) == ["NodeFailed", "TopologyAssigned"]
+    assert list(cluster.where("a")) != [lost]
 
 
 def test_nodes_that_were_provisioned_are_waited_for_until_all_pods_fit() -> None:

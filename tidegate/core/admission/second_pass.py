@@ -249,7 +249,7 @@ def record_failed_nodes(state: State) -> Iterator[list[DecisionEvent]]:
 
 
 def _failure_reason(state: State, workload: Workload, name: str) -> NodeFailure | None:
-    if workload.phase != "admitted":
+    if workload.phase != "admitted" or not gate_enabled(state.policy, "TASFailedNodeReplacement"):
         return None
     holdings = topologies(state).placed[workload.key]
     on_node = (holding for holding in holdings if holding.values == (name,))
