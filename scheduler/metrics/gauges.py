@@ -32,6 +32,7 @@ from tidegate.core.quota.forest import forest
 from tidegate.core.quota.shares import dominant_share
 from tidegate.core.quota.tree import root_of
 from tidegate.core.state.state import State
+from tidegate.model.gates import gate_enabled
 from tidegate.service.config.local_queue_metrics import LocalQueueMetrics
 
 CLUSTER_QUEUE, LOCAL_QUEUE = ("cluster_queue",), ("name", "namespace")
@@ -68,7 +69,10 @@ class Gauges(Collector):
     def collect(self) -> list[GaugeMetricFamily]:
         """Return every gauge of the present state; none without a state."""
         state = self._state()
-        return [] if state is None else list(self._families(state))
+        if state is None:
+            return []
+        hidden = () if gate_enabled(state.policy, "MetricsForCohorts") else _OF_COHORTS
+        return [family for family in self._families(state) if family.name not in hidden]
 
     def _families(self, state: State) -> Iterator[GaugeMetricFamily]:
         forest(state)  # what is derived is up to date from here on
@@ -82,6 +86,10 @@ class Gauges(Collector):
         yield _drift(now)
         if self._resources:
             yield from resource_gauges(state, now, local_queues=self._local_queues.enabled)
+
+
+_OF_COHORTS = ("kueue_cohort_info", "kueue_cluster_queue_info")
+"""What Kueue's gate MetricsForCohorts opens."""
 
 
 class BuildInfo(Collector):

@@ -23,6 +23,7 @@ Gate: TypeAlias = Literal[
     "FlavorFungibilityPreserveScanProgress",
     "LocalQueueMetrics",
     "MetricForWorkloadCreationLatency",
+    "MetricsForCohorts",
     "MultiKueue",
     "MultiKueueAdaptersForCustomJobs",
     "MultiKueueClusterProfile",
