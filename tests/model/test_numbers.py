@@ -17,6 +17,13 @@ def test_what_is_no_plain_bounded_number_is_none(text: str) -> None:
     assert parse_whole(text) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "value"), [("+5", 5), ("-5", -5), ("+0", 0), ("+-5", None), ("++5", None), ("+", None)]
+)
+def test_a_signed_number_may_have_a_plus(text: str, value: int | None) -> None:
+    assert parse_signed(text) == value
+
+
 @drawn(200)
 @given(st.integers(min_value=-(2**70), max_value=2**70))
 def test_a_number_is_read_up_to_its_bound_and_no_further(value: int) -> None:

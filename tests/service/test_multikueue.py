@@ -54,6 +54,13 @@ multiKueue:
     assert configuration.multikueue == DispatcherOptions(origin="here", gc_interval_s=0.0)
 
 
+def test_a_manager_warns_of_a_gate_that_counts_for_workers_alone() -> None:
+    opened = f"{HEAD}featureGates: {{MultiKueueOrchestratedPreemption: true}}\n"
+    assert parse_configuration(opened).warnings == ()
+    [warning] = parse_configuration(f"{opened}multiKueue: {{}}\n").warnings
+    assert warning.startswith("featureGates.MultiKueueOrchestratedPreemption is not used for")
+
+
 def test_the_size_of_a_step_counts_with_its_gate() -> None:
     text = f"{HEAD}multiKueue:\n  dispatcherName: {INCREMENTAL}\n"
     text += "  incrementalDispatcherConfig: {stepSize: 2}\n"

@@ -61,8 +61,11 @@ def parse_whole(text: str, most: int = INT64_MAX) -> int | None:
 
 
 def parse_signed(text: str, most: int = INT64_MAX) -> int | None:
-    """Return the number from ``-most - 1`` to ``most`` in a text; None: it is none."""
+    """Return the number from ``-most - 1`` to ``most`` in a text; None: it is none.
+
+    Like Go's ``strconv.ParseInt``, by which Kubernetes and Kueue read such texts, it takes a plus.
+    """
     if not text.startswith("-"):
-        return parse_whole(text, most)
+        return parse_whole(text.removeprefix("+"), most)
     value = parse_whole(text[1:], most + 1)
     return None if value is None else -value

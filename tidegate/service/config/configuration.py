@@ -43,6 +43,7 @@ CHARACTERS_MAX, DEPTH_MAX = 2**20, 64
 """What a ConfigMap holds, and many times as deep as any configuration is."""
 DEFAULT_FRAMEWORKS = ("batch/job",)
 ELASTIC_GATE, SPARK_GATE = "ElasticJobsViaWorkloadSlices", "SparkApplicationIntegration"
+ORCHESTRATED_GATE = "MultiKueueOrchestratedPreemption"
 _SPARK = "sparkoperator.k8s.io/sparkapplication"
 THROUGH_PODS = ("deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset")
 """Kinds that are queued through their pods."""
@@ -127,7 +128,7 @@ def parse_configuration(text: str) -> Configuration:
         label_keys_to_copy=integrations.label_keys_to_copy,
         resource_metrics=file.metrics.enable_cluster_queue_resources,
         local_queue_metrics=local_queue_metrics(file),
-        warnings=tuple(_warnings(document)),
+        warnings=(*_warnings(document), *_partly_heeded(file)),
     )
 
 
@@ -158,6 +159,14 @@ def _warnings(document: dict[str, Any]) -> Iterator[str]:
             yield f"{field} is not used: {instead}."
     if "podOptions" in (document.get("integrations") or {}):
         yield "integrations.podOptions is not used: see managedJobsNamespaceSelector."
+
+
+def _partly_heeded(file: ConfigurationFile) -> Iterator[str]:
+    if file.multi_kueue is not None and is_open(file.feature_gates, ORCHESTRATED_GATE):
+        yield (
+            f"featureGates.{ORCHESTRATED_GATE} is not used for what is sent to worker clusters:"
+            " copies get no preemption gates (docs/multikueue.md)."
+        )
 
 
 def _frameworks(named: tuple[str, ...], gates: dict[str, bool]) -> tuple[str, ...]:
