@@ -30,3 +30,26 @@ def test_a_url_that_cannot_be_read_is_refused_without_its_password(secret: str) 
     with pytest.raises(BusUnreachableError, match="%XX") as caught:
         split_login(f"nats://u:{secret}@a:4222")
     assert "s3c" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "nats://a:99999",
+        "nats://a:0",
+        "nats://[zz]:1",
+        "http://a:1",
+        "nats://",
+        "",
+        "a,",
+    ],
+)
+def test_what_is_no_url_of_nats_is_refused_at_once(url: str) -> None:
+    with pytest.raises(BusUnreachableError, match="is no URL of NATS: write one such as nats://"):
+        split_login(url)
+
+
+def test_a_url_without_a_scheme_is_one_of_nats() -> None:
+    servers, login = split_login("u:p@a:1,b")
+    assert servers == ["nats://a:1", "nats://b"]
+    assert (login.user, login.password) == ("u", "p")

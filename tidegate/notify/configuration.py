@@ -9,10 +9,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
-import yaml
 
 from tidegate.errors import TidegateError
 from tidegate.service.config.durations import duration_us
+from tidegate.service.config.yaml_documents import parse_yaml
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 BYTES, SECOND_US = 1_000_000, 1_000_000
@@ -76,16 +76,19 @@ def read_configuration(path: Path) -> Configuration:
     """Read and check a configuration file.
 
     Raises:
-        SettingsError: a duration is none.
+        SettingsError: it is no YAML, or a duration is none.
     """
     try:
         text = path.read_bytes()
         if len(text) > BYTES:
             raise ConfigurationError(f"{path} has {len(text)} bytes; {BYTES} are the most.")
-        read = msgspec.convert(yaml.safe_load(text), Configuration)
+        first, *others = parse_yaml(text, str(path)) or [None]
+        if others:
+            raise ConfigurationError(f"{path} holds several documents: give a file with one.")
+        read = msgspec.convert(first, Configuration)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be read: {error.strerror}.") from error
-    except (yaml.YAMLError, msgspec.ValidationError, RecursionError) as error:
+    except msgspec.ValidationError as error:
         raise ConfigurationError(f"{path}: {error}") from error
     _check_receivers(path, read)
     return read

@@ -14,13 +14,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from tidegate.cli.times import parse_utc
 from tidegate.errors import QuantityError, SettingsError, UndecodableError, reason_of
 from tidegate.kinds.times import duration_us
 from tidegate.model.quantity import amount
 from tidegate.replay.simulator.loads import Job
+from tidegate.service.config.yaml_documents import parse_yaml
 
 FIELDS = (
     *("name", "queue", "namespace", "at", "run", "count", "minCount", "priority"),
@@ -36,11 +35,8 @@ def read_yaml(path: Path, begin_us: int) -> Iterator[Job]:
     Raises:
         SettingsError: a row cannot be read; the message says which and why.
     """
-    try:
-        rows = yaml.safe_load(read_text(path))
-    except yaml.YAMLError as error:
-        raise SettingsError(f"{path} is not YAML: {error}") from error
-    if not isinstance(rows, list):
+    rows, *others = parse_yaml(read_text(path), str(path)) or [None]
+    if others or not isinstance(rows, list):
         raise SettingsError(f"{path} must be a list of jobs: - name: train, queue: main, …")
     for number, row in enumerate(rows, 1):
         where = f"{path}, job {number}"

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-import yaml
 from msgspec.structs import replace
 
 from ingest import definitions as observe
@@ -20,6 +19,7 @@ from tidegate.kinds.kueue_api.flavors import ResourceFlavor, WorkloadPriorityCla
 from tidegate.kinds.kueue_api.queues.objects import ClusterQueue, Cohort, LocalQueue
 from tidegate.replay.simulator.changes import Defined
 from tidegate.service.config.configuration import parse_configuration
+from tidegate.service.config.yaml_documents import parse_yaml
 
 
 class ManifestKind(NamedTuple):
@@ -90,12 +90,10 @@ def read_documents(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         SettingsError: it cannot be read or is no YAML of objects.
     """
     try:
-        results = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} cannot be read: {reason_of(error)}.") from error
-    except yaml.YAMLError as error:
-        raise SettingsError(f"{path} is not YAML: {error}") from error
-    for number, document in enumerate(results, 1):
+    for number, document in enumerate(parse_yaml(text, str(path)), 1):
         if document is None:
             continue
         where = f"{path}, document {number}"

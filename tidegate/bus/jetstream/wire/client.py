@@ -17,6 +17,8 @@ from tidegate.bus.headers import header_block, parse_header_block
 from tidegate.errors import BusUnreachableError
 from tidegate.urls import Secret, is_readable, redacted_url
 
+_SCHEMES = frozenset({"nats", "tls", "ws", "wss"})
+
 Take: TypeAlias = Callable[[Msg], None]
 
 
@@ -123,11 +125,16 @@ def split_login(url: str) -> tuple[list[str], Login]:
         BusUnreachableError: a part of it cannot be read.
     """
     servers, login = list[str](), Login()
-    for part in map(str.strip, url.split(",")):
-        if not is_readable(part if "://" in part else f"nats://{part}"):
+    for written in map(str.strip, url.split(",")):
+        part = written if "://" in written else f"nats://{written}"
+        if not is_readable(part):
             raise BusUnreachableError(
                 f"{redacted_url(url)} is no URL of NATS: in a user and a password, reserved "
                 "characters such as / ? # @ , and % stand as %XX."
+            )
+        if not _is_server(part):
+            raise BusUnreachableError(
+                f"{redacted_url(url)} is no URL of NATS: write one such as nats://HOST:4222."
             )
         split = urlsplit(part)
         user, _, place = split.netloc.rpartition("@")
@@ -136,3 +143,11 @@ def split_login(url: str) -> tuple[list[str], Login]:
             login = Login(user=name, password=password) if colon else Login(token=name)
         servers.append(urlunsplit(split._replace(netloc=place)))
     return servers, login
+
+
+def _is_server(url: str) -> bool:
+    try:
+        split = urlsplit(url)
+        return split.scheme in _SCHEMES and bool(split.hostname) and split.port != 0
+    except ValueError:  # the port is no number up to 65535, or the address in brackets is none
+        return False

@@ -33,6 +33,7 @@ from tidegate.replay.story.sentences import StoryEvent, sentence
 from tidegate.replay.turns import Divergence, Turn, play
 
 _SECOND_US = 1_000_000
+_SLEEP_MAX_S = 31_536_000.0  # a year: a much longer sleep is an error of the clock's type
 _TYPE_WIDTH = 22
 
 
@@ -192,7 +193,7 @@ def _event_printer(speed: float, output: Output) -> Callable[[Entry, Event], Non
         if not first_us:
             first_us.append(entry.at_us)
         due_s = begun + (entry.at_us - first_us[0]) / _SECOND_US / speed
-        time.sleep(max(0.0, due_s - time.monotonic()))
+        time.sleep(min(max(0.0, due_s - time.monotonic()), _SLEEP_MAX_S))
         typer.echo(
             json_line(_event_record(entry, event))
             if output is Output.JSON

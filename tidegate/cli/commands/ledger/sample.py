@@ -13,6 +13,9 @@ from tidegate.cli.output import print_message
 from tidegate.cli.times import parse_time_option
 from tidegate.contracts.entry import Entry
 
+DAYS_MAX = 3_653
+"""Days that a sample may last: ten years, which are written in a minute or two."""
+
 
 def sample(
     file: Annotated[Path, typer.Argument(help="The new file for the ledger.")],
@@ -45,6 +48,11 @@ def _parse_until(until: str) -> int:
     if until_us < START_US + DAY_US:
         raise typer.BadParameter(
             "--until is of 3 March 2026 or later: the story has ended by then."
+        )
+    if until_us > START_US + DAYS_MAX * DAY_US:
+        raise typer.BadParameter(
+            f"--until is at most {DAYS_MAX} days after the story's beginning, for the ledger has"
+            " rows of each hour."
         )
     return until_us
 

@@ -18,7 +18,7 @@ from tidegate.cli.output import Output, OutputOption, print_record
 from tidegate.cli.progress import progress_counter
 from tidegate.contracts.observations import JobObserved
 from tidegate.core.state.state import State
-from tidegate.errors import SettingsError
+from tidegate.errors import SettingsError, UndecodableError
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.decode import read
@@ -105,7 +105,7 @@ def observed_job(
 
     Raises:
         SettingsError: it is of no kind of job; the message names ``where`` it stands.
-        UndecodableError: it cannot be read.
+        UndecodableError: it cannot be read; the message names where, too.
     """
     group = str(raw.get("apiVersion", "")).rpartition("/")[0]
     kinds = [
@@ -125,5 +125,8 @@ def observed_job(
     if isinstance(meta, dict):  # else reading it says what is wrong
         generated = f"{meta.get('generateName', '')}{UID}"
         raw = {**raw, "metadata": {"namespace": namespace, "name": generated, **meta, "uid": UID}}
-    job = kinds[0].observe(read(raw, kinds[0].object_type))
+    try:
+        job = kinds[0].observe(read(raw, kinds[0].object_type))
+    except UndecodableError as error:
+        raise UndecodableError(f"{where}: {error}") from error
     return kinds[0], replace(job, finished="")

@@ -1,0 +1,71 @@
+"""What is written wrongly is answered by one sentence that says where, and by no traceback."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tidegate
+from tidegate.errors import SettingsError
+from tidegate.service.config.yaml_documents import parse_yaml
+
+YEAR_S = 366 * 86_400
+JOB = "{apiVersion: batch/v1, kind: Job, metadata: {name: x}"
+DEEP = "[" * sys.getrecursionlimit() * 10
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "FILE is not YAML, line 1, column 2: expected the node content,"),
+        ("a: 1\nb: [", "FILE is not YAML, line 2, column 5: "),
+        ("a: 2026-99-99", "FILE is not YAML: month must be in 1..12."),
+        ("a: \0", "FILE is not YAML: unacceptable character #x0000"),
+        (DEEP, "FILE cannot be read: its lists and objects are nested too deeply."),
+    ],
+)
+def test_what_is_no_yaml_is_said_in_one_line(text: str, message: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse_yaml(text, "FILE")
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["{", DEEP, "a: 2026-99-99", JOB + "}", JOB + ", spec: [1]}"])
+@pytest.mark.parametrize(
+    "command",
+    ["what-if submit", "what-if config -f", "what-if load FILE", "notify --check --config"],
+)
+def test_a_file_that_cannot_be_read_is_named(
+    tidegate: Tidegate, tmp_path: Path, command: str, text: str
+) -> None:
+    file = tmp_path / "file.yaml"
+    file.write_text(text)
+    result = tidegate(*command.replace("FILE", str(file)).split(), str(file))
+    assert result.exit_code == 1, result.exception
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"error: {file}")
+
+
+def test_a_replay_too_slow_to_end_sleeps_no_longer_than_a_clock_can(
+    tidegate: Tidegate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept = list[float]()
+    monkeypatch.setattr(time, "sleep", slept.append)
+    assert tidegate("replay", "--speed", "1e-300").exit_code == 0
+    assert 0 < max(slept) <= YEAR_S
+
+
+def test_a_sample_that_would_last_for_millennia_is_refused(
+    tidegate: Tidegate, tmp_path: Path
+) -> None:
+    file = tmp_path / "long.db"
+    result = tidegate("ledger", "sample", str(file), "--until", "9999-12-31T00:00:00Z")
+    assert result.exit_code == 2
+    assert "--until is at most 3653 days after the story's beginning" in " ".join(
+        result.stderr.split()
+    )
+    assert not file.exists()
