@@ -18,6 +18,7 @@ from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import QueuePool
 
+from store.archive.archive_format import is_archive
 from store.reading.database import (
     CACHE_KIB,
     POSTGRES_CONNECT,
@@ -60,6 +61,7 @@ def parse_url(text: str) -> URL:
         raise LedgerUnreachableError(problem) from error
     match url.get_backend_name():
         case "sqlite":
+            _refuse_archive(url.database or "")
             return url.set(drivername="sqlite+pysqlite")
         case "postgresql" | "postgres":
             refuse_unreadable(text)
@@ -69,6 +71,14 @@ def parse_url(text: str) -> URL:
                 f"A ledger cannot live in {other!r}: give sqlite:///FILE, a file's path, "
                 "or postgresql://USER@HOST/DATABASE."
             )
+
+
+def _refuse_archive(path: str) -> None:
+    if is_archive(path):
+        raise LedgerUnreachableError(
+            f"{path} is the name of an exported archive, which is only read:"
+            f" `tidegate ledger backup FILE.db --ledger {path}` makes a ledger of it."
+        )
 
 
 def _url(text: str) -> URL:

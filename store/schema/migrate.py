@@ -39,7 +39,7 @@ from store.schema.version import (
 )
 from store.tables import ledger_schema, ledger_writer
 from store.views import creating
-from tidegate.errors import UnknownNameError
+from tidegate.errors import UnknownNameError, existing
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -108,7 +108,7 @@ def downgrade_steps(engine: Engine, to: str) -> list[tuple[str, str]]:
     below = [step for step in schema.revisions() if current is None or step < current]
     if to not in below:
         raise UnknownNameError(
-            f"There is no revision {to} below {current}: known are {', '.join(below)}."
+            f"There is no revision {to} below {current}. {existing(', '.join(below))}"
         )
     return [
         (step.revision, step.doc) for step in _migrations() if to < step.revision <= str(current)

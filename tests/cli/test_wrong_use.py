@@ -69,3 +69,34 @@ def test_a_sample_that_would_last_for_millennia_is_refused(
         result.stderr.split()
     )
     assert not file.exists()
+
+
+@pytest.mark.parametrize("text", [DEEP, "a: [", "a: 2026-99-99"])
+def test_a_kubeconfig_that_cannot_be_read_is_one_line(
+    tidegate: Tidegate, tmp_path: Path, text: str
+) -> None:
+    file = tmp_path / "kubeconfig"
+    file.write_text(text)
+    result = tidegate("stop", "clusterqueue/a", "--kubeconfig", str(file))
+    assert result.exit_code == 2, result.exception
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: No Kubernetes API server to talk to (")
+
+
+@pytest.mark.parametrize(
+    "command", ["ledger migrate", "ledger downgrade --to 0001", "reports rebuild", "reports expire"]
+)
+@pytest.mark.parametrize("name", ["history.jsonl", "history.jsonl.gz", "history.parquet"])
+def test_no_command_writes_into_an_exported_archive(
+    tidegate: Tidegate, tmp_path: Path, command: str, name: str
+) -> None:
+    file = tmp_path / name
+    result = tidegate(*command.split(), "--ledger", str(file))
+    assert result.exit_code == 3, result.exception
+    assert f"`tidegate ledger backup FILE.db --ledger {file}` makes a ledger" in result.stderr
+    assert not file.exists()
+
+
+def test_without_an_older_revision_there_is_nothing_to_go_back_to(tidegate: Tidegate) -> None:
+    result = tidegate("ledger", "downgrade", "--to", "0000")
+    assert "There is no revision 0000 below 0001. There are none." in result.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
@@ -117,6 +118,19 @@ def test_every_answer_forbids_what_is_from_elsewhere(local: TestClient) -> None:
         headers = local.get(path).headers
         assert "default-src 'none'" in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("text", [None, "", "-----BEGIN CERTIFICATE-----\n"])
+def test_a_certificate_that_cannot_be_used_is_refused_at_once(
+    ledger: str, tmp_path: Path, text: str | None
+) -> None:
+    file = tmp_path / "tls.crt"
+    if text is not None:
+        file.write_text(text)
+    words = ["--ledger", ledger, "--tls-cert", str(file), "--tls-key", str(file)]
+    refused = CliRunner().invoke(build_app(), ["serve", *words])
+    assert refused.exit_code == 2, refused.exception
+    assert f"--tls-cert {file} and --tls-key {file} cannot be used (" in refused.stderr
 
 
 def test_an_address_that_is_taken_is_refused_before_it_is_named(ledger: str) -> None:

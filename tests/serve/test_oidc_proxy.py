@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
@@ -78,3 +80,13 @@ def test_a_proxy_is_not_believed_by_halves(ledger: str, words: str) -> None:
     result = CliRunner().invoke(build_app(), ["serve", "--ledger", ledger, *words.split()])
     assert result.exit_code == 2
     assert "--proxy-ca needs" in " ".join(result.output.replace("│", " ").split())
+
+
+@pytest.mark.parametrize("content", [b"", b"\xb0", b"ca"])
+def test_a_proxys_ca_that_is_none_is_refused(ledger: str, tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "ca.crt"
+    file.write_bytes(content)
+    words = f"--auth --tls-cert c --tls-key k --proxy-name gate --proxy-ca {file}"
+    result = CliRunner().invoke(build_app(), ["serve", "--ledger", ledger, *words.split()])
+    assert result.exit_code == 2, result.exception
+    assert f"--proxy-ca {file} is no certificate in PEM" in result.stderr

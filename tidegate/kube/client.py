@@ -240,7 +240,8 @@ async def _server(access: Access) -> Server:
     try:
         return await find_server(access)
     except UNREADABLE as error:
+        why = " ".join(str(error).split())  # a YAML error has several lines
         raise NotSupportedError(
-            f"No Kubernetes API server to talk to ({error}): give a URL, a kubeconfig, or run in "
+            f"No Kubernetes API server to talk to ({why}): give a URL, a kubeconfig, or run in "
             "a pod with a service account."
         ) from error

@@ -144,6 +144,8 @@ async def _server_of_kubeconfig(access: Access, path: str) -> Server:
             )
     except config.ConfigException as error:
         raise NotSupportedError(str(error)) from error
+    except RecursionError as error:
+        raise NotSupportedError("the kubeconfig is nested too deeply") from error
 
     async def authorization() -> str:
         return await configuration.get_api_key_with_prefix("BearerToken") or ""

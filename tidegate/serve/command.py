@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
@@ -14,7 +15,7 @@ import typer
 from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import LedgerOption, ledger_url, open_reader
 from tidegate.cli.output import print_message
-from tidegate.errors import NotSupportedError
+from tidegate.errors import NotSupportedError, reason_of
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
@@ -123,6 +124,8 @@ def serve(  # noqa: PLR0913 - each is an option
         is_known = auth and tls_cert is not None and bool(proxy_name) and not visibility
         headers = proxy_user_header.lower(), proxy_groups_header.lower()
         oidc_proxy = _oidc_proxy(proxy_ca, proxy_name or [], headers, proxy_prefix, is_known)
+    if tls_cert and tls_key:
+        _check_key_pair(tls_cert, tls_key)
     options = ServeOptions(
         ledger=ledger_url(ledger),
         host=host,
@@ -167,6 +170,16 @@ def _check(
         raise typer.BadParameter("--tls-cert and --tls-key belong together.")
     if auth and certificate is None and not _is_loopback(host):
         raise typer.BadParameter("Tokens would go over the network unencrypted: give --tls-cert.")
+
+
+def _check_key_pair(certificate: Path, key: Path) -> None:
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+    except OSError as error:  # ssl.SSLError is one
+        raise typer.BadParameter(
+            f"--tls-cert {certificate} and --tls-key {key} cannot be used ({reason_of(error)}):"
+            " give a certificate and its key, in PEM."
+        ) from error
 
 
 async def _run(options: ServeOptions) -> None:
@@ -228,9 +241,13 @@ def _oidc_proxy(
 
 def _read_authority(path: Path) -> str:
     try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise typer.BadParameter(f"--proxy-ca {path}: {error}") from error
+        authority = path.read_text()
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=authority)
+    except (OSError, ValueError) as error:  # ssl.SSLError is one; ValueError: it is no text
+        raise typer.BadParameter(
+            f"--proxy-ca {path} is no certificate in PEM: {reason_of(error)}."
+        ) from error
+    return authority
 
 
 def _is_loopback(host: str) -> bool:
