@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -100,3 +102,37 @@ def test_no_command_writes_into_an_exported_archive(
 def test_without_an_older_revision_there_is_nothing_to_go_back_to(tidegate: Tidegate) -> None:
     result = tidegate("ledger", "downgrade", "--to", "0000")
     assert "There is no revision 0000 below 0001. There are none." in result.stderr
+
+
+def in_shell(command: str, sample: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a line of a shell in which ``tidegate`` is the command line."""
+    line = command.replace("tidegate", f"{sys.executable} -m tidegate.cli.main")
+    environment = {**os.environ, "TIDEGATE_LEDGER": str(sample), **environment}
+    return subprocess.run(
+        ["/bin/sh", "-c", line], env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize(
+    "command", ["events", "why job/train -n a", "report waits -o csv", "manifests"]
+)
+def test_a_command_whose_streams_are_closed_writes_nowhere(sample: Path, command: str) -> None:
+    assert in_shell(f"tidegate {command} >&- <&-", sample).stderr == ""
+    assert in_shell(f"tidegate {command} >&- 2>&- <&-", sample).returncode == 0
+
+
+@pytest.mark.parametrize("command", ["--help", "why --help", "show queues"])
+def test_a_full_disk_is_said_in_one_line(sample: Path, command: str) -> None:
+    result = in_shell(f"tidegate {command} > /dev/full", sample)
+    assert (result.returncode, result.stderr) == (1, "error: No space left on device.\n")
+
+
+def test_completion_that_cannot_be_installed_is_said_in_one_line(sample: Path) -> None:
+    named = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1", "HOME": "/dev/null"}
+    result = in_shell("tidegate --install-completion bash", sample, **named)
+    assert (result.returncode, result.stderr) == (1, "error: /dev/null: File exists.\n")
+
+
+def test_help_is_printed_where_text_is_ascii(sample: Path) -> None:
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    assert in_shell("tidegate --help", sample, **ascii_only).returncode == 0

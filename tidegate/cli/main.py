@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 from tidegate.cli.completion.words import (
     KUBECTL_NO_FILES,
@@ -19,6 +20,7 @@ from tidegate.cli.completion.words import (
 
 def main() -> None:
     """Run the command line: what the console scripts call, kubectl's plugin among them."""
+    _replace_closed_streams()
     if (instruction := os.environ.get(VARIABLE, "")).startswith("complete_"):
         answered = reply_to_shell(instruction.removeprefix("complete_"), os.environ)
         sys.stdout.write(answered.text)
@@ -35,6 +37,14 @@ def print_kubectl_completions() -> None:
     """
     fields = bash_environment([PROGRAM, *sys.argv[1:]])
     sys.stdout.write(f"{reply_to_shell('bash', fields).text}{KUBECTL_NO_FILES}\n")
+
+
+def _replace_closed_streams() -> None:
+    """Let streams that are closed (``>&-``) lead nowhere; else the next file takes their number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            nowhere = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115 - it stays open
+            setattr(sys, name, nowhere)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import errno
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from traceback import format_exception
 from types import TracebackType
@@ -69,26 +71,37 @@ class Commands(LazyGroup):
 
     rows = COMMANDS
 
+    def make_context(self, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - as click has it
+        """Parse the arguments; help and completion are written here."""
+        with _explained_errors():
+            return super().make_context(*arguments, **named)
+
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as click has it
         """Run the command that was asked for."""
-        try:
+        with _explained_errors():
             return super().invoke(ctx)
-        except TidegateError as error:
-            print_message(f"error: {redacted(str(error))}")
-            from tidegate.cli.advice import advice  # noqa: PLC0415 - only after an error
 
-            if to_do := advice(error):
-                print_message(f"to do: {to_do}")
-            raise typer.Exit(_exit_code(error)) from error
-        except OSError as error:
-            if not (error.filename or error.errno in _FULL):
-                raise  # not about a file: a closed pipe is no error
-            name = f"{error.filename}: " if error.filename else ""
-            print_message(f"error: {name}{error.strerror}.")
-            raise typer.Exit(EXIT_NO) from error
-        except WRONG_USE as error:  # it quotes the argument, which may be a URL
-            error.message = redacted(error.message)
-            raise
+
+@contextmanager
+def _explained_errors() -> Generator[None]:
+    try:
+        yield
+    except TidegateError as error:
+        print_message(f"error: {redacted(str(error))}")
+        from tidegate.cli.advice import advice  # noqa: PLC0415 - only after an error
+
+        if to_do := advice(error):
+            print_message(f"to do: {to_do}")
+        raise typer.Exit(_exit_code(error)) from error
+    except OSError as error:
+        if not (error.filename or error.errno in _FULL):
+            raise  # not about a file: a closed pipe is no error
+        name = f"{error.filename}: " if error.filename else ""
+        print_message(f"error: {name}{error.strerror}.")
+        raise typer.Exit(EXIT_NO) from error
+    except WRONG_USE as error:  # it quotes the argument, which may be a URL
+        error.message = redacted(error.message)
+        raise
 
 
 def build_app() -> typer.Typer:

@@ -67,7 +67,7 @@ def complete_word(
     before: Iterable[str], begun: str, table: CommandTable | None = None
 ) -> Completions:
     """Return the completions of a partial word that follows others."""
-    table_words: CommandTable = json.loads(TABLE.read_text()) if table is None else table
+    table_words: CommandTable = json.loads(TABLE.read_bytes()) if table is None else table
     point = _cursor_context(before, table_words)
     if point is None:
         return []
