@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 
 import msgspec
 import pytest
+from typer.testing import CliRunner
 
 from tests.deploy.rendering import registered
+from tests.parts.certificates import write_certificate
+from tidegate.cli.program import build_app
 from tidegate.errors import ApiStatusError
 from tidegate.kube.ports import JSON, Response
 from tidegate.serve.visibility.guard import (
@@ -125,3 +129,34 @@ async def test_what_the_guard_may_not_do_is_said() -> None:
 def test_the_servers_authority_is_believed() -> None:
     assert {obj["spec"]["caBundle"] for obj in with_ca_bundle(LISTED, "pem")} == {"cGVt"}
     assert not any("caBundle" in obj["spec"] for obj in LISTED)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[" * 50_000, "services.yaml cannot be read: its lists and objects are nested too deeply"),
+        ("{", "services.yaml is not YAML, line 1"),
+        (
+            "kind: Service\nmetadata: {name: a}\nspec: {}",
+            "services.yaml must hold APIServices alone",
+        ),
+        ("[1]", "services.yaml must hold APIServices alone"),
+    ],
+)
+def test_a_file_that_holds_no_apiservices_is_refused(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    certificate, _ = write_certificate(tmp_path, ["a"])
+    (tmp_path / "services.yaml").write_text(text)
+    words = ["guard", "--services", f"{tmp_path}/services.yaml", "--ca", str(certificate)]
+    result = CliRunner().invoke(build_app(), words)
+    assert result.exit_code == 1, result.exception
+    assert message in result.stderr
+
+
+def test_an_authority_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").write_text("no certificate")
+    words = ["guard", "--services", "services.yaml", "--ca", f"{tmp_path}/ca.crt"]
+    result = CliRunner().invoke(build_app(), words)
+    assert result.exit_code == 2, result.exception
+    assert f"--ca {tmp_path}/ca.crt is no certificate in PEM" in result.stderr

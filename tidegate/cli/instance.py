@@ -53,7 +53,7 @@ def read_instance() -> Instance | None:
     except FileNotFoundError:
         return None
     except msgspec.DecodeError as error:
-        raise TidegateError(f"{path} is not a valid instance file: {error} Remove it.") from error
+        raise TidegateError(f"{path} is not a valid instance file: {error}. Remove it.") from error
 
 
 def write_instance(instance: Instance) -> Path:

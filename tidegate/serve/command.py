@@ -20,6 +20,7 @@ from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
 from tidegate.serve.app import create_application, open_services
+from tidegate.serve.auth.authorities import read_authority
 from tidegate.serve.auth.callers import Authenticator
 from tidegate.serve.auth.limits import RateLimiter
 from tidegate.serve.auth.proxies import GROUPS, USER, FrontProxy, OidcProxy, read_front_proxy
@@ -231,23 +232,12 @@ def _oidc_proxy(
         )
     user_header, groups_header = headers
     return OidcProxy(
-        authority=_read_authority(authority),
+        authority=read_authority(authority, "--proxy-ca"),
         names=tuple(names),
         user_header=user_header,
         groups_header=groups_header,
         prefix=prefix,
     )
-
-
-def _read_authority(path: Path) -> str:
-    try:
-        authority = path.read_text()
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(cadata=authority)
-    except (OSError, ValueError) as error:  # ssl.SSLError is one; ValueError: it is no text
-        raise typer.BadParameter(
-            f"--proxy-ca {path} is no certificate in PEM: {reason_of(error)}."
-        ) from error
-    return authority
 
 
 def _is_loopback(host: str) -> bool:

@@ -13,18 +13,19 @@ from base64 import b64encode
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import aiohttp
 import msgspec
 import typer
-import yaml
 
-from tidegate.errors import ApiStatusError, ApiUnreachableError, SettingsError
+from tidegate.errors import ApiStatusError, ApiUnreachableError, SettingsError, reason_of
 from tidegate.kube.answers import checked_body
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi, Response
+from tidegate.serve.auth.authorities import read_authority
+from tidegate.service.config.yaml_documents import parse_yaml
 from tidegate.service.logs import configure_logs, get_log
 
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
@@ -33,6 +34,18 @@ POLL_S, MISSES_MAX, ASK_S = 3.0, 3, 3.0
 AGAIN_S = 60.0
 """So long they stay off at least: what the API server cannot reach comes and goes no oftener."""
 Service: TypeAlias = dict[str, Any]
+
+
+class _Named(msgspec.Struct):
+    name: str
+
+
+class _ApiService(msgspec.Struct):
+    """What is needed of an APIService."""
+
+    kind: Literal["APIService"]
+    metadata: _Named
+    spec: dict[str, Any]
 
 
 class ApiServiceRegistrar:
@@ -145,14 +158,23 @@ def guarding(
     Example:
       tidegate guard --services services.yaml --ca ca.crt
     """
-    try:
-        listed = [manifest for manifest in yaml.safe_load_all(services.read_text()) if manifest]
-        authority = ca.read_text()
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise SettingsError(f"{services} or {ca} cannot be read: {error}") from error
+    authority, listed = read_authority(ca, "--ca"), _read_services(services)
     configure_logs("guard", "auto", "info")
     access = Access(kubeconfig=str(kubeconfig or ""))
     asyncio.run(_run(access, with_ca_bundle(listed, authority), url.rstrip("/"), authority))
+
+
+def _read_services(path: Path) -> list[Service]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read: {reason_of(error)}.") from error
+    services = [document for document in parse_yaml(text, str(path)) if document is not None]
+    try:
+        msgspec.convert(services, list[_ApiService])
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{path} must hold APIServices alone: {error}.") from error
+    return services
 
 
 async def _run(access: Access, services: list[dict[str, object]], url: str, ca: str) -> None:

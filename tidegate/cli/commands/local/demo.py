@@ -38,6 +38,7 @@ def demo(
 
     Examples:
       tidegate demo
+
       tidegate demo --on go --keep
     """
     folder, console = _fresh_folder(), Console()

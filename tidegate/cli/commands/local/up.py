@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Annotated, Any
@@ -69,9 +70,13 @@ def up(
 
     Examples:
       tidegate up
+
       tidegate up --on go --ledger postgresql://tidegate@localhost/tidegate
+
       tidegate up --on kubeconfig --shadow
     """
+    from store.schema.migrate import upgrade  # noqa: PLC0415 - SQL may be absent
+
     output = ProgressLines(sys.stdout)
     instance = read_instance()
     if instance is not None and is_running(instance):
@@ -80,9 +85,15 @@ def up(
         )
         raise typer.Exit(_NO)
     config = str(Path(config).absolute()) if config else ""
+    if ledger:
+        upgrade(ledger)  # as the scheduler does: what is wrong with it is said before all else
     cluster = prepare_cluster(on, output, touch=not shadow, config=config)
     services = SERVICES[:2] if shadow else services_of(config)
-    asyncio.run(_run_services(cluster, ledger, config, services, output))
+    try:
+        asyncio.run(_run_services(cluster, ledger, config, services, output))
+    except asyncio.CancelledError:
+        output.write_line("ended before the services were ready")
+        raise typer.Exit(_NO) from None
 
 
 def down() -> None:
@@ -155,9 +166,9 @@ async def _run_services(
         config=config,
         services=services,
     )
-    stopping = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    stopping, starting = asyncio.Event(), asyncio.current_task()
+    assert starting is not None, "this is a coroutine"
+    _handle_signals(starting.cancel)
     output.write_line(f"starting NATS, {', '.join(services)}")
     async with AsyncExitStack() as stack:
         if "actuator" in services:  # a shadow touches nothing
@@ -165,6 +176,7 @@ async def _run_services(
             holder = f"tidegate up in {state_folder().resolve()} on {socket.gethostname()}"
             await stack.enter_async_context(hold_ownership(api, holder))
         running = await stack.enter_async_context(run_services(settings, output.write_line))
+        _handle_signals(stopping.set)
         write_instance(
             Instance(
                 ledger=running.ledger,
@@ -179,6 +191,11 @@ async def _run_services(
         await _show_live_table(running, stopping)
         output.write_line("draining")
     output.write_line(f"local Kubernetes: {cluster.form} (stays up; `tidegate down` ends it)")
+
+
+def _handle_signals(handle: Callable[[], object]) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, handle)
 
 
 async def _show_live_table(running: RunningServices, stopping: asyncio.Event) -> None:
