@@ -95,8 +95,9 @@ def test_a_skipped_head_keeps_its_scan_while_the_gate_is_open(*, preserved: bool
     assert flavors(state) == {"first": "spot", "second": "fixed"}
 
 
-def test_a_head_behind_a_preemption_gate_tries_the_same_flavors_again() -> None:
-    state = cluster({ORCHESTRATED: True})
+@pytest.mark.parametrize("gate", [ORCHESTRATED, "ConcurrentAdmission"])
+def test_a_head_behind_a_preemption_gate_tries_the_same_flavors_again(gate: str) -> None:
+    state = cluster({gate: True})
     queue(state, "a", ONE, ONE)
     submit(state, "low", "a")
     decide(state)

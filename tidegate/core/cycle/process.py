@@ -21,7 +21,7 @@ from tidegate.core.folding.workload_deadlines import first_unready_workload, is_
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee, Proposal, with_podsets
 from tidegate.core.preemption.trial import is_displaced
-from tidegate.core.queueing.siblings import PREEMPTION_GATE
+from tidegate.core.queueing.siblings import GATE, PREEMPTION_GATE
 from tidegate.core.quota.tree import add_usage, fits, remove_usage
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate_enabled
@@ -75,11 +75,15 @@ def set_no_fit_reason(nominee: Nominee, proposal: Proposal) -> None:
 
 
 def is_gated(context: DecideContext, nominee: Nominee) -> bool:
-    """Tell whether a head's preemption gate is closed; set its reason if so."""
+    """Tell whether a head's preemption gate is closed; set its reason if so.
+
+    Either of two feature gates makes those of ``spec.preemptionGates`` count, as in Kueue.
+    """
     workload = nominee.workload
     closed = bool(workload.parent) and PREEMPTION_GATE in workload.preemption_gates
-    on = gate_enabled(context.state.policy, "MultiKueueOrchestratedPreemption")
-    if not closed and not (on and workload.preemption_gates):
+    policy = context.state.policy
+    counts = gate_enabled(policy, "MultiKueueOrchestratedPreemption") or gate_enabled(policy, GATE)
+    if not closed and not (counts and workload.preemption_gates):
         return False
     nominee.outcome, nominee.reason = "gated", "AdmissionGated"
     nominee.details = "its preemption gate is closed"
