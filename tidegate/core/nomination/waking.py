@@ -24,6 +24,7 @@ from tidegate.core.preemption.available import (
 )
 from tidegate.core.preemption.bounds import Preemptor
 from tidegate.core.queueing.admission_fair_sharing import orders_by_usage
+from tidegate.core.queueing.displaced import is_held_back
 from tidegate.core.state.cluster_queues import CellWatchers, ClusterQueueState, Tree, Watchers
 from tidegate.core.state.scheduling_queue import first_workload, is_offered, requeue_shape, unpark
 from tidegate.core.state.state import State
@@ -140,7 +141,9 @@ def _maximal_rights(cq: ClusterQueueState, rights: Rights) -> Rights:
     if rights.moves and not rights.displaced:
         return rights
     displaced = rights.displaced and cq.tree.outside_seq <= cq.tree.moved_seq
-    moves = rights.moves or cq.outside_seq > cq.moved_seq
+    moves = rights.moves or (
+        (rights.fresh or cq.outside_seq > cq.moved_seq) and not is_held_back(cq, rights.priority)
+    )
     if (displaced, moves) == (rights.displaced, rights.moves):
         return rights
     return replace(rights, displaced=displaced, moves=moves)

@@ -82,6 +82,7 @@ def preemptor_of(
         priority=workload.priority,
         displaced=is_displaced(state, cq, workload),
         moves=not state.policy.fair_sharing or may_preempt_for_shares(state, cq, workload),
+        fresh=not workload.displaced_seq,
         never=workload.never_preempts,
         needs=needs,
     )

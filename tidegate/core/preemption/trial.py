@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason, Victim
+from tidegate.core.queueing.displaced import is_held_back
 from tidegate.core.quota.tree import Node, add_usage, cell_available, remove_usage
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
@@ -120,11 +121,15 @@ def may_preempt_for_shares(state: State, cq: ClusterQueueState, workload: Worklo
 
     A new workload may. A displaced one may use unused quota and its ClusterQueue's own, but may not
     preempt for shares until its ClusterQueue changed other than by preemption; one displaced
-    workload may for each such change: see docs/adr/0013.
+    workload may for each such change: see docs/adr/0013. None may in place of a displaced one of
+    higher priority that may not: see docs/adr/0032.
     """
-    if not state.scan.forbids_moving_back or not workload.displaced_seq:
+    if not state.scan.forbids_moving_back:
         return True
-    return cq.outside_seq > max(workload.displaced_seq, cq.moved_seq)
+    displaced_seq = workload.displaced_seq
+    if displaced_seq and cq.outside_seq <= max(displaced_seq, cq.moved_seq):
+        return False
+    return not is_held_back(cq, workload.priority)
 
 
 def fold_displaced_preemption(

@@ -16,6 +16,7 @@ from heapq import heapify, heappop, heappush
 from tidegate.contracts.queue_order import queue_order_us, reason_counts
 from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.queueing.admissibility import is_listed, is_namespace_selected, may_be_queued
+from tidegate.core.queueing.displaced import add_displaced, drop_displaced
 from tidegate.core.quota.charging import shape_key
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
@@ -102,8 +103,11 @@ def enqueue(state: State, workload: Workload) -> None:
     if cq is None:
         return
     if may_be_offered(state, workload):
+        add_displaced(state, cq, workload)
         _push_workload(state, cq, workload)
         return
+    if workload.made_way_for or workload.key in state.intents:
+        add_displaced(state, cq, workload)
     cq.waiting[workload.key] = workload
     if state.sticky and not is_listed(state, workload):
         clear_sticky(state, workload)
@@ -124,6 +128,7 @@ def dequeue(state: State, workload: Workload) -> None:
         workload.shape = None
         return
     cq.waiting.pop(workload.key, None)
+    drop_displaced(state, cq, workload)
     first = shape is not None and shape.heap and shape.heap[0][1] is workload
     workload.shape = None
     if first and shape is not None:

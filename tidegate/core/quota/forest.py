@@ -240,7 +240,7 @@ def _transfer_workloads(state: State, old: Forest, new: Forest) -> None:
         new_queue = new.cluster_queues.get(name)
         if new_queue is not None:
             new_queue.shapes, new_queue.heap = old_queue.shapes, old_queue.heap
-            new_queue.waiting = old_queue.waiting
+            new_queue.waiting, new_queue.displaced = old_queue.waiting, old_queue.displaced
             for shape in new_queue.shapes.values():
                 shape.explained, shape.watch, shape.named = False, None, None
                 shape.parts = shape.explanation = None

@@ -203,6 +203,7 @@ class Rights(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     priority: int
     displaced: bool
     moves: bool  # may preempt by fair shares, too
+    fresh: bool  # was not preempted since it last held quota
     never: bool
     needs: tuple[FlavorResource, ...]  # candidates elsewhere are in queues that borrow one of these
 
