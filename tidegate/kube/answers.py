@@ -28,11 +28,11 @@ class _Status(msgspec.Struct, frozen=True):
 
 
 def status_message(body: bytes) -> str:
-    """Return the sentence in an error answer: a Status object's message, else its text."""
+    """Return the sentence in an error answer: a Status object's message, else its text, a line."""
     try:
         return msgspec.json.decode(body, type=_Status).message[:_TEXT_MAX]
     except msgspec.DecodeError:
-        return body.decode(errors="replace").strip()[:_TEXT_MAX]
+        return " ".join(body.decode(errors="replace").split())[:_TEXT_MAX]
 
 
 def checked_body(answer: Response, *expected: int) -> bytes:

@@ -19,6 +19,7 @@ from tidegate.cli.objects.naming import (
     CommandKind,
     KindGroup,
     add_kind_command,
+    check_name,
     find_workload_name,
 )
 from tidegate.cli.objects.patching import DryRun, DryRunOption, patch_object, print_done
@@ -164,6 +165,10 @@ class _SpecChange:
     def apply(  # noqa: PLR0913, PLR0917 - what every change needs
         self, name: str, namespace: str, dry: DryRun, output: Output, kubeconfig: str, context: str
     ) -> None:
+        if self._named.namespaced:
+            check_name(namespace, "The namespace")
+        if self._named is not WORKLOAD or "/" not in name:
+            check_name(name, f"The {self._named.kind}'s name")
         with open_api(kubeconfig, context) as api:
             if self._named is WORKLOAD:
                 name = find_workload_name(api, name, namespace)

@@ -134,7 +134,7 @@ def examine_cluster(api: ApiClient, config: str = "") -> Iterator[Finding]:
     ``config`` as ``examine_installation`` has it.
     """
     try:
-        version = api.request("GET", "/version")["gitVersion"]
+        version = api.request("GET", "/version").get("gitVersion", "of no version")
     except ApiUnreachableError as error:
         to_do = advice(error) or "check --kubeconfig, or run `tidegate cluster up`"
         yield wrong_finding("ApiUnreachable", str(error), to_do)

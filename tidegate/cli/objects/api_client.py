@@ -15,7 +15,7 @@ import msgspec
 import typer
 
 from tidegate.cli.instance import read_instance
-from tidegate.errors import ApiStatusError, NotSupportedError
+from tidegate.errors import ApiStatusError, ApiUnreachableError, NotSupportedError
 from tidegate.kube.answers import checked_body
 from tidegate.kube.ports import JSON, MERGE_PATCH, KubernetesApi
 
@@ -56,7 +56,7 @@ class ApiClient:
 
         Raises:
             ApiStatusError: the API server refused it.
-            ApiUnreachableError: it does not answer.
+            ApiUnreachableError: it does not answer, or what answers is no API server.
         """
         answer = self._runner.run(
             self._api.request(
@@ -67,8 +67,13 @@ class ApiClient:
                 content_type=MERGE_PATCH if method == "PATCH" else JSON,
             )
         )
-        obj: Object = msgspec.json.decode(checked_body(answer))
-        return obj
+        try:
+            return msgspec.json.decode(checked_body(answer), type=Object)
+        except msgspec.DecodeError as error:
+            raise ApiUnreachableError(
+                f"{method} {path} was answered with no Kubernetes object: check which server the"
+                " kubeconfig names."
+            ) from error
 
     def request_raw(self, path: str, query: Mapping[str, str]) -> bytes:
         """Return an answer as it came.
@@ -96,7 +101,7 @@ class ApiClient:
         while True:
             page = self.request("GET", path, query=query)
             results += page.get("items") or []
-            following = page["metadata"].get("continue", "")
+            following = page.get("metadata", {}).get("continue", "")
             if not following:
                 return results
             query["continue"] = following
@@ -109,7 +114,7 @@ class ApiClient:
         """
         root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         if root not in self._resources:
-            self._resources[root] = self.request("GET", root)["resources"]
+            self._resources[root] = self.request("GET", root).get("resources", [])
         for row in self._resources[root]:
             if row["kind"] == kind and "/" not in row["name"]:
                 inside = f"/namespaces/{namespace}" if row["namespaced"] else ""

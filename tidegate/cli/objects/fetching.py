@@ -16,6 +16,8 @@ TOKEN = "TIDEGATE_TOKEN"  # noqa: S105 - a variable's name
 ANSWER_S, ANSWER_BYTES_MAX = 60, 64 * 2**20
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
+_NO_URL = "A server's URL begins with https://, or http://127.0.0.1."
+
 
 def fetch(url: str) -> bytes:
     """Return a server's answer.
@@ -25,10 +27,15 @@ def fetch(url: str) -> bytes:
         ApiUnreachableError: it does not answer.
         NotSupportedError: the URL is none of a server, or a token would go unencrypted.
     """
-    place = urlsplit(url)
-    token = os.environ.get(TOKEN, "")
+    try:
+        place = urlsplit(url)
+    except ValueError as error:  # the address in brackets is none
+        raise NotSupportedError(_NO_URL) from error
+    token = os.environ.get(TOKEN, "").strip()
+    if not token.isprintable():
+        raise NotSupportedError(f"{TOKEN} holds more than one line: give the token alone.")
     if place.scheme not in {"http", "https"}:
-        raise NotSupportedError("A server's URL begins with https://, or http://127.0.0.1.")
+        raise NotSupportedError(_NO_URL)
     if not is_readable(url) or "@" in place.netloc:
         raise NotSupportedError(
             f"A server's URL has neither user nor password in it: a token stands in ${TOKEN}."

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from tidegate.cli.objects.api_client import ApiClient, Object
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.names import GROUP, VERSIONS
+from tidegate.model.texts import is_name
 
 
 class CommandKind(NamedTuple):
@@ -36,6 +37,18 @@ class CommandKind(NamedTuple):
 CLUSTER_QUEUE = CommandKind("clusterqueue", "ClusterQueue", "clusterqueues", "cq", namespaced=False)
 LOCAL_QUEUE = CommandKind("localqueue", "LocalQueue", "localqueues", "lq", namespaced=True)
 WORKLOAD = CommandKind("workload", "Workload", "workloads", "wl", namespaced=True)
+
+
+def check_name(text: str, subject: str) -> None:
+    """Refuse what can be the name of no object: it would stand in the path of a request.
+
+    Raises:
+        BadParameter: it can be none; the message begins with its ``subject``.
+    """
+    if not is_name(text):
+        raise typer.BadParameter(
+            f"{subject} {text[:80]!r} is none that an object can have: a-z, 0-9, - and . alone."
+        )
 
 
 class KindGroup(TyperGroup):

@@ -16,6 +16,7 @@ from tidegate.cli.objects.api_client import (
     Object,
     open_api,
 )
+from tidegate.cli.objects.naming import check_name
 from tidegate.cli.objects.patching import DryRun, DryRunOption, patch_object, print_done
 from tidegate.cli.output import Output, OutputOption
 from tidegate.errors import UnknownNameError
@@ -86,6 +87,7 @@ def _set_stop_policy(  # noqa: PLR0913, PLR0917 - what every change needs
     kubeconfig: str,
     context: str,
 ) -> None:
+    check_name(name, "The cluster's name")
     with open_api(kubeconfig, context) as api:
         for path, note in _annotation_patches(api, name, policy):
             obj = patch_object(api, path, {"metadata": {"annotations": note}}, dry)
