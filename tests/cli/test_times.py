@@ -27,3 +27,9 @@ def test_what_is_none_is_distinguished(text: str) -> None:
 )
 def test_a_time_is_written_as_it_is_read(text: str) -> None:
     assert utc(parse_utc(text)) == text
+
+
+@pytest.mark.parametrize("text", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00"])
+def test_a_time_beyond_the_years_of_utc_is_none(text: str) -> None:
+    with pytest.raises(ValueError, match=r"^(9999|0001)-"):
+        parse_utc(text)

@@ -104,6 +104,38 @@ def test_without_an_older_revision_there_is_nothing_to_go_back_to(tidegate: Tide
     assert "There is no revision 0000 below 0001. There are none." in result.stderr
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "shadow --within nan",
+        "shadow --within inf",
+        "replay --speed nan",
+        "drift --settle nan",
+        "top --once --every nan",
+        "notify --config x --give-up-s nan",
+        "partitions move research --to 1 --timeout inf",
+        "serve --rate nan",
+        "report waits --limit 99999999999999999999",
+        "report waits --since 9999-12-31T23:59:59-14:00",
+        "reports expire --keep-months 99999999999",
+        "statement close 9999-12 --queue team-a --key k --out out",
+    ],
+)
+def test_what_is_no_number_or_beyond_all_bounds_is_refused(
+    tidegate: Tidegate, command: str
+) -> None:
+    result = tidegate(*command.split())
+    assert result.exit_code == 2, result.exception
+    assert "Error: Invalid value" in result.stderr
+
+
+def test_an_archive_has_no_info(tidegate: Tidegate, tmp_path: Path) -> None:
+    archive = f"{tmp_path}/history.jsonl"
+    assert tidegate("ledger", "export", archive).exit_code == 0
+    result = tidegate("ledger", "info", "--ledger", archive)
+    assert result.stderr.startswith(f"error: {archive} is an exported archive")
+
+
 def in_shell(command: str, sample: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a line of a shell in which ``tidegate`` is the command line."""
     line = command.replace("tidegate", f"{sys.executable} -m tidegate.cli.main")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from math import isfinite
 
 import typer
 
@@ -21,10 +22,14 @@ def parse_utc(text: str) -> int:
     """Read an ISO 8601 time as UTC microseconds; one without an offset is UTC.
 
     Raises:
-        ValueError: it is not a time.
+        ValueError: it is not a time, or in UTC none of the years 1 to 9999.
     """
     parsed = datetime.fromisoformat(text)
     moment = parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+    try:
+        moment = moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError(text) from error
     return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
@@ -39,6 +44,13 @@ def parse_age(text: str) -> int | None:
     units = (_DAY_S, 3_600, 60, 1)
     counts = (int(count or 0) for count in match.groups())
     return sum(count * unit for count, unit in zip(counts, units, strict=True)) * _SECOND_US
+
+
+def finite(value: float) -> float:
+    """Return an option's number, which has to be one: neither ``nan`` nor ``inf``."""
+    if not isfinite(value):
+        raise typer.BadParameter(f"{value} is not a number to count with.")
+    return value
 
 
 def duration_text(seconds: float) -> str:

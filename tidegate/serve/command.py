@@ -15,6 +15,7 @@ import typer
 from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import LedgerOption, ledger_url, open_reader
 from tidegate.cli.output import print_message
+from tidegate.cli.times import finite
 from tidegate.errors import NotSupportedError, reason_of
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
@@ -103,7 +104,10 @@ def serve(  # noqa: PLR0913 - each is an option
         typer.Option(help="The prefix for both, like the API server's --oidc-username-prefix."),
     ] = "",
     rate: Annotated[
-        float, typer.Option(min=0.1, help="The allowed requests per second of each user.")
+        float,
+        typer.Option(
+            min=0.1, callback=finite, help="The allowed requests per second of each user."
+        ),
     ] = PER_S,
     partition: PartitionOption = None,
     ledger: LedgerOption = "",

@@ -23,6 +23,7 @@ from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.objects.api_client import ApiClient, ContextOption, KubeconfigOption, open_api
 from tidegate.cli.objects.patching import with_kind
 from tidegate.cli.output import Column, Output, OutputOption, print_records
+from tidegate.cli.times import finite
 from tidegate.core.state.state import Objects, State
 from tidegate.errors import UnknownNameError
 from tidegate.jobs.registry import JOB_KINDS
@@ -61,6 +62,7 @@ def drift(  # noqa: PLR0913, PLR0917 - each is an option of the command line
             help="Seconds until both are read again, if they differ.",
             metavar="SECONDS",
             min=0,
+            callback=finite,
         ),
     ] = 2,
     output: OutputOption = Output.TABLE,

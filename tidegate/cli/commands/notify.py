@@ -15,6 +15,7 @@ import typer
 from tidegate.cli.instance import state_folder
 from tidegate.cli.nats_options import BusCaOption, BusCredentialsOption, ClusterOption
 from tidegate.cli.output import json_line
+from tidegate.cli.times import finite
 from tidegate.errors import NotSupportedError
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ def notify(  # noqa: PLR0913 - each is an option
     give_up_s: Annotated[
         float,
         typer.Option(
-            help="Seconds after which a notice that its receiver does not accept is dropped."
+            help="Seconds after which a notice that its receiver does not accept is dropped.",
+            callback=finite,
         ),
     ] = _DAY_S,
     check: Annotated[bool, typer.Option("--check", help="Only check the file.")] = False,

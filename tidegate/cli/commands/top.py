@@ -18,6 +18,7 @@ from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.live.follow import FoldedEvent, LedgerFollower
 from tidegate.cli.live.top_view import EVENTS, top_frame
 from tidegate.cli.progress import until_interrupted
+from tidegate.cli.times import finite
 from tidegate.contracts.codec import decode
 from tidegate.errors import NotSupportedError
 
@@ -28,7 +29,9 @@ def top(
     subject: SubjectArgument = "",
     *,
     once: Annotated[bool, typer.Option("--once", help="Print the view once and exit.")] = False,
-    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two updates.")] = 1.0,
+    every: Annotated[
+        float, typer.Option(min=0.1, callback=finite, help="Seconds between two updates.")
+    ] = 1.0,
     partition: PartitionOption = None,
     ledger: LedgerOption = "",
 ) -> None:

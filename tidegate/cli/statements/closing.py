@@ -44,11 +44,11 @@ def month_span(month: str) -> Span:
     """Return the time of a month such as ``2026-03``, in UTC."""
     try:
         first = date.fromisoformat(f"{month}-01")
-    except ValueError:
+        days = timedelta(days=monthrange(first.year, first.month)[1])
+        begin = datetime.combine(first, time(), UTC)
+        return Span(parse_utc(begin.isoformat()), parse_utc((begin + days).isoformat()))
+    except (ValueError, OverflowError):  # there is no month behind the last of year 9999
         raise typer.BadParameter(f"{month!r} is not a month such as 2026-03.") from None
-    days = timedelta(days=monthrange(first.year, first.month)[1])
-    begin = datetime.combine(first, time(), UTC)
-    return Span(parse_utc(begin.isoformat()), parse_utc((begin + days).isoformat()))
 
 
 def make_statement(reader: Reader, claim: Claim, month: str, queue: str) -> Statement:

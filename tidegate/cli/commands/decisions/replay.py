@@ -23,7 +23,7 @@ from tidegate.cli.output import (
     print_record,
 )
 from tidegate.cli.progress import with_progress
-from tidegate.cli.times import utc
+from tidegate.cli.times import finite, utc
 from tidegate.contracts.chain import GENESIS
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
@@ -81,6 +81,7 @@ def replay(  # noqa: PLR0913 - each is an option
         float,
         typer.Option(
             min=0,
+            callback=finite,
             help="Print events this many times as fast as they happened; 0: do not print them.",
         ),
     ] = 0.0,

@@ -16,7 +16,7 @@ from tidegate.cli.output import (
     print_record,
     print_records,
 )
-from tidegate.cli.times import utc
+from tidegate.cli.times import finite, utc
 from tidegate.replay.shadow import Comparison, compare
 
 
@@ -37,7 +37,10 @@ _SECOND_US = 1_000_000
 def shadow(
     *,
     within: Annotated[
-        float, typer.Option(min=0, help="Starts at most this many seconds apart count as equal.")
+        float,
+        typer.Option(
+            min=0, callback=finite, help="Starts at most this many seconds apart count as equal."
+        ),
     ] = 10.0,
     partition: OnePartitionOption = None,
     ledger: LedgerOption = "",

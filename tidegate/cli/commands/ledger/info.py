@@ -5,6 +5,7 @@ from __future__ import annotations
 from tidegate.cli.ledger.partitions import PartitionOption
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_record, print_records
+from tidegate.errors import NotSupportedError
 
 _PARTITIONS = (
     Column("PARTITION", "partition", right=True),
@@ -34,6 +35,11 @@ def info(
       tidegate ledger info -o json
     """
     with open_reader(ledger, partition=partition) as reader:
+        if reader.database is None:
+            raise NotSupportedError(
+                f"{reader.url} is an exported archive, which has no scheduler and no schema:"
+                " `tidegate ledger verify` counts its events."
+            )
         records = [each.info() for each in reader.partition_readers()]
     if len(records) == 1:
         print_record(records[0], output, name="headHash")

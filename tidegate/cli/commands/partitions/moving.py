@@ -28,6 +28,7 @@ from tidegate.cli.objects.api_client import (
 )
 from tidegate.cli.objects.patching import DryRun, DryRunOption, print_done
 from tidegate.cli.output import Output, OutputOption, print_message, print_record
+from tidegate.cli.times import finite
 from tidegate.core.quota.partition_moves import partition_0_needs
 from tidegate.core.state.state import State
 from tidegate.errors import MoveHangsError, UnknownNameError
@@ -51,7 +52,10 @@ def move(  # noqa: PLR0913 - each is an option
         bool, typer.Option(help="Wait until the tree has moved, and write that down.")
     ] = True,
     timeout: Annotated[
-        float, typer.Option(metavar="SECONDS", min=0, help="Wait at most this many seconds.")
+        float,
+        typer.Option(
+            metavar="SECONDS", min=0, callback=finite, help="Wait at most this many seconds."
+        ),
     ] = _TIMEOUT_S,
     dry: DryRunOption = DryRun.NONE,
     kubeconfig: KubeconfigOption = "",

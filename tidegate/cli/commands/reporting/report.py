@@ -62,7 +62,10 @@ def report(  # noqa: PLR0913 - each is an option
         str, typer.Option(help="Sum up rows that are equal in these columns: namespace,day.")
     ] = "",
     limit: Annotated[
-        int, typer.Option(min=0, help="Refuse to print more rows than this; 0: print all.")
+        int,
+        typer.Option(
+            min=0, max=1_000_000_000, help="Refuse to print more rows than this; 0: print all."
+        ),
     ] = _ROWS_MAX,
     partition: PartitionOption = None,
     as_of: AsOfOption = "",

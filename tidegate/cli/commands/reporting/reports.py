@@ -67,7 +67,8 @@ def rebuild(ledger: LedgerOption = "") -> None:
 def expire(
     ledger: LedgerOption = "",
     keep_months: Annotated[
-        int, typer.Option(help="Whole months (UTC) to keep before the current month.", min=1)
+        int,
+        typer.Option(help="Whole months (UTC) to keep before the current month.", min=1, max=1_200),
     ] = 13,
 ) -> None:
     """Delete old rows of the SQL reports: of workloads that ended months ago.
