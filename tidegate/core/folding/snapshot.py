@@ -15,7 +15,6 @@ import msgspec
 from tidegate.contracts.codec import FAILURES
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.multikueue.nomination import index_group
-from tidegate.core.queueing.displaced import add_displaced
 from tidegate.core.queueing.heads import enqueue
 from tidegate.core.quota.charging import charges_of
 from tidegate.core.quota.forest import forest
@@ -155,9 +154,6 @@ def _rebuild(state: State, stored: Any) -> None:  # noqa: ANN401 - its type is m
         index_group(state, workload)
         enqueue(state, workload)
         trees.to_reconcile[workload.key] = None
-    for tree in trees.trees:
-        for workload in tree.leaving.values():
-            add_displaced(state, _cluster_queue(trees, workload.cluster_queue), workload)
     for name, keys in stored.inadmissible.items():
         cq = _cluster_queue(trees, name)
         for key in keys:

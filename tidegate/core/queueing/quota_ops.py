@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.queueing import admission_fair_sharing
-from tidegate.core.queueing.displaced import add_displaced
 from tidegate.core.queueing.heads import dequeue, enqueue, queue_inadmissible_workloads
 from tidegate.core.queueing.siblings import DEACTIVATED
 from tidegate.core.quota.charging import charges_of
@@ -150,7 +149,6 @@ def mark_evicting(state: State, workload: Workload) -> ClusterQueueState | None:
     if cq is not None and workload.key in cq.holding:
         if workload.key not in cq.tree.leaving:
             count_usage_by_priority(cq, workload, -1)
-            add_displaced(state, cq, workload)
         cq.tree.leaving[workload.key] = workload
         cluster.update_rank(state, workload, leaves=True)
         record_usage_change(state, cq)

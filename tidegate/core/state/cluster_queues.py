@@ -174,7 +174,7 @@ class ClusterQueueState(msgspec.Struct, kw_only=True, eq=False):
     woken_at: int = -1  # the tree's stamp at which watchers were last woken
     waiting: dict[str, Workload] = {}  # pending, but not offered for reasons of their own
     displaced: dict[int, list[int]] = {}
-    """By priority, the seqs at which workloads were preempted that wait here since, or leave."""
+    """By priority, the seqs at which workloads were preempted that wait here since."""
 
 
 class Forest(msgspec.Struct, kw_only=True, eq=False):
