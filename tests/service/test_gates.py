@@ -121,7 +121,7 @@ def test_a_removed_gate_may_say_what_holds_since(name: str) -> None:
             True,
             "SchedulerLibraryIntegration cannot be true .* not built",
         ),
-        ("FlavorFungibility", False, "FlavorFungibility cannot be false .* cannot be left out"),
+        ("FlavorFungibility", False, "cannot be false .* cannot be left out. Remove it"),
         ("TopologyAwareScheduling", False, "cannot be left out"),
         ("TASMultiLayerTopology", False, "cannot be left out"),
         ("AdmissionGatedBy", False, "cannot be left out"),

@@ -87,4 +87,7 @@ def has_effect(name: str, *, on: bool) -> bool:
     if name in _WITHOUT_EFFECT:
         return False
     why = "what it opens is not built" if on else "what it closes cannot be left out"
-    raise SettingsError(f"featureGates: {name} cannot be {str(on).lower()} with Tidegate: {why}.")
+    raise SettingsError(
+        f"featureGates: {name} cannot be {str(on).lower()} with Tidegate: {why}. Remove it from the"
+        " file."
+    )
