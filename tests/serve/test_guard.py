@@ -141,6 +141,7 @@ def test_the_servers_authority_is_believed() -> None:
             "services.yaml must hold APIServices alone",
         ),
         ("[1]", "services.yaml must hold APIServices alone"),
+        ("", "services.yaml holds no APIService"),
     ],
 )
 def test_a_file_that_holds_no_apiservices_is_refused(

@@ -174,6 +174,8 @@ def _read_services(path: Path) -> list[Service]:
         msgspec.convert(services, list[_ApiService])
     except msgspec.ValidationError as error:
         raise SettingsError(f"{path} must hold APIServices alone: {error}.") from error
+    if not services:
+        raise SettingsError(f"{path} holds no APIService.")
     return services
 
 
