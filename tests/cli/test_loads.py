@@ -62,6 +62,8 @@ def sacct(folder: Path, *lines: str) -> list[Job]:
         ("- x", "job 1: a mapping was expected"),
         ("- {name: x}", "job 1: name and queue must be given"),
         ("- {name: x, queue: q, colour: red}", "unknown fields colour"),
+        ("- {name: x, queue: q, 1: red}", "unknown fields 1"),
+        ("- {name: x, queue: {q: 1}}", "queue must be one text or number"),
         ("- {name: x, queue: q, run: soon}", "run 'soon' is not a duration"),
         ("- {name: x, queue: q, at: later}", "at 'later' is neither"),
         ("- {name: x, queue: q, count: many}", "count 'many' is not a whole number"),

@@ -229,6 +229,8 @@ def test_what_has_no_use_here_is_reported_with_what_stands_in_its_place() -> Non
         ("integrations: {externalFrameworks: [A.v1.b]}", "declared nowhere"),
         ("nonsense: 1", "unknown field `nonsense`"),
         ("{", "could not find expected"),
+        ("featureGates: {PartialAdmission: !!bool 7}", "a tag does not suit its value"),
+        ("resources: &a {transformations: *a}", "within its own anchor"),
     ],
 )
 def test_what_cannot_be_followed_is_refused_with_its_place(text: str, message: str) -> None:

@@ -45,11 +45,14 @@ def read_yaml(path: Path, begin_us: int) -> Iterator[Job]:
         requests = row.pop("requests", None) or {}
         if not isinstance(requests, dict):
             raise SettingsError(f"{where}: requests must map resources to quantities.")
-        if unknown := sorted(set(row).difference(FIELDS)):
+        if unknown := sorted(map(str, set(row).difference(FIELDS))):
             raise SettingsError(
                 f"{where}: unknown fields {', '.join(unknown)}; there are {', '.join(FIELDS)} "
                 "and requests."
             )
+        for name, value in row.items():
+            if isinstance(value, dict | list | set):
+                raise SettingsError(f"{where}: {name} must be one text or number.")
         yield from _jobs_of_row(where, row, requests, begin_us)
 
 

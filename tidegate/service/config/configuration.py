@@ -37,6 +37,7 @@ from tidegate.service.config.multikueue import (
 from tidegate.service.config.namespaces import managed_namespaces
 from tidegate.service.config.pods_ready import is_v1beta1, pods_ready
 from tidegate.service.config.resources import device_classes, ignores_undeclared, transformations
+from tidegate.service.config.yaml_documents import WRONG_TAG, WRONG_TAG_TEXT
 
 GROUP = "config.kueue.x-k8s.io/"
 CHARACTERS_MAX, DEPTH_MAX = 2**20, 64
@@ -111,6 +112,10 @@ def parse_configuration(text: str) -> Configuration:
         file = msgspec.convert(document, ConfigurationFile)
     except (msgspec.DecodeError, yaml.YAMLError, ValueError) as error:
         raise SettingsError(str(error).replace("`$.", "`")) from error
+    except WRONG_TAG as error:
+        raise SettingsError(f"{WRONG_TAG_TEXT}.") from error
+    except RecursionError as error:
+        raise SettingsError("an alias stands within its own anchor.") from error
     if file.api_version not in (GROUP + "v1beta1", GROUP + "v1beta2"):
         raise SettingsError(f"apiVersion {file.api_version} is neither {GROUP}v1beta1 nor v1beta2.")
     integrations = file.integrations
