@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
 from tidegate.cli.times import utc
 from tidegate.core.queueing.admissibility import is_listed
@@ -26,6 +26,14 @@ from tidegate.serve.refusals import RefusalError
 from tidegate.serve.visibility.discovery import SUMMARY, VISIBILITY
 
 LIMIT, LIMIT_MAX = 1_000, 100_000
+
+
+class _Place(NamedTuple):
+    """A pending workload and its positions, from 0."""
+
+    workload: Workload
+    in_cluster_queue: int
+    in_local_queue: int
 
 
 def cluster_queue_pending(question: Question) -> dict[str, Any]:
@@ -90,32 +98,37 @@ def _summary(question: Question, queue: str, door: str) -> dict[str, Any]:
     offset = max(_query_number(question, "offset", 0), 0)
     limit = max(_query_number(question, "limit", LIMIT) or LIMIT, 0)  # Kueue's default of 0, too
     with question.state() as state:
-        items = [
-            item
-            for workload, item in _pending_items(pending_workloads(state, queue))
-            if door in {"", workload.local_queue}
+        placed = [
+            place
+            for place in _places(pending_workloads(state, queue))
+            if door in {"", place.workload.local_queue}
         ]
+        items = [_pending_item(place) for place in placed[offset : offset + min(limit, LIMIT_MAX)]]
     return {
         "kind": SUMMARY,
         "apiVersion": f"{VISIBILITY}/{question.values['version']}",
         "metadata": {},
-        "items": items[offset : offset + min(limit, LIMIT_MAX)],
+        "items": items,
     }
 
 
-def _pending_items(workloads: Iterable[Workload]) -> Iterator[tuple[Workload, dict[str, Any]]]:
+def _places(workloads: Iterable[Workload]) -> Iterator[_Place]:
     in_local_queue = Counter[str]()
     for position, workload in enumerate(workloads):
-        namespace, _, name = workload.key.partition("/")
-        item = {
-            "metadata": {"name": name, "namespace": namespace, **_metadata(workload)},
-            "priority": workload.priority,
-            "localQueueName": workload.queue,
-            "positionInClusterQueue": position,
-            "positionInLocalQueue": in_local_queue[workload.local_queue],
-        }
+        yield _Place(workload, position, in_local_queue[workload.local_queue])
         in_local_queue[workload.local_queue] += 1
-        yield workload, item
+
+
+def _pending_item(place: _Place) -> dict[str, Any]:
+    workload = place.workload
+    namespace, _, name = workload.key.partition("/")
+    return {
+        "metadata": {"name": name, "namespace": namespace, **_metadata(workload)},
+        "priority": workload.priority,
+        "localQueueName": workload.queue,
+        "positionInClusterQueue": place.in_cluster_queue,
+        "positionInLocalQueue": place.in_local_queue,
+    }
 
 
 def _metadata(workload: Workload) -> dict[str, Any]:
