@@ -76,7 +76,7 @@ def play(  # noqa: PLR0913 - each is one dimension of the measurement
         changes=tally.changes,
         preemptions=tally.preemptions,
         preemptions_max=tally.preemptions_max,
-        lost=tally.lost_share,
+        lost=cluster.lost_share(),
         finished_cpu_h=finished / 1_000 / SECOND_US / _HOUR_S,
         longest_wait_s=max(waits_us, default=0) / SECOND_US,
     )

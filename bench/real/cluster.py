@@ -45,11 +45,6 @@ class Tally:
     costs_ns: list[int] = field(default_factory=list)  # of each outside change
     waits_us: list[int] = field(default_factory=list)  # until the last start of each that finished
 
-    @property
-    def lost_share(self) -> float:
-        """Return the share of all that was run that was lost."""
-        return self.lost / self.used if self.used else 0.0
-
 
 @dataclass
 class Cluster:
@@ -99,6 +94,14 @@ class Cluster:
         self.tally.costs_ns.append(cost_ns)
         behind = self.tally.preemptions - before
         self.tally.preemptions_max = max(self.tally.preemptions_max, behind)
+
+    def lost_share(self) -> float:
+        """Return the share of all that was run that was lost; what runs still may yet end."""
+        running = (
+            self.jobs[key].cpu * (self.now_us - since) for key, since in self.running.items()
+        )
+        used = self.tally.used + sum(running)
+        return self.tally.lost / used if used else 0.0
 
     def arrive(self, job: Job) -> None:
         """Submit a job."""

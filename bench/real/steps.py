@@ -34,7 +34,7 @@ class RealFigures(msgspec.Struct, frozen=True, kw_only=True):
     decisions_s: float
     preemptions: float  # for each outside change
     preemptions_max: int
-    lost: float  # share of what was run
+    lost: float  # share of what was run, by those that still run, too
     bytes_each: float  # of a workload that waits
 
     def line(self) -> str:
@@ -151,7 +151,7 @@ def _figures(
         decisions_s=tally.decisions * 1e9 / max(1, tally.cpu_ns),
         preemptions=tally.preemptions / max(1, tally.changes),
         preemptions_max=tally.preemptions_max,
-        lost=tally.lost_share,
+        lost=cluster.lost_share(),
         bytes_each=bytes_each,
     )
 

@@ -42,3 +42,16 @@ def test_every_job_ends_and_what_was_stopped_is_lost() -> None:
     assert (tally.finished, cluster.jobs, cluster.running) == (60, {}, {})
     wanted = sum(job.cpu * job.run_us for job in some("bursts", count=60))
     assert tally.used - tally.lost == wanted
+
+
+def test_what_runs_still_is_not_lost_but_was_run() -> None:
+    cluster = Cluster()
+    cluster.fold(beginning(5, "tidegate", fair=False))
+    for job in some("bursts", count=60):
+        cluster.run_until(job.at_us // 20)
+        cluster.step(job)
+    tally = cluster.tally
+    assert cluster.running
+    assert 0 < cluster.lost_share() < tally.lost / tally.used
+    cluster.run_until(cluster.now_us + 10_000 * MINUTE_US)
+    assert cluster.lost_share() == tally.lost / tally.used
