@@ -42,17 +42,16 @@ def is_held_back(cq: ClusterQueueState, priority: int) -> bool:
 
     They may not while a displaced workload of higher priority may not: it would preempt them at
     home as soon as they started, so they would only move others in its place. It counts from its
-    preemption on, while its pods stop, too. Costs O(workloads of the tree that stop).
+    preemption on, while its pods stop, too. Costs O(workloads of the ClusterQueue that stop).
     """
     for at, seqs in cq.displaced.items():
         if at > priority and _may_not_move(cq, seqs[-1]):
             return True
     return any(
-        workload.cluster_queue == cq.name
-        and workload.priority > priority
+        workload.priority > priority
         and workload.displaced_seq
         and _may_not_move(cq, workload.displaced_seq)
-        for workload in cq.tree.leaving.values()
+        for workload in cq.leaving.values()
     )
 
 

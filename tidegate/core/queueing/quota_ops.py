@@ -69,6 +69,7 @@ def release_quota(state: State, workload: Workload, *, outside: bool) -> None:
     if cq is not None and cq.holding.pop(workload.key, None) is not None:
         if state.budgets:
             budgets.charge_meters(state, cq.name, charges, -1)
+        cq.leaving.pop(workload.key, None)
         was_leaving = cq.tree.leaving.pop(workload.key, None) is not None
         if not was_leaving:
             count_usage_by_priority(cq, workload, -1)
@@ -149,7 +150,7 @@ def mark_evicting(state: State, workload: Workload) -> ClusterQueueState | None:
     if cq is not None and workload.key in cq.holding:
         if workload.key not in cq.tree.leaving:
             count_usage_by_priority(cq, workload, -1)
-        cq.tree.leaving[workload.key] = workload
+        cq.leaving[workload.key] = cq.tree.leaving[workload.key] = workload
         cluster.update_rank(state, workload, leaves=True)
         record_usage_change(state, cq)
         invalidate_topology_trees(state, workload.assignment)

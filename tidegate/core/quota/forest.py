@@ -263,7 +263,7 @@ def charge_workload(trees: Forest, workload: Workload) -> None:
     queue.holding[workload.key] = workload
     add_usage(queue.node, workload.charges)
     if workload.phase == "evicting":
-        queue.tree.leaving[workload.key] = workload
+        queue.leaving[workload.key] = queue.tree.leaving[workload.key] = workload
     else:
         count_usage_by_priority(queue, workload, 1)
 

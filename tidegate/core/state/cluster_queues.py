@@ -159,6 +159,7 @@ class ClusterQueueState(msgspec.Struct, kw_only=True, eq=False):
     only_topologies: bool = False  # all flavors have one: pods that request none are placed, too
     active: bool = False  # it admits: see ``tidegate.core.quota.readiness``
     holding: dict[str, Workload] = {}  # workloads that are charged here, by key
+    leaving: dict[str, Workload] = {}  # those of ``holding`` that are evicting
     usage_by_priority: dict[FlavorResource, dict[int, int]] = {}
     """Usage of workloads that are not being evicted, by priority."""
     counts_by_priority: dict[int, int] = {}
