@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import Any
 
 import msgspec
 import typer
-from anyio import CapacityLimiter, to_thread
+from anyio import CancelScope, CapacityLimiter, to_thread
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -78,13 +78,15 @@ def create_application(parts: Services, more: Sequence[BaseRoute] = ()) -> ASGIA
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncGenerator[None]:
-        following = asyncio.create_task(follow_ledger(parts.followed_ledger))
+        # A task's own cancel() would leave the thread that reads a page behind, and its connection
+        # be closed in use, which ends the process; a scope's waits for it.
+        scope = CancelScope()
+        following = asyncio.create_task(_follow_within(scope, parts.followed_ledger))
         try:
             yield
         finally:
-            following.cancel()
-            with suppress(asyncio.CancelledError):
-                await following
+            scope.cancel()
+            await following
             parts.followed_ledger.close()
             parts.readers.close()
 
@@ -111,6 +113,11 @@ def create_application(parts: Services, more: Sequence[BaseRoute] = ()) -> ASGIA
         },
     )
     return _SecurityHeaders(app)
+
+
+async def _follow_within(scope: CancelScope, live: LedgerFollower) -> None:
+    with scope:
+        await follow_ledger(live)
 
 
 async def follow_ledger(live: LedgerFollower) -> None:
