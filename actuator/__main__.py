@@ -130,7 +130,7 @@ def _consumer(
     if settings.project:
         applier = _with_projection(applier, projector)
         metrics.kueue.read_model = lambda: projector.read_model
-    cleans = configured.policy.gates.get(CLEANS_GATE, True)
+    cleans = gate_enabled(configured.policy, CLEANS_GATE)
     provisioner = Provisioner(calls, service.random, utc_now_us, cleans=cleans)
     alone = not (settings.hub or settings.partition)  # what one actuator a cluster does
     learners: list[Subscriber] = [metrics.kueue, *([projector] if settings.project else ())]

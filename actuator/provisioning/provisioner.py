@@ -12,8 +12,9 @@ from actuator.provisioning.reconciler import Reconciler
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent
+from tidegate.model.gates import Gate
 
-CLEANS_GATE = "CleanupProvisioningRequestsOnEviction"
+CLEANS_GATE: Gate = "CleanupProvisioningRequestsOnEviction"
 """Kueue's feature gate; on by default."""
 
 

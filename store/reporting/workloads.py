@@ -11,10 +11,11 @@ from store.reporting.rows import PriorityClassRow, WorkloadRow, plain
 from store.reporting.unit_of_work import EventPosition, UnitOfWork
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.phases import AnyPhase, phase_after
+from tidegate.model.gates import Gate, gate_enabled
 from tidegate.model.ids import UNSATISFIED_CHECKS
 
 WORKLOAD_CLASS, POD_CLASS, GATE = "WorkloadPriorityClass", "PriorityClass", "gate"
-BOOST = "PriorityBoost"
+BOOST: Gate = "PriorityBoost"
 """The feature gate without which a boost is ignored."""
 ProjectedClass: TypeAlias = (
     facts.WorkloadPriorityClassDefined
@@ -63,7 +64,7 @@ def apply_priority_class(unit: UnitOfWork, at: EventPosition, event: ProjectedCl
         case facts.PriorityClassRemoved():
             _remove_priority_class(unit, POD_CLASS, event.name)
         case facts.PolicyConfigured():
-            set_priority_class(unit, at, GATE, BOOST, int(event.policy.gates.get(BOOST, False)))
+            set_priority_class(unit, at, GATE, BOOST, int(gate_enabled(event.policy, BOOST)))
         case _:
             assert_never(event)
 

@@ -136,7 +136,7 @@ def test_a_removed_gate_may_say_what_holds_since(name: str) -> None:
         ("SchedulerLongRequeueInterval", True, "was removed from Kueue"),
     ],
 )
-def test_a_gate_without_effect_is_refused(name: str, value: bool, why: str) -> None:  # noqa: FBT001 - an example
+def test_a_value_that_a_gate_cannot_have_is_refused(name: str, value: bool, why: str) -> None:  # noqa: FBT001 - an example
     with pytest.raises(SettingsError, match=why):
         check_gates({name: value})
 

@@ -102,12 +102,12 @@ def enqueue(state: State, workload: Workload) -> None:
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     if cq is None:
         return
-    if may_be_offered(state, workload):
+    is_offered = may_be_offered(state, workload)
+    if is_offered or workload.made_way_for or workload.key in state.intents:
         add_displaced(state, cq, workload)
+    if is_offered:
         _push_workload(state, cq, workload)
         return
-    if workload.made_way_for or workload.key in state.intents:
-        add_displaced(state, cq, workload)
     cq.waiting[workload.key] = workload
     if state.sticky and not is_listed(state, workload):
         clear_sticky(state, workload)

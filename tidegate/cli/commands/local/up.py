@@ -75,8 +75,6 @@ def up(
 
       tidegate up --on kubeconfig --shadow
     """
-    from store.schema.migrate import upgrade  # noqa: PLC0415 - SQL may be absent
-
     output = ProgressLines(sys.stdout)
     instance = read_instance()
     if instance is not None and is_running(instance):
@@ -86,6 +84,8 @@ def up(
         raise typer.Exit(_NO)
     config = str(Path(config).absolute()) if config else ""
     if ledger:
+        from store.schema.migrate import upgrade  # noqa: PLC0415 - SQL may be absent
+
         upgrade(ledger)  # as the scheduler does: what is wrong with it is said before all else
     cluster = prepare_cluster(on, output, touch=not shadow, config=config)
     services = SERVICES[:2] if shadow else services_of(config)
