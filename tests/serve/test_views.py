@@ -15,7 +15,7 @@ from store.archive.archive_format import Archive
 from store.reading.as_of import reports_as_of
 from tests.parts.reports import rows as rows_of
 from tests.parts.sample import ENTRIES
-from tidegate.cli.commands.show.positions import ranked_rows
+from tidegate.cli.commands.show.positions import position_rows, ranked_rows
 from tidegate.cli.commands.show.queue import queue_records, queue_summary_rows
 from tidegate.cli.commands.show.usage import quota_key, usage_record, usage_records
 from tidegate.cli.ledger.reading import open_reader
@@ -54,7 +54,7 @@ def test_a_state_gives_the_rows_of_the_reports(ledger: str, index: WorkloadIndex
 
     waiting = pending_rows(state, since)
     with open_reader(ledger, str(seq)) as reader:
-        assert ranked_rows(waiting, 0) == ranked_rows(reader.report("queue_now"), 0)
+        assert ranked_rows(waiting, 0) == position_rows(reader)
         assert queue_summary_rows(
             queue_rows(state), waiting, reserving_counts(state)
         ) == queue_records(reader)

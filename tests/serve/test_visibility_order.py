@@ -1,4 +1,4 @@
-"""Kueue's visibility API lists what Kueue's queue has, in its order."""
+"""Kueue's visibility API lists what Kueue's queue has, in its order; positions count the same."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tidegate.core.folding.fold import apply
 from tidegate.core.state.state import State
 from tidegate.model.policy import AdmissionFairSharing, Policy
 from tidegate.model.quota import LocalQueueSpec
-from tidegate.serve.visibility.pending import pending_workloads
+from tidegate.replay.queue_order import queue_orders
+from tidegate.serve.ledger.queueing import pending_rows
 
 FIRST, SECOND, OTHER = "left/one", "left/two", "left/other"
 Changed = Callable[[], list[Told]]
@@ -69,7 +70,12 @@ def test_workloads_are_listed_as_kueue_lists_them(changed: Changed, listed: list
     story = (*queues(), _local_queue("other"), submitted(FIRST, 1), submitted(SECOND, 2), other)
     for event in (*story, *changed()):
         apply(state, event)
-    assert [workload.key for workload in pending_workloads(state, "left")] == listed
+    assert [workload.key for workload in queue_orders(state)["left"]] == listed
+    rows = pending_rows(state, lambda workload: workload.created_us)
+    places = {row["workload"]: row["position"] for row in rows}
+    assert places == dict.fromkeys((FIRST, SECOND, OTHER)) | {
+        key: place for place, key in enumerate(listed, 1)
+    }
 
 
 def _local_queue(name: str, **spec: str) -> facts.LocalQueueDefined:

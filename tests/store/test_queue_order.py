@@ -86,7 +86,7 @@ def test_positions_are_the_schedulers(
     state = folded(turns)
     scheduled = min(state.workloads.values(), key=lambda each: queue_rank(state.policy, each))
     assert scheduled.key == first
-    report = {row["position"]: row["workload"] for row in rows(engine, "queue_now")}
+    report = {row["priority_rank"]: row["workload"] for row in rows(engine, "queue_now")}
     by_state = {row["position"]: row["workload"] for row in pending_rows(state, lambda _: 0)}
     assert report == by_state
     assert report[1] == first
@@ -98,7 +98,7 @@ def test_a_workload_in_back_off_keeps_its_place(engine: Engine) -> None:
     turns = sealed(*before, [backs_off])
     written(engine, turns)
     state = folded(turns)
-    report = {row["position"]: row["workload"] for row in rows(engine, "queue_now")}
+    report = {row["priority_rank"]: row["workload"] for row in rows(engine, "queue_now")}
     by_state = {row["position"]: row["workload"] for row in pending_rows(state, lambda _: 0)}
     assert report == by_state == {1: YOUNGER, 2: OLDER}
 
@@ -108,5 +108,5 @@ def test_a_reservation_ends_what_an_eviction_meant(engine: Engine) -> None:
     stopped = decisions.WorkloadEvicted(at_us=minute(6), workload=OLDER, reason="Stopped")
     released = decisions.QuotaReleased(at_us=minute(6), workload=OLDER)
     written(engine, sealed(*before, admitted(5, OLDER, "team-a", 1), [stopped, released]))
-    report = {row["position"]: row["workload"] for row in rows(engine, "queue_now")}
+    report = {row["priority_rank"]: row["workload"] for row in rows(engine, "queue_now")}
     assert report == {1: OLDER, 2: YOUNGER}

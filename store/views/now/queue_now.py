@@ -1,6 +1,6 @@
-"""The pending workloads now: queue, position, waiting time and reason.
+"""The pending workloads now: queue, rank, waiting time and reason.
 
-A workload that has quota and waits for admission checks is in no queue, and has no position.
+A workload that has quota and waits for admission checks is in no queue, and has no rank.
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ _local = queue.alias("local")
 _named = func.nullif(_w.cluster_queue, "")
 _cluster_queue = func.coalesce(_named, _local.c.parent, "")
 _pending = _w.phase == "pending"
-_rank = func.row_number().over(
+_place = func.row_number().over(
     partition_by=(_w.partition, _cluster_queue, _w.phase),
     order_by=(_w.priority.desc(), _w.queue_order_us, _w.uid, _w.workload),
 )
-_position = case((_pending, _rank))
+_rank = case((_pending, _place))
 _since_us = func.coalesce(wait.c.from_us, _w.phase_us)
 
 COLUMNS = (
     *copied(_w, "cluster"),
     known("cluster_queue", _cluster_queue),
     ViewColumn(
-        "position",
+        "priority_rank",
         "from 1",
-        "place in the ClusterQueue: by priority, then by creation, or instead by an eviction "
-        "for pods not ready or a check's Retry; NULL: it has quota, and waits for checks",
-        _position,
+        "its rank in the ClusterQueue by priority, then by creation, or instead by an eviction for "
+        "pods not ready or a check's Retry, gated ones too; NULL: it is reserved",
+        _rank,
     ),
+    text("phase", "pending; reserved: it has quota, and waits for admission checks", _w.phase),
     *copied(_w, "workload job_kind job_name namespace local_queue author priority_class priority"),
     moment("since", "since when it waits, this time", _since_us),
     duration("waited_s", "how long, up to the ledger's newest event", _end.c.at_us - _since_us),

@@ -14,10 +14,11 @@ from tidegate.cli.ledger.partitions import seq_text
 from tidegate.cli.live.follow import FoldedEvent
 from tidegate.cli.times import duration_text, utc
 from tidegate.contracts.subjects import parse_event_subject
-from tidegate.core.queueing.heads import queue_order_time, queue_rank
+from tidegate.core.queueing.heads import queue_order_time
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import UNSATISFIED_CHECKS
 from tidegate.model.policy import Policy
+from tidegate.replay.queue_order import positions
 
 EVENTS = 8
 """So many of the newest events are shown."""
@@ -49,20 +50,19 @@ def top_frame(
 
 
 def _pending_workloads(state: State, queues: set[str]) -> list[Workload]:
-    workloads = [
+    place = positions(state, queues)
+
+    def order(workload: Workload) -> tuple[str, bool, bool, int, str]:
+        at = place.get(workload.key)
+        reserved = workload.phase == "reserved"
+        return workload.cluster_queue, reserved, at is None, at or 0, workload.key
+
+    waiting = (
         workload
         for workload in state.workloads.values()
         if workload.phase in {"pending", "reserved"} and workload.cluster_queue in queues
-    ]
-
-    def order(workload: Workload) -> tuple[str, bool, tuple[int, int, str, str]]:
-        return (
-            workload.cluster_queue,
-            workload.phase == "reserved",
-            queue_rank(state.policy, workload),
-        )
-
-    return sorted(workloads, key=order)
+    )
+    return sorted(waiting, key=order)
 
 
 def _queue_table(states: Sequence[State], queues: set[str], waiting: Sequence[Workload]) -> Table:

@@ -9,6 +9,7 @@ Source: behaviour.md 0 (queue-order timestamp), 2; conformance/queue-order.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from decimal import Decimal
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -33,6 +34,7 @@ from tidegate.model.policy import Policy
 
 OUTDATED_MAX = 1_024
 """How many outdated entries a heap may hold beyond one for each valid entry."""
+_NO_USAGE = Decimal(0)
 
 
 def head(state: State, cluster_queue: str) -> Workload | None:
@@ -73,6 +75,24 @@ def queue_rank(policy: Policy, workload: Workload) -> Rank:
     """Return a workload's order in its queue; the lowest is first."""
     since_us = queue_order_time(policy, workload)
     return (-workload.priority, since_us, workload.uid, workload.key)
+
+
+def offer_key(
+    state: State, cq: ClusterQueueState, workloads: Collection[Workload]
+) -> Callable[[Workload], tuple[Decimal, bool, Rank]]:
+    """Return the sort key by which a ClusterQueue offers workloads; the lowest is first.
+
+    That is by usage of LocalQueues where it orders, then a sticky preemptor, then by rank.
+    """
+    by_usage = admission_fair_sharing.orders_by_usage(state, cq.spec)
+    usages = admission_fair_sharing.usage_by_local_queue(state, workloads if by_usage else ())
+    stuck = state.sticky.get(cq.name) if cq.spec.strategy == "BestEffortFIFO" else None
+
+    def order_key(workload: Workload) -> tuple[Decimal, bool, Rank]:
+        usage = usages.get(workload.local_queue, _NO_USAGE)
+        return usage, workload.key != stuck, queue_rank(state.policy, workload)
+
+    return order_key
 
 
 def is_behind_preemption(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
@@ -274,10 +294,5 @@ def _head_by_usage(state: State, cq: ClusterQueueState) -> Workload | None:
         firsts = (first_workload(shape) for shape in shapes)
         workloads = [top for top in (*firsts, stuck) if top is not None]
 
-    usages = admission_fair_sharing.usage_by_local_queue(state, workloads)
-
-    def order_key(workload: Workload) -> tuple[Decimal, bool, Rank]:
-        return usages[workload.local_queue], workload is not stuck, workload.rank
-
-    least = min(workloads, key=order_key, default=None)
+    least = min(workloads, key=offer_key(state, cq, workloads), default=None)
     return None if least is None or least.rank is cq.blocked else least

@@ -194,7 +194,7 @@ class Position(Answer, frozen=True, kw_only=True):
     """The position of a pending workload in its queue."""
 
     reason: str
-    position: int | None  # from 1; none: it has quota, and waits for its checks
+    position: int | None  # from 1; none: it is in no queue, or gated
     position_in_local_queue: int | None
     workload: str
     namespace: str

@@ -6,15 +6,15 @@ existing ones, as of now or of any moment: both give the same rows, which a test
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection
 from typing import Any, TypeAlias
 
 from tidegate.cli.times import utc
 from tidegate.contracts.phases import HOLDING
-from tidegate.core.queueing.heads import queue_rank
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import UNSATISFIED_CHECKS
+from tidegate.replay.queue_order import positions
 from tidegate.replay.simulator.trees import cluster_queue_of
 
 Row: TypeAlias = dict[str, Any]
@@ -26,18 +26,30 @@ _WAITING = ("pending", "reserved")
 
 
 def pending_rows(state: State, since: Since, queues: Collection[str] | None = None) -> list[Row]:
-    """Return pending workloads, with the columns of the report ``queue_now`` that positions need.
+    """Return pending workloads with their positions, and the columns of ``queue_now`` beside them.
 
     ``queues`` limits them to these ClusterQueues; None: all.
     """
-    by_queue = defaultdict[str, list[Workload]](list)
-    for workload in state.workloads.values():
-        if workload.phase in _WAITING:
-            name = cluster_queue_of(state, workload)
-            if queues is None or name in queues:
-                by_queue[name].append(workload)
+    place = positions(state, queues)
+    waiting = (
+        (cluster_queue_of(state, workload), workload)
+        for workload in state.workloads.values()
+        if workload.phase in _WAITING
+    )
     return [
-        row for name, each in by_queue.items() for row in _rows_of_queue(state, since, name, each)
+        {
+            "cluster_queue": queue,
+            "phase": workload.phase,
+            "position": place.get(workload.key),
+            "workload": workload.key,
+            "namespace": workload.key.partition("/")[0],
+            "local_queue": workload.queue,
+            "priority": workload.priority,
+            "waited_s": (state.now_us - since(workload)) / _SECOND_US,
+            "reason": _pending_reason(workload),
+        }
+        for queue, workload in waiting
+        if queues is None or queue in queues
     ]
 
 
@@ -77,25 +89,6 @@ def queues_waited_for(state: State, namespace: str) -> set[str]:
         for workload in state.workloads.values()
         if workload.phase in _WAITING and workload.key.startswith(f"{namespace}/")
     }
-
-
-def _rows_of_queue(
-    state: State, since: Since, queue: str, workloads: list[Workload]
-) -> Iterator[Row]:
-    position = 0
-    for workload in sorted(workloads, key=lambda each: queue_rank(state.policy, each)):
-        pending = workload.phase == "pending"
-        position += pending
-        yield {
-            "cluster_queue": queue,
-            "position": position if pending else None,
-            "workload": workload.key,
-            "namespace": workload.key.partition("/")[0],
-            "local_queue": workload.queue,
-            "priority": workload.priority,
-            "waited_s": (state.now_us - since(workload)) / _SECOND_US,
-            "reason": _pending_reason(workload),
-        }
 
 
 def _pending_reason(workload: Workload) -> str:

@@ -18,7 +18,7 @@ export const REASONS = {
   Draining: "its queue is being drained",
   BudgetExhausted: "the budget of its queue is spent",
   NoClusterAccepts: "no other cluster takes a copy of it",
-  UnsatisfiedChecks: "its admission checks are not done",
+  UnsatisfiedAdmissionChecks: "its admission checks are not done",
   ClusterQueueStopped: "its ClusterQueue was stopped",
   LocalQueueStopped: "its LocalQueue was stopped",
   Preempted: "it was preempted, and waits again",

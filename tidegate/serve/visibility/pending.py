@@ -7,19 +7,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from decimal import Decimal
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
 from tidegate.cli.times import utc
-from tidegate.core.queueing.admissibility import is_listed
-from tidegate.core.queueing.admission_fair_sharing import orders_by_usage, usage_by_local_queue
-from tidegate.core.queueing.heads import queue_rank
-from tidegate.core.state.state import State, Workload
-from tidegate.core.state.workload import Rank
+from tidegate.core.state.state import Workload
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.model.texts import parse_signed
-from tidegate.replay.simulator.trees import cluster_queue_of
+from tidegate.replay.queue_order import queue_orders
 from tidegate.serve.api.endpoint import Question
 from tidegate.serve.ledger.queueing import is_local_queue_served
 from tidegate.serve.refusals import RefusalError
@@ -66,41 +61,13 @@ def local_queue_pending(question: Question) -> dict[str, Any]:
     return _summary(decider, local.spec.cluster_queue, door)
 
 
-def pending_workloads(state: State, queue: str) -> list[Workload]:
-    """Return the pending workloads of a ClusterQueue that Kueue's queue has, in its order.
-
-    Of a ClusterQueue that does not exist there are none.
-
-    Source: Kueue's Snapshot of a ClusterQueue; that it lacks workloads in back-off is not followed.
-    """
-    defined = state.objects.cluster_queues.get(queue)
-    if defined is None:
-        return []
-    waiting = [
-        workload
-        for workload in state.workloads.values()
-        if workload.phase == "pending"
-        and cluster_queue_of(state, workload) == queue
-        and is_listed(state, workload)
-    ]
-    spec = defined.spec
-    stuck = state.sticky.get(queue) if spec.strategy == "BestEffortFIFO" else None
-    usages = usage_by_local_queue(state, waiting if orders_by_usage(state, spec) else ())
-
-    def order_key(workload: Workload) -> tuple[Decimal, bool, Rank]:
-        usage = usages.get(workload.local_queue, Decimal(0))
-        return usage, workload.key != stuck, queue_rank(state.policy, workload)
-
-    return sorted(waiting, key=order_key)
-
-
 def _summary(question: Question, queue: str, door: str) -> dict[str, Any]:
     offset = max(_query_number(question, "offset", 0), 0)
     limit = max(_query_number(question, "limit", LIMIT) or LIMIT, 0)  # Kueue's default of 0, too
     with question.state() as state:
         placed = [
             place
-            for place in _places(pending_workloads(state, queue))
+            for place in _places(queue_orders(state, {queue}).get(queue, ()))
             if door in {"", place.workload.local_queue}
         ]
         items = [_pending_item(place) for place in placed[offset : offset + min(limit, LIMIT_MAX)]]

@@ -65,7 +65,9 @@ def positions(  # noqa: PLR0913 - each is an option
 ) -> None:
     """Show the positions of pending workloads in their ClusterQueue and LocalQueue.
 
-    The first column is the reason for waiting, or NotTried if the workload has not been tried yet.
+    Positions are those of Kueue's visibility API, but from 1: a workload that is gated, whose
+    LocalQueue is stopped, or that has quota and waits for admission checks has none. The first
+    column is the reason for waiting, or NotTried if the workload has not been tried yet.
     MIGHT START is a range: the scheduler's own code simulates the future twice, with the lower and
     with the upper quartile of the run times of recently finished jobs (of the same LocalQueue if
     possible). The simulation assumes that no further job is submitted, and that jobs without known
@@ -159,14 +161,31 @@ def position_rows(reader: Reader) -> list[Row]:
     Raises:
         NotSupportedError: more wait than the reader may hold.
     """
-    return ranked_rows(reader.report("queue_now"), lag_us(reader))
+    return ranked_rows(pending_rows(reader), 0)
+
+
+def pending_rows(reader: Reader) -> list[Row]:
+    """Return the rows of the report ``queue_now`` by position; on a live ledger up to now.
+
+    Raises:
+        NotSupportedError: more wait than the reader may hold.
+    """
+    from tidegate.replay.queue_order import positions as places_of  # noqa: PLC0415 - loads the core
+
+    rows, lag_s = reader.report("queue_now"), lag_us(reader) // SECOND_US
+    place = places_of(reader.state())
+    placed = [
+        {**row, "position": place.get(row["workload"]), "waited_s": row["waited_s"] + lag_s}
+        for row in rows
+    ]
+    return sorted(placed, key=lambda row: (row["cluster_queue"], *_position_key(row)))
 
 
 def ranked_rows(waiting: Iterable[Row], behind_us: int, named_max: int | None = None) -> list[Row]:
     """Return the positions of workloads, by ClusterQueue.
 
-    ``waiting`` has the columns of the report ``queue_now``, ``behind_us`` how much later than the
-    ledger's newest event it is. Of those ahead at most ``named_max`` are named, the first ones.
+    ``waiting`` has the columns of ``pending_rows``, ``behind_us`` how much later than the ledger's
+    newest event it is. Of those ahead at most ``named_max`` are named, the first ones.
     """
     ahead, local = defaultdict[str, list[str]](list), defaultdict[tuple[str, str], int](int)
     placed = list[Row]()
@@ -193,6 +212,6 @@ def ranked_rows(waiting: Iterable[Row], behind_us: int, named_max: int | None = 
     return sorted(placed, key=lambda row: (row["clusterQueue"], *_position_key(row)))
 
 
-def _position_key(row: Row) -> tuple[bool, int]:
-    """Return a sort key: rows without position, which have quota, come last."""
-    return row["position"] is None, row["position"] or 0
+def _position_key(row: Row) -> tuple[bool, int, str]:
+    """Return a sort key: rows without position, which no place in a queue helps, come last."""
+    return row["position"] is None, row["position"] or 0, row["workload"]

@@ -9,10 +9,9 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from tidegate.cli.commands.show.positions import SECOND_US
+from tidegate.cli.commands.show.positions import pending_rows
 from tidegate.cli.ledger.name_lookup import require_known_queue
 from tidegate.cli.ledger.partitions import PartitionOption, merge_rows
-from tidegate.cli.ledger.reader import lag_us
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.times import duration_text
@@ -75,7 +74,8 @@ def pending(  # noqa: PLR0913 - each is an option
 ) -> None:
     """List pending workloads in queue order, with the reason of each.
 
-    A workload that has quota and waits for admission checks has no position.
+    A workload that is gated, whose LocalQueue is stopped, or that has quota and waits for admission
+    checks has no position.
 
     Examples:
       tidegate show pending
@@ -86,7 +86,7 @@ def pending(  # noqa: PLR0913 - each is an option
     """
     with open_reader(ledger, as_of, partition) as reader:
         require_known_queue(reader, queue)
-        rows = merge_rows(reader, _pending_rows, itemgetter("cluster_queue"))
+        rows = merge_rows(reader, pending_rows, itemgetter("cluster_queue"))
     records = [
         row
         for row in map(_pending_record, rows)
@@ -97,7 +97,7 @@ def pending(  # noqa: PLR0913 - each is an option
 
 def queue_records(reader: Reader) -> list[dict[str, Any]]:
     """Return each ClusterQueue with how many wait and run, and why the first one waits."""
-    waiting = _pending_rows(reader)
+    waiting = pending_rows(reader)
     phases = {
         (row["cluster_queue"], row["workload"]): row["phase"]
         for row in reader.report("admitted_now")
@@ -111,7 +111,7 @@ def queue_summary_rows(
 ) -> list[dict[str, Any]]:
     """Return each ClusterQueue with how many wait and run, and why the first one waits.
 
-    ``queues`` has the columns of the report of that name, ``waiting`` those of ``queue_now``, and
+    ``queues`` has the columns of the report of that name, ``waiting`` those of ``pending_rows``;
     ``holding`` is how many workloads of a ClusterQueue and a phase have quota.
     """
     by_queue = defaultdict[str, list[Row]](list)
@@ -121,9 +121,7 @@ def queue_summary_rows(
     for row in queues:
         name = row["cluster_queue"]
         mine = by_queue[name]
-        queued = [workload for workload in mine if workload["position"] is not None]
-        head = min(queued, key=lambda workload: int(workload["position"]), default=None)
-        head = head or next(iter(mine), None)  # else a workload with quota that waits for checks
+        head = min(mine, key=_head_key, default=None)
         records.append(
             {
                 "name": name,
@@ -132,7 +130,7 @@ def queue_summary_rows(
                 "stopPolicy": row["stop_policy"],
                 "stoppedAt": row["stopped_at"],
                 "stoppedBy": row["stopped_by"],
-                "pending": len(queued),
+                "pending": sum(workload["phase"] == "pending" for workload in mine),
                 "reserving": holding.get((name, "reserved"), 0),
                 "admitted": holding.get((name, "admitted"), 0) + holding.get((name, "evicting"), 0),
                 "longestWaitSeconds": max(
@@ -145,11 +143,9 @@ def queue_summary_rows(
     return records
 
 
-def _pending_rows(reader: Reader) -> list[dict[str, Any]]:
-    """Return the pending workloads and their waits, on a live ledger up to now."""
-    lag_s = lag_us(reader) // SECOND_US
-    rows = reader.report("queue_now")
-    return [{**row, "waited_s": row["waited_s"] + lag_s} for row in rows] if lag_s else rows
+def _head_key(row: Row) -> tuple[bool, bool, int]:
+    """Return a sort key: of workloads without position, those with quota come last."""
+    return row["phase"] == "reserved", row["position"] is None, row["position"] or 0
 
 
 def _pending_record(row: dict[str, Any]) -> dict[str, Any]:

@@ -99,7 +99,7 @@ def _rows_from_reports(reader: Reader) -> _WorkloadRows:
     waiting = [
         _report_record(row, "pending", row["since"], row)
         for row in queued.values()
-        if row["position"] is not None
+        if row["phase"] == "pending"
     ]
     holding = {row["workload"]: row for row in reader.report("admitted_now")}
     with_quota = [

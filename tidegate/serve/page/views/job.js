@@ -58,7 +58,7 @@ function reason(line) {
 function standing(story, mine, now) {
   const start = mine.mightStart
     ? [startRange(mine.mightStart), "if jobs run as long as those that ended of late, and no other job is submitted"]
-    : ["unknown", mine.position === null ? "it has quota, and waits for its checks" : "its place in the queue is not what holds it up, or nothing that ends would let it start"];
+    : ["unknown", "its place in the queue is not what holds it up, or nothing that ends would let it start"];
   const behind = mine.position > 1 ? `${mine.position - 1} ahead` : "no workload is ahead";
   return [
     facts([

@@ -1,0 +1,44 @@
+"""The order in which each ClusterQueue lists its pending workloads: the one that positions count.
+
+Source: Kueue's Snapshot of a ClusterQueue; that it lacks workloads in back-off is not followed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+
+from tidegate.core.queueing.admissibility import is_listed
+from tidegate.core.queueing.heads import offer_key
+from tidegate.core.quota.forest import forest
+from tidegate.core.state.state import State, Workload
+from tidegate.replay.simulator.trees import cluster_queue_of
+
+
+def queue_orders(state: State, queues: Collection[str] | None = None) -> dict[str, list[Workload]]:
+    """Return the listed pending workloads of ClusterQueues that exist, first the next offered.
+
+    Workloads that are gated or whose LocalQueue is stopped are not listed. ``queues`` limits them
+    to these ClusterQueues; None: all.
+    """
+    listed = defaultdict[str, list[Workload]](list)
+    for workload in state.workloads.values():
+        if workload.phase == "pending":
+            queue = cluster_queue_of(state, workload)
+            if (queues is None or queue in queues) and is_listed(state, workload):
+                listed[queue].append(workload)
+    existing = state.objects.cluster_queues.keys() & listed.keys()
+    trees = forest(state).cluster_queues
+    return {
+        queue: sorted(listed[queue], key=offer_key(state, trees[queue], listed[queue]))
+        for queue in sorted(existing)
+    }
+
+
+def positions(state: State, queues: Collection[str] | None = None) -> dict[str, int]:
+    """Return the position, from 1, of each workload that ``queue_orders`` lists, by its key."""
+    return {
+        workload.key: position
+        for workloads in queue_orders(state, queues).values()
+        for position, workload in enumerate(workloads, 1)
+    }
