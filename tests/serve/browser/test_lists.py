@@ -43,3 +43,17 @@ async def test_a_list_that_is_cut_says_so(browser: Browser, pages: Open) -> None
     await page.route("**/v1/search*", TwoRows())
     await page.goto(await pages("local") + "?view=search&text=job")
     await expect(page.get_by_text("There are more than these 2.")).to_be_visible()
+
+
+async def test_a_server_that_is_behind_is_asked_again(browser: Browser, pages: Open) -> None:
+    page, asked = await (await browser.new_context()).new_page(), list[str]()
+
+    async def behind(route: Route) -> None:
+        asked.append(route.request.url)
+        await (route.fulfill(status=503, json={}) if len(asked) == 1 else route.continue_())
+
+    await page.route("**/v1/tree*", behind)
+    await page.goto(await pages("local") + "?view=cohorts")
+    region = page.get_by_role("region", name="Quota of cohorts")
+    await expect(region.locator("tbody tr")).to_have_count(6)
+    assert asked[0] == asked[1]

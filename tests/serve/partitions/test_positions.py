@@ -6,9 +6,17 @@ A client that knows only numbers, and one that began when there was one partitio
 from __future__ import annotations
 
 import pytest
+import typer
 from starlette.testclient import TestClient
 
-from tidegate.serve.ledger.partitions.positions import event_count, parse_position, position_text
+from tidegate.cli.ledger.reading import open_reader
+from tidegate.serve.ledger.partitions.positions import (
+    event_count,
+    parse_position,
+    partitions_as_of,
+    position_text,
+)
+from tidegate.serve.refusals import RefusalError
 
 
 def test_pages_behind_positions_are_the_whole_history(both: TestClient) -> None:
@@ -74,3 +82,28 @@ def test_a_position_of_one_partition_is_its_seq() -> None:
         "0=41,1=7",
     )
     assert (event_count({0: 41}), event_count({0: 41, 1: 7})) == (41, 48)
+
+
+@pytest.mark.parametrize("asked", ["0=45,1=29", "1/29", "0/45"])
+def test_a_server_that_is_behind_asks_for_another_try(moved: str, asked: str) -> None:
+    """Another server of the same ledger gave this position with the first part of a list."""
+    with open_reader(moved) as reader:
+        others = tuple(each._replace(end=28) for each in reader.others)
+        behind = reader._replace(end=44, others=others)
+        with pytest.raises(RefusalError, match="has not read event") as refused:
+            partitions_as_of(behind, asked, "asOf")
+        assert (refused.value.status, refused.value.retry_after_s) == (503, 1)
+        assert partitions_as_of(behind, "0=44,1=28", "asOf").end == 44
+        newest = reader.others[0].end
+        for beyond in (f"0=45,1={newest + 1}", f"1/{newest + 1}"):
+            with pytest.raises(typer.BadParameter):
+                partitions_as_of(reader, beyond, "asOf")
+
+
+def test_a_server_of_one_partition_asks_for_another_try_too(ledger: str) -> None:
+    with open_reader(ledger) as reader:
+        behind = reader._replace(end=reader.end - 1)
+        with pytest.raises(RefusalError, match="has not read event"):
+            partitions_as_of(behind, str(reader.end), "asOf")
+        with pytest.raises(typer.BadParameter):
+            partitions_as_of(behind, str(reader.end + 1), "asOf")

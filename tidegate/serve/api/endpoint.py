@@ -21,6 +21,7 @@ from tidegate.serve.auth.rights import Visibility
 from tidegate.serve.ledger.caches import RowCache
 from tidegate.serve.ledger.partitions.following import FollowedPartition
 from tidegate.serve.ledger.queueing import pending_rows
+from tidegate.serve.ledger.readers import ROWS_MAX
 from tidegate.serve.refusals import RefusalError
 
 Scope: TypeAlias = Literal[
@@ -38,7 +39,8 @@ parameter ``namespace``, or of all without it; everything: list those of all nam
 list ClusterQueues; pending: get that queue's ``pendingworkloads`` in Kueue's visibility API."""
 
 VALUE_CHARS_MAX = 400
-LIMIT, LIMIT_MAX = 500, 5_000
+LIMIT, LIMIT_MAX = 500, ROWS_MAX
+"""Rows of a list's part. The most are a whole report, whose later parts nothing could pin."""
 
 
 class Parameter(NamedTuple):

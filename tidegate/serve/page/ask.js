@@ -17,11 +17,11 @@ export const token = {
 const TRIES = 4;
 const PAUSE_MS = 700;
 
-// Who asks too much at once is refused, and answered a moment later.
+// Who asks too much at once, or a server that has not read an event yet, is answered a moment later.
 async function fetched(address, headers) {
   for (let tries = 1; ; tries += 1) {
     const answer = await fetch(address, { headers });
-    if (answer.status !== 429 || tries === TRIES) return answer;
+    if (![429, 503].includes(answer.status) || tries === TRIES) return answer;
     await new Promise((goOn) => setTimeout(goOn, PAUSE_MS * tries));
   }
 }
@@ -35,21 +35,20 @@ export async function ask(path, parameters = {}) {
   return body;
 }
 
-const PAGE = 5000;
+const PAGE = 10000;
 const MOST = 50000;
 
 // All rows of a list, or of a longer one the first, as its property ``more`` says. Later parts are asked as of the
-// first one's event, so that no row is shown twice or missed; of reports they are not, for those of the past are slow.
+// first one's event, so that no row is shown twice or missed; a report has one part.
 export async function listed(path, parameters = {}) {
   const rows = [];
-  const isReport = path.startsWith("reports/");
   let offset = 0;
   let moment = {};
   do {
     const page = await ask(path, { limit: PAGE, ...parameters, ...moment, offset });
     rows.push(...page.items);
     offset = page.nextOffset;
-    if (!isReport) moment = { asOf: page.position || page.seq };
+    moment = { asOf: page.position || page.seq };
   } while (offset && rows.length < MOST && !parameters.limit);
   rows.more = Boolean(offset);
   return rows;

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from http import HTTPStatus
 from typing import TypeAlias
 
 import typer
@@ -15,6 +16,7 @@ import typer
 from tidegate.cli.ledger.reading import Reader, reader_as_of
 from tidegate.contracts.entry import Entry
 from tidegate.model.texts import parse_whole
+from tidegate.serve.refusals import RefusalError
 
 Ends: TypeAlias = Mapping[int, int]
 """Partition to the seq of the newest event that is included; in the order of partitions."""
@@ -65,7 +67,12 @@ def partitions_as_of(reader: Reader, text: str, option: str) -> Reader:
 
     ``text`` is a seq where one partition is served; of several an event, ``1/41``, or a position; a
     time, or how long ago, of either. Of an event, other partitions are as they were when it came.
+
+    Raises:
+        BadParameter: it is none of these, or lies outside the ledger.
+        RefusalError: another server has read an event that it names, and this one has not yet.
     """
+    _require_read(reader, text)
     if not reader.others:
         return reader_as_of(reader, text, option)
     partitions = [each.partition for each in reader.partition_readers()]
@@ -93,14 +100,26 @@ def reader_at(reader: Reader, ends: Ends, past_us: int = 0) -> Reader:
     return first._replace(others=tuple(others), alone=alone)
 
 
+def _require_read(reader: Reader, text: str) -> None:
+    event = _EVENT.fullmatch(text)
+    pair = text if event is None else f"{event[1]}={event[2]}"
+    ends = parse_position(pair, [each.partition for each in reader.partition_readers()]) or {}
+    for each in reader.partition_readers():
+        seq = ends.get(each.partition, 0)
+        if seq > each.end and any(each.ledger.read(seq - 1, seq)):
+            message = f"This server has not read event {seq} yet: try again."
+            raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=1)
+
+
 def _reader_up_to(reader: Reader, ends: Ends) -> Reader:
-    bounded = {
-        each.partition: min(ends.get(each.partition, 0), each.end)
-        for each in reader.partition_readers()
-    }
-    if not any(bounded.values()):
+    for each in reader.partition_readers():
+        if ends.get(each.partition, 0) > each.end:
+            raise typer.BadParameter(
+                f"Partition {each.partition} holds the events from 1 to {each.end}."
+            )
+    if not any(ends.values()):
         raise typer.BadParameter("This was before the ledger's first event.")
-    return reader_at(reader, bounded)
+    return reader_at(reader, ends)
 
 
 def _ends_at_event(reader: Reader, partition: int, seq: int, option: str) -> dict[int, int]:
