@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 import msgspec
 import yaml
 
+from tidegate.service.config.yaml_documents import BoundedLoader
+
 INSECURE, BAD = "InsecureKubeConfig", "BadKubeConfig"
 PREFIX = "/etc/multikueue/kubeconfigs"
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -79,7 +81,7 @@ def read_kubeconfig(data: bytes) -> dict[str, Any] | Refusal:
     """Return a kubeconfig that may be used as plain data, or why it may not."""
     try:
         text = data[:_CHARACTERS_MAX].decode()
-        plain = yaml.safe_load(text)
+        plain = yaml.load(text, Loader=BoundedLoader)  # noqa: S506 - a safe one
         _drop_nulls(plain, set())
         typed = msgspec.convert(plain, _Kubeconfig)
     except (ValueError, yaml.YAMLError, msgspec.ValidationError, RecursionError) as error:

@@ -17,6 +17,10 @@ from tidegate.service.config.yaml_documents import parse_yaml
 YEAR_S = 366 * 86_400
 JOB = "{apiVersion: batch/v1, kind: Job, metadata: {name: x}"
 DEEP = "[" * sys.getrecursionlimit() * 10
+DOUBLED = "a0: &a0 {x: 1}\n" + "".join(
+    f"a{depth}: &a{depth} {{x: *a{depth - 1}, y: *a{depth - 1}}}\n" for depth in range(1, 40)
+)
+MERGED = DOUBLED.replace("x: *", "<<: *").replace("y: *", "<<: *")
 
 
 @pytest.mark.parametrize(
@@ -29,6 +33,12 @@ DEEP = "[" * sys.getrecursionlimit() * 10
         ("a: !!int ''", "FILE is not YAML: a tag does not suit its value"),
         ("a: !!timestamp x", "FILE is not YAML: a tag does not suit its value"),
         ("a: \0", "FILE is not YAML: unacceptable character #x0000"),
+        (
+            "a: &a {b: &b [*b]}",
+            "FILE is not YAML, line 1, column 15: the alias b stands within its",
+        ),
+        (DOUBLED, "FILE is not YAML, line 14, column 24: aliases repeat more than 100000 values."),
+        (MERGED, "FILE is not YAML, line 14, column 26: aliases repeat more than 100000 values."),
         (DEEP, "FILE cannot be read: its lists and objects are nested too deeply."),
     ],
 )
@@ -39,7 +49,9 @@ def test_what_is_no_yaml_is_said_in_one_line(text: str, message: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["{", DEEP, "a: 2026-99-99", JOB + "}", JOB + ", spec: [1]}"])
+@pytest.mark.parametrize(
+    "text", ["{", DEEP, DOUBLED, "a: 2026-99-99", JOB + "}", JOB + ", spec: [1]}"]
+)
 @pytest.mark.parametrize(
     "command",
     ["what-if submit", "what-if config -f", "what-if load FILE", "notify --check --config"],

@@ -39,8 +39,14 @@ def test_what_a_kubeconfig_may_say(path: Path) -> None:
 
 
 def test_what_aliases_repeat_is_looked_at_once() -> None:
-    levels = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
+    levels = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 4))
     value = read_kubeconfig(f"a0: &a0 [null]\n{levels}".encode())
+    assert isinstance(value, Refusal)
+
+
+def test_what_aliases_merge_is_bounded() -> None:
+    levels = "".join(f"a{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}]}}\n" for n in range(1, 40))
+    value = read_kubeconfig(f"a0: &a0 {{x: 1}}\n{levels}".encode())
     assert isinstance(value, Refusal)
 
 

@@ -28,6 +28,8 @@ ALIASES = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 NONSENSE = {
     "aliases of aliases": ALIASES + "integrations: {podOptions: *a11}\n",
+    "objects of aliases": f"apiVersion: {GROUP}v1beta2\nkind: Configuration\na0: &a0 {{x: 1}}\n"
+    + "".join(f"a{n}: &a{n} {{x: *a{n - 1}, y: *a{n - 1}}}\n" for n in range(1, 40)),
     "lists in lists": "[" * 50_000,
     "objects in objects": "a: " + "{a: " * 20_000,
     "large": "x: " + "y" * 3_000_000,

@@ -228,7 +228,7 @@ def test_what_has_no_use_here_is_reported_with_what_stands_in_its_place() -> Non
         ("resources: {transformations: [{input: a}, {input: a}]}", "at most once"),
         ("integrations: {externalFrameworks: [A.v1.b]}", "declared nowhere"),
         ("nonsense: 1", "unknown field `nonsense`"),
-        ("{", "could not find expected"),
+        ("{", "line 3, column 1: expected <block end>"),
         ("featureGates: {PartialAdmission: !!bool 7}", "a tag does not suit its value"),
         ("resources: &a {transformations: *a}", "within its own anchor"),
     ],

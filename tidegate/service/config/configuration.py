@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import yaml
 
 from tidegate.errors import SettingsError, reason_of
 from tidegate.model.declaration import Declaration
@@ -37,11 +36,11 @@ from tidegate.service.config.multikueue import (
 from tidegate.service.config.namespaces import managed_namespaces
 from tidegate.service.config.pods_ready import is_v1beta1, pods_ready
 from tidegate.service.config.resources import device_classes, ignores_undeclared, transformations
-from tidegate.service.config.yaml_documents import WRONG_TAG, WRONG_TAG_TEXT
+from tidegate.service.config.yaml_documents import parse_yaml
 
 GROUP = "config.kueue.x-k8s.io/"
-CHARACTERS_MAX, DEPTH_MAX = 2**20, 64
-"""What a ConfigMap holds, and many times as deep as any configuration is."""
+CHARACTERS_MAX = 2**20
+"""What a ConfigMap holds."""
 DEFAULT_FRAMEWORKS = ("batch/job",)
 ELASTIC_GATE, SPARK_GATE = "ElasticJobsViaWorkloadSlices", "SparkApplicationIntegration"
 ORCHESTRATED_GATE = "MultiKueueOrchestratedPreemption"
@@ -107,15 +106,10 @@ def read_configuration(path: str) -> Configuration:
 def parse_configuration(text: str) -> Configuration:
     """Read a Configuration from YAML; see ``read_configuration``."""
     try:
-        _check_size_and_depth(text)
-        document = _without_nulls(msgspec.yaml.decode(text, type=dict[str, Any]))
+        document = _without_nulls(msgspec.convert(_only_document(text), dict[str, Any]))
         file = msgspec.convert(document, ConfigurationFile)
-    except (msgspec.DecodeError, yaml.YAMLError, ValueError) as error:
+    except ValueError as error:
         raise SettingsError(str(error).replace("`$.", "`")) from error
-    except WRONG_TAG as error:
-        raise SettingsError(f"{WRONG_TAG_TEXT}.") from error
-    except RecursionError as error:
-        raise SettingsError("an alias stands within its own anchor.") from error
     if file.api_version not in (GROUP + "v1beta1", GROUP + "v1beta2"):
         raise SettingsError(f"apiVersion {file.api_version} is neither {GROUP}v1beta1 nor v1beta2.")
     integrations = file.integrations
@@ -146,16 +140,13 @@ def _without_nulls(document: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _check_size_and_depth(text: str) -> None:
-    """Refuse what is too large or too deep, before a parser that recurses in C meets it."""
+def _only_document(text: str) -> object:
     if len(text) > CHARACTERS_MAX:
         raise SettingsError(f"{len(text)} characters: at most {CHARACTERS_MAX} are read.")
-    depth = 0
-    for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-        depth += isinstance(event, yaml.CollectionStartEvent)
-        depth -= isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEPTH_MAX:
-            raise SettingsError(f"lists and objects within each other: at most {DEPTH_MAX}.")
+    document, *others = parse_yaml(text, "it") or [None]
+    if others:
+        raise SettingsError("it has more than one document.")
+    return document
 
 
 def _warnings(document: dict[str, Any]) -> Iterator[str]:
