@@ -90,6 +90,7 @@ rewrite: env ## write today's answers into the command line's stories and the re
 pins: env ## write what the default mode answers to Kueue's records anew; review the diff
 	$(RUN) tests.conformance.pins
 	$(RUN) tests.differential.pins
+	$(RUN) tests.differential.differences
 
 migrate: env ## a new migration: make migrate M="what it does"
 	$(RUN) alembic --config migrations/alembic.ini revision --autogenerate --message "$(M)"
