@@ -37,7 +37,7 @@ function go(changes, replace = false) {
   drawAndGoOn();
 }
 
-// The form or button that asked may be gone, or disabled: who uses keys goes on from the answer.
+// The form, button or link that was used may be gone, or disabled: who uses keys goes on from the answer.
 function drawAndGoOn() {
   draw().then(() => {
     const focused = document.activeElement;
@@ -73,14 +73,19 @@ function slide(ledger, asOf, time) {
   slider.value = asOf && !Number.isNaN(Number(moment)) ? moment : slider.max;
 }
 
+// Said beside the slider, and by it to those who cannot see that.
+function tell(words) {
+  when.textContent = words;
+  slider.setAttribute("aria-valuetext", words);
+}
+
 async function moment(asOf) {
   const [ledger, time] = await Promise.all([ask("ledger"), timeOf(asOf)]);
   several = Boolean(ledger.partitions);
   const number = /^(\d+\/)?\d+$/.test(asOf ?? "");
   slide(ledger, asOf, time);
-  slider.setAttribute("aria-valuetext", asOf ? `after event ${asOf}, ${time}` : "now");
   if (document.activeElement !== at) at.value = (number ? time : asOf ?? "").slice(0, 19).replace("Z", "");
-  when.textContent = number ? `after event ${asOf} of ${ledger.headSeq}${time ? `, ${clock(time)} UTC` : ""}` : asOf ? `as it was: ${asOf}` : `now: ${ledger.headSeq} events, ${clock(ledger.headAt)} UTC`;
+  tell(number ? `after event ${asOf} of ${ledger.headSeq}${time ? `, ${clock(time)} UTC` : ""}` : asOf ? `as it was: ${asOf}` : `now: ${ledger.headSeq} events, ${clock(ledger.headAt)} UTC`);
   document.getElementById("now").disabled = !asOf;
 }
 
@@ -108,6 +113,11 @@ function signed() {
     me.name === "local" ? "" : element("button", { type: "button", onclick: () => { token.set(""); me = null; drawAndGoOn(); } }, "Sign out"));
 }
 
+// The user types or marks something in the answer, or stands in it with the keys.
+function isUsed() {
+  return (answer.contains(document.activeElement) && document.activeElement !== answer) || !document.getSelection().isCollapsed;
+}
+
 // A live view is drawn anew without a word to screen readers, and stays as its user left it.
 async function draw(live = false) {
   const turn = ++drawn;
@@ -119,7 +129,7 @@ async function draw(live = false) {
   const asked = [moment(now.asOf), known(), VIEWS[name].view(now, go)];
   try {
     const [, , made] = await Promise.all(asked);
-    if (turn !== drawn) return;
+    if (turn !== drawn || (live && isUsed())) return;
     signed();
     const restore = live ? kept(answer) : () => {};
     answer.replaceChildren(...made.flat(9).filter(Boolean));
@@ -131,7 +141,7 @@ async function draw(live = false) {
     else if (live) {
       await Promise.allSettled(asked);
       if (turn !== drawn) return;
-      when.textContent = `not refreshed: ${error.message}`;
+      said.textContent = when.textContent = `not refreshed: ${error.message}`;
     }
     else answer.replaceChildren(element("h2", {}, VIEWS[name].title), element("p", { class: "wrong", role: "alert" }, error.message),
       ...(VIEWS[name].form ? [VIEWS[name].form(now, go)] : []));
@@ -147,7 +157,7 @@ document.addEventListener("click", (event) => {
   history.pushState(null, "", link.getAttribute("href"));
   draw().then(() => answer.focus());
 });
-slider.addEventListener("input", () => { when.textContent = several ? `as it was: ${timeAt(slider.value)}` : `after event ${slider.value} of ${slider.max}`; });
+slider.addEventListener("input", () => tell(several ? `as it was: ${timeAt(slider.value)}` : `after event ${slider.value} of ${slider.max}`));
 slider.addEventListener("change", () => go({ asOf: slider.value === slider.max ? "" : several ? timeAt(slider.value) : slider.value }));
 at.addEventListener("change", () => { if (at.value) go({ asOf: `${at.value.padEnd(19, ":00")}Z` }); });
 document.getElementById("moment").addEventListener("submit", (event) => event.preventDefault());
@@ -156,13 +166,11 @@ document.getElementById("search").addEventListener("submit", (event) => {
   event.preventDefault();
   go({ view: "search", text: new FormData(event.target).get("text") });
 });
-window.addEventListener("popstate", () => draw());
+window.addEventListener("popstate", drawAndGoOn);
 window.addEventListener("beforeprint", () => unfold(answer));
-// A view of now is a live one, unless the user types or marks something in it, or its last answer is still awaited.
+// A view of now is a live one, unless it is used, or its last answer is still awaited.
 setInterval(() => {
-  const writing = answer.contains(document.activeElement) && document.activeElement !== answer;
-  const marking = !document.getSelection().isCollapsed;
   const waiting = answer.hasAttribute("aria-busy");
-  if (!state().asOf && !document.hidden && !writing && !marking && !waiting && ["queue", "cohorts"].includes(state().view)) draw(true);
+  if (!state().asOf && !document.hidden && !isUsed() && !waiting && ["queue", "cohorts"].includes(state().view)) draw(true);
 }, LIVE_MS);
 draw();

@@ -32,7 +32,9 @@ export function table(caption, columns, rows, nothing = "There is nothing to sho
   if (rows.length <= SHOWN) return rest ? element("div", {}, region, rest) : region;
   // Long tables begin with a part: rows that are not scrolled to are not drawn.
   const more = element("button", { type: "button", class: "more", onclick: () => {
+    const byKeys = more.matches(":focus-visible");
     body.append(...rows.slice(SHOWN).map(line));
+    if (byKeys) (body.rows[SHOWN].querySelector("a") ?? region).focus({ preventScroll: true }); // the button goes
     more.remove();
   } }, `Show all ${rows.length}`);
   return element("div", {}, region, element("p", {}, more), rest);

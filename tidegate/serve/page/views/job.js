@@ -102,10 +102,11 @@ function changes(story, place, now) {
   if (story.phase !== "pending") return null;
   const shown = element("div", { "aria-live": "polite" });
   const button = element("button", { type: "button", class: "main", onclick: async () => {
-    button.disabled = true;
+    if (shown.ariaBusy === "true") return; // not disabled: that would take the focus from it
+    shown.ariaBusy = "true";
     const [found, refused] = await perhaps(ask(`${place}/why-not`, { asOf: now.asOf }));
     shown.replaceChildren(found ? element("ul", {}, needs(found).map((one) => element("li", {}, one))) : element("p", { class: "wrong" }, refused));
-    button.disabled = false;
+    shown.ariaBusy = null;
   } }, "What would have to change?");
   return element("section", {}, button, shown);
 }
