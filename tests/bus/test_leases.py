@@ -74,3 +74,28 @@ def test_a_holder_that_ends_during_a_renewal_lets_go_of_its_lease(*, held: bool)
         assert await theirs.try_acquire_or_renew()
 
     run_virtually(story())
+
+
+@pytest.mark.parametrize("renewed", [False, True])
+def test_a_lease_ends_though_the_clock_of_nats_was_set_back(*, renewed: bool) -> None:
+    """Another process gets it after two lives without a renewal, and none while it is renewed."""
+    set_back_s = 0.0
+
+    async def story() -> None:
+        nonlocal set_back_s
+        loop = asyncio.get_running_loop()
+        server = Server(lambda: round((loop.time() + 7_200 - set_back_s) * 1_000_000))
+        bus = NatsBus(Connection(server, Random(0), lag_s_max=0.1).client, "local")
+        await bus.ensure_streams(StreamOptions())
+        ours, theirs = bus.lease("s", "we", ttl_s=6), bus.lease("s", "they", ttl_s=6)
+        assert await ours.try_acquire_or_renew()
+        set_back_s, taken, began_s = 7_200.0, False, loop.time()
+        while not taken and loop.time() - began_s < 60:
+            await asyncio.sleep(0.75)
+            if renewed:
+                assert await ours.try_acquire_or_renew()
+            taken = await theirs.try_acquire_or_renew()
+        assert taken is not renewed
+        assert taken is (12 < loop.time() - began_s < 15)
+
+    run_virtually(story())

@@ -109,13 +109,6 @@ class Bus:
         """Let a message be stored and lost at once, for good, before any reader gets it."""
         self.server.holes.add(message_id)
 
-    def end_late_leases(self) -> None:
-        """Delete leases that a clock has made last for longer than is believed."""
-        if leases := self.server.streams.get(NAMES.leases):
-            for record in list(leases.after(0)):
-                if record.until_us > self.true_us() + BELIEVED_US:
-                    leases.delete(record.seq)
-
     def empty_observations(self) -> None:
         """Purge the stream of observations, read or not."""
         stream = self.server.streams.get(NAMES.observations)

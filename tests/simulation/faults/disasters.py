@@ -174,7 +174,5 @@ class Disasters:
         bus_of_all.keeps_events = False
 
     def _set_right(self) -> None:
-        """Set the clock right; leases that would outlast it by an untrusted time go, too."""
         self._world.bus.ahead_us = 0
-        self._world.bus.end_late_leases()
         self._world.disturbed()

@@ -1,4 +1,7 @@
-"""Keys in NATS: leases that expire unless written again, and the owner of a cluster's streams.
+"""Keys in NATS: leases that end unless written again, and the owner of a cluster's streams.
+
+NATS deletes a lease that is not renewed, by its clock. Where that was ahead and was set back, it
+would not for as long: who waits for a lease also counts how long it was not renewed, by itself.
 
 The owner is a key each for the cluster and for the ledger. It is written once, by the first
 process, and compared with by all others. So a service configured with another cluster's API server,
@@ -20,6 +23,8 @@ from tidegate.errors import BusRefusedError, BusUnreachableError
 
 CLUSTER, LEDGER = "cluster", "ledger"
 POLL_S = 0.2
+SILENT_TTLS = 2
+"""Lives of a lease without a renewal, after which another takes it though NATS still has it."""
 
 
 class NatsLease:
@@ -34,6 +39,7 @@ class NatsLease:
         self._stream, self._subject = names.leases, names.lease_subject + token(name)
         self._revision: int | None = None  # of our own newest write, while it stands
         self._unsure = False  # whether our newest write was stored is unknown
+        self._theirs = 0, 0.0  # the revision of another's lease, and when it was first seen
 
     async def try_acquire_or_renew(self) -> bool:
         """See ``tidegate.bus.ports.Lease.try_acquire_or_renew``; a silent bus means no."""
@@ -65,8 +71,19 @@ class NatsLease:
         message = await self._js.newest_message(self._stream, self._subject)
         if message is None:
             return 0
+        revision = int((message.headers or {})["Nats-Sequence"])
         ours_or_free = message.data in (b"", self._holder.encode())
-        return int((message.headers or {})["Nats-Sequence"]) if ours_or_free else None
+        return revision if ours_or_free or self._is_silent(revision) else None
+
+    def _is_silent(self, revision: int) -> bool:
+        """Tell whether another's lease stands unrenewed for longer than its holder believes in it.
+
+        A holder counts its lease as lost before one life without a renewal is over.
+        """
+        now_s = asyncio.get_running_loop().time()
+        if revision != self._theirs[0]:
+            self._theirs = revision, now_s
+        return now_s - self._theirs[1] > SILENT_TTLS * self._ttl_s
 
     async def _write(self, value: str, follows: int) -> bool:
         headers = {
