@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.core.telling import BEGIN, SECOND, Bus, beat, flavor, job, types
 from tidegate.contracts.facts import ClockSkewed, TimePassed, WatchesExpected
 from tidegate.core.state import deadlines
@@ -88,6 +90,17 @@ def test_a_clock_that_is_mended_is_followed_again() -> None:
     assert skewed == ClockSkewed(at_us=BEGIN + 2 * SECOND, stored_us=BEGIN + 2 * SECOND)
     assert bus.state.skew_us == 0
     assert types(at(bus, BEGIN + 3 * SECOND).tell(beat(4))) == ["TimePassed"]
+
+
+@pytest.mark.parametrize("late_us", [-20_000, 7_000, 90 * SECOND])
+def test_a_clock_that_is_mended_leaves_no_difference(late_us: int) -> None:
+    """Heartbeats come a little early or late, and the time between two is not always one second."""
+    bus = waiting()
+    at(bus, BEGIN + HOUR).tell(beat(2))
+    [skewed] = at(bus, BEGIN + 2 * SECOND + late_us).tell(beat(3))
+    assert (type(skewed), bus.state.skew_us) == (ClockSkewed, 0)
+    [*_, defined] = at(bus, BEGIN + HOUR // 2).tell(beat(1_800), flavor())
+    assert defined.at_us == BEGIN + HOUR // 2
 
 
 def test_an_hour_that_the_counter_shows_has_passed() -> None:

@@ -246,6 +246,7 @@ async def test_paper_is_white_and_shows_all_rows(browser: Browser, tmp_path: Pat
                 0
             )
             await expect(page.locator("#when")).to_be_visible()
+            await expect(page.locator("main h2").first).to_have_css("break-after", "avoid")
             region = page.get_by_role("region").first
             assert await region.evaluate("one => getComputedStyle(one).overflowX") == "visible"
             await page.set_viewport_size({"width": 760, "height": 1000})

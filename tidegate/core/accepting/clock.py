@@ -2,7 +2,9 @@
 
 The state's time never falls. A step of more than ``STEP_US_MAX`` that a session's own counter of
 seconds does not show is a broken clock: ``ClockSkewed`` records it, and from then on the difference
-is subtracted from NATS' timestamps, until another step shows that the clock was corrected.
+is subtracted from NATS' timestamps, until another step shows that the clock was corrected. Then
+nothing is: what still differs is how late heartbeats are, and where the ledger's time is ahead it
+stands still for as long.
 
 Jobs that ingest does not watch any more (their kind was disabled, or its CRD removed) release their
 quota: no observation would ever show that such a job stops or ends. This waits a little: an API
@@ -26,11 +28,10 @@ from tidegate.core.accepting.jobs.observed import remove_workloads
 from tidegate.core.members.cluster_status import detect_silent_members, is_open
 from tidegate.core.state import deadlines
 from tidegate.core.state.dedup import Beat
-from tidegate.core.state.state import State
+from tidegate.core.state.state import STEP_US_MAX, State
 from tidegate.model.clusters import cluster_of
 from tidegate.model.ids import NOT_WATCHED
 
-STEP_US_MAX = 300_000_000
 SESSIONS_MAX = 16
 """For how many sessions, the newest, the last heartbeat is remembered."""
 _SECOND_US = 1_000_000

@@ -25,7 +25,7 @@ from tidegate.core.queueing.quota_ops import update_checkpoint
 from tidegate.core.state import deadlines
 from tidegate.core.state.definition_kinds import definitions_of
 from tidegate.core.state.desired_state import set_repair_deadline
-from tidegate.core.state.state import Failure, Round, State, Workload
+from tidegate.core.state.state import STEP_US_MAX, Failure, Round, State, Workload
 from tidegate.model.clusters import cluster_of, local_name, qualified
 
 ObservedEvent: TypeAlias = (
@@ -99,7 +99,8 @@ def _fold_time(state: State, event: TimePassed | ClockSkewed | ObservationRefuse
         case TimePassed():
             deadlines.fire(state)
         case ClockSkewed():
-            state.skew_us = event.stored_us - event.at_us
+            skew_us = event.stored_us - event.at_us
+            state.skew_us = skew_us if abs(skew_us) > STEP_US_MAX else 0
         case ObservationRefused():
             pass  # for readers of the ledger; the object's last known state still holds
         case _:

@@ -38,6 +38,8 @@ from tidegate.model.policy import Policy
 
 TAKEN_MAX = 1_000
 """How many taken handovers are remembered, the newest."""
+STEP_US_MAX = 300_000_000
+"""By how much the bus's clock may differ from ours, in microseconds: more is a broken clock."""
 CACHED_MAX = 1_024
 """How many entries a cache may have beyond two for each workload."""
 __all__ = [
