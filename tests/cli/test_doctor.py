@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -13,6 +15,7 @@ from nats.aio.client import Client
 from tests.bus.worlds import entries
 from tests.cli.stage import staged
 from tidegate.bus.embedded import embedded_server
+from tidegate.bus.jetstream import inspection
 from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.jetstream.wire.requests import JetStream
 from tidegate.bus.streams import StreamOptions, stream_names
@@ -50,6 +53,16 @@ async def codes(url: str, ledger_id: str = "led", head: int = 3, end: int = 0) -
 @pytest.mark.real
 async def test_streams_that_are_as_wanted_are_well(bus: str) -> None:
     assert await codes(bus) == ["StreamsInPlace", "EventsCaughtUp"]
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("apart_s", [-3_600, 0, 3_600])
+async def test_a_clock_of_nats_that_differs_is_named(
+    bus: str, monkeypatch: pytest.MonkeyPatch, apart_s: int
+) -> None:
+    here = SimpleNamespace(time_ns=lambda: time.time_ns() - apart_s * 1_000_000_000)
+    monkeypatch.setattr(inspection, "time", here)
+    assert ("BusClockDiffers" in await codes(bus)) is bool(apart_s)
 
 
 @pytest.mark.real

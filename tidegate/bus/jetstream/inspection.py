@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -37,6 +38,7 @@ class StreamInspection(NamedTuple):
     events_retention: EventsRetention | None = (
         None  # of EVENTS; None: it is missing or holds nothing
     )
+    ahead_us: int = 0  # by how much NATS' clock is ahead of this machine's
 
 
 async def inspect_streams(  # noqa: PLR0913 - each says how it is joined
@@ -87,13 +89,15 @@ async def inspect_streams(  # noqa: PLR0913 - each says how it is joined
 
 
 async def _inspect(js: JetStream, names: StreamNames) -> StreamInspection:
-    missing, differing, reach = list[str](), list[str](), None
+    missing, differing, reach, ahead_us = list[str](), list[str](), None, 0
     for config in stream_configs(names, StreamOptions()):
         name = str(config["name"])
         info = await js.stream_info(name)
         if info is None:
             missing.append(name)
             continue
+        if info.ts is not None:
+            ahead_us = round(info.ts.timestamp() * 1_000_000) - time.time_ns() // 1_000
         if name == names.events and info.state.messages:
             reach = retention_of(info)
         fixed = {field: value for field, value in config.items() if field not in _OPTION_FIELDS}
@@ -101,4 +105,4 @@ async def _inspect(js: JetStream, names: StreamNames) -> StreamInspection:
             f"{name}: {difference}" for difference in config_differences(fixed, info.config)
         ]
     witness = None if names.events in missing else await newest_witness(js, names)
-    return StreamInspection(tuple(missing), tuple(differing), witness, reach)
+    return StreamInspection(tuple(missing), tuple(differing), witness, reach, ahead_us)

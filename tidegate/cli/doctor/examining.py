@@ -108,6 +108,15 @@ def examine_bus(  # noqa: PLR0913 - how NATS is joined
             "BusRefuses", str(error), "grant the user the rights of deploy/nats/accounts.conf"
         )
         return
+    yield from _check_streams(bus_state)
+    if bus_state.events_retention is not None:
+        yield from examine_retention(bus_state.events_retention)
+    if head is not None:
+        yield from _check_published(bus_state, ledger_id, head.seq, end or (lambda: head.seq))
+
+
+def _check_streams(bus_state: StreamInspection) -> Iterator[Finding]:
+    """Report streams that lack or differ, and a clock of NATS that is not this machine's."""
     restart = "restart the scheduler, which creates and changes streams"
     for name in bus_state.missing:
         yield wrong_finding("StreamMissing", f"stream {name} does not exist", restart)
@@ -115,10 +124,11 @@ def examine_bus(  # noqa: PLR0913 - how NATS is joined
         yield wrong_finding("StreamDiffers", text, restart)
     if not bus_state.missing and not bus_state.differing:
         yield ok_finding("StreamsInPlace", "all streams are configured correctly")
-    if bus_state.events_retention is not None:
-        yield from examine_retention(bus_state.events_retention)
-    if head is not None:
-        yield from _check_published(bus_state, ledger_id, head.seq, end or (lambda: head.seq))
+    if abs(bus_state.ahead_us) > CLOCKS_APART_US_MAX:
+        text = f"NATS' clock is {_clock_difference(bus_state.ahead_us)} this machine's"
+        yield wrong_finding(
+            "BusClockDiffers", text, "synchronize both with NTP: the ledger's time is that of NATS"
+        )
 
 
 def examine_retention(reach: EventsRetention) -> Iterator[Finding]:
@@ -156,14 +166,17 @@ def examine_clocks(state: State, database_us: int, here_us: int) -> Finding:
         text = (
             f"NATS' clock is {_clock_difference(state.skew_us)} the ledger's, which did not follow"
         )
-        to_do = "correct the clock of NATS' machine: the ledger then follows it"
+        to_do = (
+            "correct the clock of NATS' machine: the ledger then follows it; "
+            "if it is right, the ledger had followed it ahead, and its times stay so"
+        )
         return wrong_finding("BusClockStepped", text, to_do)
     if abs(database_us - here_us) > CLOCKS_APART_US_MAX:
         text = f"the database's clock is {_clock_difference(database_us - here_us)} this machine's"
         return wrong_finding(
             "ClocksDiffer", text, "synchronize both with NTP: leases use the database's clock"
         )
-    return ok_finding("ClocksAgree", "this machine, the database and NATS")
+    return ok_finding("ClocksAgree", "this machine and the database")
 
 
 def _clock_difference(ahead_us: int) -> str:

@@ -92,6 +92,7 @@ class StreamInfo(msgspec.Struct, frozen=True):
     created: datetime
     config: dict[str, object]
     state: StreamState
+    ts: datetime | None = None  # the server's clock as it answered
 
     @property
     def incarnation(self) -> int:
