@@ -19,6 +19,7 @@ from apiserver.requests.paths import read_path
 from apiserver.resources import NAMESPACES
 from apiserver.routing import RequestContent, handle_request
 from apiserver.watches import ChangeSignals, read_request, watch_lines
+from apiserver.writes.event_lifetimes import EventLifetimes
 from apiserver.writes.registry import Registry
 from tidegate.errors import ApiStatusError
 from tidegate.kube.ports import JSON, Response
@@ -38,7 +39,8 @@ class EmbeddedApi:
     ) -> None:
         self.registry = Registry(now_us, random, history_max)
         self._signals = ChangeSignals()
-        self.registry.state.listeners.append(self._signals.notify)
+        lifetimes = EventLifetimes(self.registry.state, now_us)
+        self.registry.state.listeners += [self._signals.notify, lifetimes.notify]
         for name in FIRST_NAMESPACES:
             self.registry.create(NAMESPACES, "", {"metadata": {"name": name}})
 

@@ -70,6 +70,7 @@ PODS = Resource(
     fields=_POD_FIELDS,
     short_names=("po",),
 )
+EVENTS = Resource(plural="events", kind="Event", fields=_EVENT_FIELDS, short_names=("ev",))
 JOBS = Resource(
     group="batch",
     plural="jobs",
@@ -124,7 +125,7 @@ BUILT_IN = (
     Resource(plural="serviceaccounts", kind="ServiceAccount", short_names=("sa",)),
     Resource(plural="podtemplates", kind="PodTemplate", generation=True),
     Resource(plural="limitranges", kind="LimitRange", short_names=("limits",)),
-    Resource(plural="events", kind="Event", fields=_EVENT_FIELDS, short_names=("ev",)),
+    EVENTS,
     JOBS,
     CRDS,
     PRIORITY_CLASSES,

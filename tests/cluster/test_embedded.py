@@ -58,6 +58,22 @@ async def test_history_is_bounded_and_what_is_forgotten_is_gone(count: int) -> N
         assert (first["type"], first["object"]["code"]) == ("ERROR", 410)
 
 
+async def test_events_go_an_hour_after_they_were_written() -> None:
+    stage, events = Stage(), "/api/v1/namespaces/default/events"
+    about = {"involvedObject": {"namespace": "default"}}
+    for name, pause_s in (("first", 0), ("counted", 1_800), ("new", 1_801)):
+        stage.pass_time(pause_s)
+        await stage.kube.make(events, {"metadata": {"name": name}, **about})
+        if name == "counted":
+            await stage.kube.merge(f"{events}/first", {"count": 2})
+            stage.pass_time(1_000)
+            await stage.kube.merge(f"{events}/first", {"count": 3})
+    stage.pass_time(900)
+    await stage.kube.make(events, {"metadata": {"name": "newer"}, **about})
+    left = [event["metadata"]["name"] for event in stage.found(events)["items"]]
+    assert left == ["first", "new", "newer"]
+
+
 async def test_after_forgetting_every_older_version_is_gone() -> None:
     kube = Stage().kube
     at = (await kube.get(kube.leases))["metadata"]["resourceVersion"]
