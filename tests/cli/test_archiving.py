@@ -154,6 +154,27 @@ def test_the_newest_turn_always_stays(tidegate: Tidegate, sample: Path, tmp_path
     assert (again.exit_code, "no whole turn" in again.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("until", ["80", "0", "2999-01-01", "x"])
+def test_more_than_there_is_is_not_archived(
+    tidegate: Tidegate, sample: Path, tmp_path: Path, until: str
+) -> None:
+    file = tmp_path / "a.jsonl"
+    arguments = ("--until", until, "--ledger", str(sample))
+    result = tidegate("ledger", "archive", str(file), *arguments)
+    assert (result.exit_code, f"--until {until}" in result.stderr.replace("'", "")) == (2, True)
+    assert not file.exists()
+
+
+def test_what_is_older_than_an_age_is_archived(
+    tidegate: Tidegate, sample: Path, tmp_path: Path
+) -> None:
+    ledger = tmp_path / "ledger.db"
+    shutil.copy(sample, ledger)
+    arguments = ("--until", "1h", "--ledger", str(ledger))
+    result = tidegate("ledger", "archive", str(tmp_path / "a.jsonl"), *arguments)
+    assert "77 events up to seq 77 were moved" in result.stderr
+
+
 def test_a_deletion_that_was_interrupted_changes_nothing_for_readers(shorter: Path) -> None:
     engine = open_engine(str(shorter))
     put_back(shorter, ENTRIES[40:79])

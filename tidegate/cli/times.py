@@ -75,10 +75,10 @@ def parse_seq(text: str, option: str) -> int:
 
 
 def parse_time_option(text: str, option: str) -> int:
-    """Return the time that an option names where it might have named a seq."""
+    """Return the time that an option names."""
     try:
         return parse_utc(text)
     except ValueError:
         raise typer.BadParameter(
-            f"{option} {text!r} is neither a seq nor a time: 2026-03-02T08:30:00Z, or 2h (ago)."
+            f"{option} {text!r} is not a time: 2026-03-02T08:30:00Z, or 2h (ago)."
         ) from None

@@ -10,10 +10,10 @@ import typer
 from store.archive import parquet
 from store.archive.archive_format import SUFFIXES, archive_name, fsync_file, write
 from tidegate.cli.commands.ledger.copying import Format, refuse_existing
-from tidegate.cli.ledger.partitions import PartitionOption, selected_partitions, single_partition_in
+from tidegate.cli.ledger.partitions import PartitionOption, single_partition_in
+from tidegate.cli.ledger.reading import open_reader
 from tidegate.cli.output import print_message
 from tidegate.cli.progress import with_progress
-from tidegate.cli.times import parse_seq, parse_time_option
 from tidegate.cli.whole_partitions import archive_anchor, read_verified_part
 from tidegate.contracts.chain import verify
 from tidegate.errors import NotSupportedError
@@ -29,7 +29,11 @@ def archive(
         ),
     ],
     until: Annotated[
-        str, typer.Option(metavar="SEQ|TIME", help="Archive up to this event or time (UTC).")
+        str,
+        typer.Option(
+            metavar="SEQ|TIME",
+            help="Archive up to this event, this time (UTC) or this long ago.",
+        ),
     ],
     ledger: Annotated[
         str,
@@ -68,11 +72,12 @@ def archive(
         _require_new_place(file, is_folder=by_partition)
         check(engine, writes=True)
         if by_partition:
-            limits = _archive_limits(engine, until, partition)
+            limits = _archive_limits(ledger, until, partition)
             _archive_partitions(engine, file.absolute(), _ENDS[form], limits)
         else:
             number = single_partition_in(engine, partition, "ledger archive")
-            _archive_to_file(engine, file.absolute(), until, _ENDS[form], number)
+            limits = _archive_limits(ledger, until, number)
+            _archive_to_file(engine, file.absolute(), limits[number], _ENDS[form], number)
     finally:
         engine.dispose()
 
@@ -92,19 +97,15 @@ def _require_new_place(file: Path, *, is_folder: bool) -> None:
     refuse_existing(file)
 
 
-def _archive_limits(engine: Any, until: str, partition: int | None) -> dict[int, int]:  # noqa: ANN401 - SQL's
+def _archive_limits(ledger: str, until: str, partition: int | None) -> dict[int, int]:
     """Return up to which seq each partition of a ledger is archived: of one, or of all."""
-    from store.access.engine import selecting  # noqa: PLC0415 - SQL may be absent
-    from store.reading.about import partitions  # noqa: PLC0415
-
-    with selecting(engine) as select:
-        numbers = selected_partitions(partitions(select), partition)
-    if len(numbers) > 1 and until.isdecimal():
-        raise typer.BadParameter(
-            f"--until {until}: this ledger has {len(numbers)} partitions, and each counts its own "
-            "seqs: give a time, or --partition as well."
-        )
-    return {number: _seq_until(engine, until, number) for number in numbers}
+    with open_reader(ledger, partition=partition, reports=False) as reader:
+        if until.isdecimal() and not reader.others:
+            return {reader.partition: reader.seq_of(until, "--until")}
+        at_us = reader.time_of_all(until, "--until")
+        if at_us > reader.clock_us():
+            raise typer.BadParameter(f"--until {until}: this time has not come yet.")
+        return {each.partition: each.ledger.seq_at(at_us) for each in reader.partition_readers()}
 
 
 def _archive_partitions(
@@ -130,21 +131,13 @@ def _ends_text(limits: dict[int, int]) -> str:
     return ", ".join(f"{partition}/{seq}" for partition, seq in limits.items())
 
 
-def _seq_until(engine: Any, until: str, partition: int = 0) -> int:  # noqa: ANN401 - SQL's
-    from store.ledger import SqlLedger  # noqa: PLC0415
-
-    if until.isdecimal():
-        return parse_seq(until, "--until")
-    return SqlLedger(engine, partition).seq_at(parse_time_option(until, "--until"))
-
-
-def _archive_to_file(engine: Any, file: Path, until: str, suffix: str, partition: int) -> None:  # noqa: ANN401 - SQL's
+def _archive_to_file(engine: Any, file: Path, until: int, suffix: str, partition: int) -> None:  # noqa: ANN401 - SQL's
     from store.archive import archiving  # noqa: PLC0415
     from store.ledger import SqlLedger  # noqa: PLC0415
 
     ledger = SqlLedger(engine, partition)
     anchor = archive_anchor(engine, partition)
-    last = archiving.last_turn_end(engine, partition, _seq_until(engine, until, partition))
+    last = archiving.last_turn_end(engine, partition, until)
     if last <= anchor.seq:
         raise NotSupportedError(f"There is no whole turn to archive behind seq {anchor.seq}.")
     if file.is_dir():
