@@ -183,3 +183,10 @@ def test_completion_that_cannot_be_installed_is_said_in_one_line(sample: Path) -
 def test_help_is_printed_where_text_is_ascii(sample: Path) -> None:
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     assert in_shell("tidegate --help", sample, **ascii_only).returncode == 0
+
+
+@pytest.mark.parametrize("command", ["why", "why-not", "show priority"])
+def test_a_name_of_bytes_that_are_no_text_is_refused(sample: Path, command: str) -> None:
+    result = in_shell(f"tidegate {command} $(printf '\\377')", sample)
+    expected = "error: '\\udcff' cannot be written as utf-8.\n"
+    assert (result.returncode, result.stderr) == (2, expected)

@@ -99,6 +99,10 @@ def _explained_errors() -> Generator[None]:
         name = f"{error.filename}: " if error.filename else ""
         print_message(f"error: {name}{error.strerror}.")
         raise typer.Exit(EXIT_NO) from error
+    except UnicodeEncodeError as error:  # an argument of bytes that are no text
+        undecoded = ascii(error.object[error.start : error.end])
+        print_message(f"error: {undecoded} cannot be written as {error.encoding}.")
+        raise typer.Exit(EXIT_USAGE) from error
     except WRONG_USE as error:  # it quotes the argument, which may be a URL
         error.message = redacted(error.message)
         raise
