@@ -19,6 +19,7 @@ from tests.bus.worlds import (
     tell,
 )
 from tidegate.bus.jetstream import observations, stall
+from tidegate.bus.jetstream.keys import CLUSTER, LEDGER
 from tidegate.contracts.entry import Position
 from tidegate.errors import BusUnreachableError
 
@@ -92,6 +93,15 @@ async def test_lists_are_asked_for_again_though_their_stream_stores_nothing(
     while not await is_asked():
         pass
     assert await world.kept(NAMES.resyncs) == 1
+
+
+async def test_a_register_that_stores_nothing_is_named(world: NatsWorld) -> None:
+    """It is not made anew, since it names the cluster of the bus: claims fail meanwhile."""
+    register = world.nats.register(makes=True)
+    assert await register.claim(CLUSTER, "uid-1") == "uid-1"
+    await world.stall(NAMES.register)
+    with pytest.raises(BusUnreachableError, match="restart nats-server"):
+        await register.claim(LEDGER, "a")
 
 
 async def test_a_probe_of_a_quiet_stream_is_stored_and_read(world: NatsWorld) -> None:

@@ -111,11 +111,11 @@ class NatsWorld:
     def __init__(self, bus: NatsBus, client: Client, stalls: Callable[[str], None]) -> None:
         self.bus: Bus = bus
         self._stalls = stalls
-        self._nats, self.js = bus, JetStream(client)
+        self.nats, self.js = bus, JetStream(client)
 
     async def recreate(self, stream: str) -> None:
         await self.js.request(f"STREAM.DELETE.{stream}", {}, msgspec.Raw)
-        await self._nats.ensure_streams(SMALL)
+        await self.nats.ensure_streams(SMALL)
 
     async def lose(self, stream: str, seq: int) -> None:
         await self.js.request(f"STREAM.MSG.DELETE.{stream}", {"seq": seq}, msgspec.Raw)

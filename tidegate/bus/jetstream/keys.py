@@ -174,7 +174,10 @@ class NatsRegister:
                         await self._make_missing_stream()
                         await asyncio.sleep(POLL_S)
         except TimeoutError:
-            message = f"No scheduler has made the stream {self._names.register} yet."
+            name = self._names.register
+            message = f"No scheduler has made the stream {name} yet."
+            if await self._js.stream_info(name) is not None:
+                message = f"nats-server stores nothing in the stream {name}: restart nats-server."
             raise BusUnreachableError(message) from None
 
     async def _make_missing_stream(self) -> None:
