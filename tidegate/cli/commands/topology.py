@@ -10,6 +10,7 @@ import typer
 from tidegate.cli.ledger.racks import TopologyView, domain_rows, topology_views
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.output import Column, Output, print_message, print_records
+from tidegate.errors import UnknownNameError
 
 app = typer.Typer(no_args_is_help=True)
 COLUMNS = (
@@ -70,6 +71,10 @@ def show(
     """
     with open_reader(ledger, as_of, reports=False) as reader:
         drawings = topology_views(reader.state(), name)  # partition 0's: it alone places pods there
+    levels = {label for drawing in drawings for label in drawing.levels}
+    if level and level not in levels:
+        there_are = f"There are: {', '.join(sorted(levels))}." if levels else "There are none."
+        raise UnknownNameError(f"No flavor's topology has a level {level!r}. {there_are}")
     match output:
         case TopologyOutput.SVG:
             from tidegate.cli.figures.racks import topology_svg  # noqa: PLC0415 - only for a drawing

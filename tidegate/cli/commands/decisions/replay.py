@@ -12,6 +12,7 @@ import typer
 from msgspec import structs
 
 from tidegate.cli.commands.decisions.why import COLOURS
+from tidegate.cli.commands.events import event_types
 from tidegate.cli.ledger.partitions import OnePartitionOption, single_partition
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.output import (
@@ -178,6 +179,7 @@ def _parse_range(reader: Reader, since: str, to: str, until_event: str) -> Range
     last = reader.seq_of(to, "--to") if to else reader.end
     if until_event.isdecimal():
         last, until_event = min(last, reader.seq_of(until_event, "--until-event")), ""
+    event_types(until_event)
     if first > last:
         raise typer.BadParameter(f"--from is seq {first}, after the end at {last}.")
     return Range(first=first, last=last, until=until_event)

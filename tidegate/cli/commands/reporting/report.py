@@ -112,10 +112,11 @@ def report(  # noqa: PLR0913 - each is an option
 
 
 def _parse_span(reader: Reader, since: str, until: str) -> Span:
-    return Span(
-        reader.moment_us(since, "--since") if since else 0,
-        reader.moment_us(until, "--until") if until else None,
-    )
+    since_us = reader.moment_us(since, "--since") if since else 0
+    until_us = reader.moment_us(until, "--until") if until else None
+    if until_us is not None and until_us < since_us:
+        raise typer.BadParameter(f"--until {until} is before --since {since}.")
+    return Span(since_us, until_us)
 
 
 def _record_output(form: Form) -> Output:

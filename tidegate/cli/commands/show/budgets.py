@@ -85,10 +85,9 @@ def budgets(  # noqa: PLR0913 - each is an option
     with open_reader(ledger, as_of, partition, reports=by_day) as reader:
         rows_of = partial(_budget_rows, owner=owner, past=bool(as_of), by_day=by_day)
         records = merge_rows(reader, rows_of, itemgetter("owner"))
-    if by_day:
-        print_records(records, _DAYS, output, name="day", nothing=_NOTHING)
-        return
-    print_records(records, _COLUMNS, output, name="owner", nothing=_NOTHING)
+    nothing = f"{owner or 'No ClusterQueue or Cohort'} has {'no' if owner else 'a'} budget: {_SET}"
+    columns, name = (_DAYS, "day") if by_day else (_COLUMNS, "owner")
+    print_records(records, columns, output, name=name, nothing=nothing)
 
 
 def _budget_rows(
@@ -105,7 +104,7 @@ def _budget_rows(
                 yield budget_record(*meter, now_us)
 
 
-_NOTHING = "No ClusterQueue or Cohort has a budget: set the annotation tidegate.dev/budget."
+_SET = "set the annotation tidegate.dev/budget."
 
 
 def budget_meters(state: State, now_us: int) -> Iterator[tuple[str, Meter]]:
