@@ -71,6 +71,7 @@ def sacct(folder: Path, *lines: str) -> list[Job]:
         ("- {name: x, queue: q, repeat: 0}", "repeat must be from 1"),
         ("- {name: x, queue: q, requests: {cpu: much}}", "cpu: "),
         ("- {name: x, queue: q, requests: [cpu]}", "requests must map"),
+        ("- {name: x, queue: q, requests: {cpu: -1}}", "cpu: '-1' is less than nothing"),
     ],
 )
 def test_a_bad_row_of_yaml_is_named(tmp_path: Path, text: str, message: str) -> None:

@@ -67,6 +67,17 @@ def test_a_file_that_cannot_be_read_is_named(
     assert line.startswith(f"error: {file}")
 
 
+def test_a_job_that_asks_for_less_than_nothing_is_refused(
+    tidegate: Tidegate, tmp_path: Path
+) -> None:
+    file = tmp_path / "job.yaml"
+    pods = "{containers: [{name: c, image: x, resources: {requests: {cpu: -1}}}]}"
+    file.write_text(f"{JOB}, spec: {{template: {{spec: {pods}}}}}}}")
+    result = tidegate("what-if", "submit", str(file))
+    expected = f"error: {file}, document 1: cpu: '-1' is less than nothing.\n"
+    assert (result.exit_code, result.stderr) == (1, expected)
+
+
 def test_a_replay_too_slow_to_end_sleeps_no_longer_than_a_clock_can(
     tidegate: Tidegate, monkeypatch: pytest.MonkeyPatch
 ) -> None:

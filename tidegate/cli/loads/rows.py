@@ -128,9 +128,11 @@ def _parse_requests(where: str, requests: Mapping[str, Any]) -> dict[str, str]:
     amounts = {str(name): str(value).strip() for name, value in requests.items()}
     for name, text in amounts.items():
         try:
-            amount(name, text)
+            negative = amount(name, text) < 0
         except QuantityError as error:
             raise SettingsError(f"{where}: {name}: {error}") from error
+        if negative:
+            raise SettingsError(f"{where}: {name}: {text!r} is less than nothing.")
     return amounts
 
 

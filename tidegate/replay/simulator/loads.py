@@ -55,9 +55,11 @@ def scenario_of_load(
     Creates the Namespaces of LocalQueues that are not among the objects.
 
     Raises:
-        SettingsError: a ClusterQueue is not active, or a job names a LocalQueue that does not
-            exist; the message says what is missing.
+        SettingsError: a ClusterQueue is not active, a job names a LocalQueue that does not exist,
+            or it begins before 1970; the message says what is missing.
     """
+    if from_us < 0:
+        raise SettingsError("A simulation begins in 1970 or later: see --begin, and the jobs' at.")
     defined = [replace(definition, at_us=from_us) for definition in objects]
     _refuse_inactive(defined)
     ordered = sorted(jobs, key=_submission_time)

@@ -104,7 +104,8 @@ def observed_job(
     """Return a job as it would be observed, and its kind; ``namespace`` if it names none.
 
     Raises:
-        SettingsError: it is of no kind of job; the message names ``where`` it stands.
+        SettingsError: it is of no kind of job, or asks for less than nothing; the message names
+            ``where`` it stands.
         UndecodableError: it cannot be read; the message names where, too.
     """
     group = str(raw.get("apiVersion", "")).rpartition("/")[0]
@@ -129,4 +130,14 @@ def observed_job(
         job = kinds[0].observe(read(raw, kinds[0].object_type))
     except UndecodableError as error:
         raise UndecodableError(f"{where}: {error}") from error
+    _refuse_negative_amounts(job, where)
     return kinds[0], replace(job, finished="")
+
+
+def _refuse_negative_amounts(job: JobObserved, where: str) -> None:
+    """Refuse amounts as the API server does: the scheduler, which never sees them, counts none."""
+    for podset in job.podsets:
+        for container in (*podset.containers, *podset.init_containers):
+            for name, text in (*container.requests.items(), *container.limits.items()):
+                if text.startswith("-"):
+                    raise SettingsError(f"{where}: {name}: {text!r} is less than nothing.")
