@@ -251,8 +251,21 @@ def _namespaces(index: JobIndex) -> WatchedResource:
         yield resource, definitions.namespace(namespace)
         yield from index.namespace(namespace)
 
+    def gone(uid: str, _version: int) -> Iterable[ResourceObservation]:
+        index.namespaces.forget(uid)
+        return ()
+
+    def listed(present: Collection[str], _version: int) -> Iterable[ResourceObservation]:
+        index.namespaces.retain(present)
+        return ()
+
     return WatchedResource(
-        resource=resource, path="/api/v1/namespaces", kind=observed.Namespace, observe=observe
+        resource=resource,
+        path="/api/v1/namespaces",
+        kind=observed.Namespace,
+        observe=observe,
+        gone=gone,
+        listed=listed,
     )
 
 

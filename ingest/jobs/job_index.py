@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from ingest.jobs.namespaces import Namespaces
 from ingest.jobs.overrides import (
     NONE,
     Overrides,
@@ -42,8 +43,7 @@ class JobIndex:
     ) -> None:
         self._scope = scope
         self._claims = Claims({}) if claims is None else claims
-        self._labels = dict[str, dict[str, str]]()  # by namespace
-        self._closing = set[str]()  # namespaces that are being deleted
+        self.namespaces = Namespaces(scope)
         self._lineage = Lineage(kinds)
         self._overrides = dict[str, Overrides]()  # by the job's uid
         self._about = dict[str, str]()  # a Workload's uid to its job's
@@ -80,10 +80,6 @@ class JobIndex:
     def has_queue(self, kind: JobKind[Any], meta: ObjectMeta) -> bool:
         """Return whether an object has a queue name, in any namespace and with any owner."""
         return self._scope.has_queue(meta) and kind.may_manage(meta)
-
-    def manages(self, namespace: str) -> bool:
-        """Return whether a namespace's jobs are managed."""
-        return self._scope.manages(namespace, self._labels.get(namespace))
 
     def put_group_job(self, job: QueuedJob, *, workload: str) -> Iterator[ResourceObservation]:
         """Remember a job of several objects, and yield its full observation."""
@@ -139,7 +135,7 @@ class JobIndex:
         self, kind: JobKind[Any], meta: ObjectMeta, obj: Object, why: str
     ) -> JobObserved | None:
         """Return the observation of a malformed job; None: it is not managed."""
-        asks = self.has_queue(kind, meta) and self.manages(meta.namespace)
+        asks = self.has_queue(kind, meta) and self.namespaces.manages(meta.namespace)
         if not asks or self._lineage.is_child(kind, meta):
             return None
         return stray_job(kind, meta, obj, "Unreadable", why)
@@ -160,11 +156,8 @@ class JobIndex:
 
     def namespace(self, namespace: Namespace) -> Iterator[ResourceObservation]:
         """Remember a namespace's labels, and yield the jobs in it if that changes them."""
-        name = namespace.metadata.name
-        before = self.manages(name), name in self._closing
-        self._labels[name] = namespace.metadata.labels
-        (self._closing.add if namespace.metadata.is_deleting else self._closing.discard)(name)
-        if (self.manages(name), name in self._closing) != before:
+        if self.namespaces.add(namespace):
+            name = namespace.metadata.name
             yield from self._changes(
                 [uid for uid, job in self._jobs.items() if job.meta.namespace == name]
             )
@@ -255,9 +248,9 @@ class JobIndex:
                 yield self._observation_of(self._jobs[uid])
 
     def _is_managed(self, job: QueuedJob) -> bool:
-        if job.meta.namespace in self._closing and is_pending_group(job):
+        if self.namespaces.is_closing(job.meta.namespace) and is_pending_group(job):
             return False
-        covered = self.manages(job.meta.namespace)
+        covered = self.namespaces.manages(job.meta.namespace)
         return job.asks and covered and not self._lineage.is_child(job.kind, job.meta)
 
     def _remove(self, uid: str) -> None:
@@ -295,6 +288,6 @@ class JobIndex:
         """Return the observation of a job without a workload: its owner may be pending."""
         observation = unmanaged_job(job.kind, job.meta)
         why = self._lineage.stray_reason(job.kind, job.meta, asks=job.asks)
-        if why is None or not self.manages(job.meta.namespace):
+        if why is None or not self.namespaces.manages(job.meta.namespace):
             return observation
         return msgspec.structs.replace(observation, stray=why, state=job.alone.state)

@@ -107,9 +107,16 @@ class PodUsage:
         self._seen = max(self._seen, version)
         for uid in [uid for uid in self._members if uid not in present]:
             self._change(self._members.pop(uid), -1)
+        self._forget_unshared()
         self._listed = True
         for name in sorted(self._published | self._nodes.keys()):
             yield from self._sum_observations(name)
+
+    def _forget_unshared(self) -> None:
+        """Forget the amounts and tolerations of pods that are gone: anybody may have new ones."""
+        members = self._members.values()
+        self._amounts = {member.amounts: member.amounts for member in members}
+        self._tolerations = {member.tolerations: member.tolerations for member in members}
 
     def present(self, _listed: Collection[str]) -> tuple[str, ...]:
         """Return the names of the published nodes: their uids here."""

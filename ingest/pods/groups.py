@@ -170,7 +170,7 @@ class PodGroups:
     def _refuse_incomplete(self, key: Key, pods: Sequence[Pod]) -> Iterator[ResourceObservation]:
         """Yield once, of the newest pod, that a group lacks pods and has for long."""
         why = incomplete_text(pods)
-        if not why or not self._index.manages(key[0]):
+        if not why or not self._index.namespaces.manages(key[0]):
             return
         now_us = self._now_us()
         since_us = self._incomplete.setdefault(key, now_us)
@@ -188,7 +188,7 @@ class PodGroups:
         self, key: Key, pods: Sequence[Pod], version: int, why: str
     ) -> Iterator[ResourceObservation]:
         """Yield that a group must not run; nor may a pod that is not found by the group's name."""
-        if not self._index.manages(key[0]):
+        if not self._index.namespaces.manages(key[0]):
             return
         resource, named = pod_group.KIND.resource, is_name(key[1])
         if named:

@@ -80,7 +80,7 @@ class ServingSets:
         self._pods.setdefault(key, {}).setdefault(index, {})[uid] = pod
         self._of[uid] = part
         self._changed[part] = pod.metadata.version
-        if uid in self._left and self._index.manages(pod.metadata.namespace):
+        if uid in self._left and self._index.namespaces.manages(pod.metadata.namespace):
             yield must_not_run(pod)
 
     def _is_of_other_set(self, pod: Pod) -> bool:
