@@ -6,14 +6,17 @@ workload that is unknown is ignored.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from typing import TypeAlias
 
 from actuator.projection import checks, siblings
-from actuator.projection import queue_statuses as queues
 from actuator.projection.conditions import apply_decision, apply_fact, new_view, repeat_reservation
-from actuator.projection.queue_shares import Redefined, Shares, SharesSeen
-from actuator.projection.queue_statuses import Consumption, Numbers, Share, workload_share
+from actuator.projection.priority_classes import Values, apply_class_event
+from actuator.projection.queues import statuses
+from actuator.projection.queues.local_queues import LocalQueues
+from actuator.projection.queues.numbers import NOTHING, QueueNumbers, Share, workload_share
+from actuator.projection.queues.shares import Redefined, Shares, SharesSeen
+from actuator.projection.queues.statuses import Consumption
 from actuator.projection.workload_view import WorkloadView, needs_cleanup, object_is_deleted
 from actuator.projection.write_scope import OwnQueues
 from tidegate.contracts.decisions import (
@@ -33,8 +36,6 @@ from tidegate.contracts.fact_kinds.definitions import (
     LocalQueueDefined,
     LocalQueueRemoved,
     PolicyConfigured,
-    PriorityClassDefined,
-    WorkloadPriorityClassDefined,
 )
 from tidegate.contracts.facts import FactEvent, LedgerOpened, WorkloadRemoved, WorkloadSubmitted
 
@@ -62,20 +63,18 @@ class ReadModel:
         self.cluster_queues = dict[str, ClusterQueueDefined]()
         self.local_queues = dict[str, LocalQueueDefined]()  # by "<namespace>/<name>"
         self.readiness = dict[str, ClusterQueueReadinessChanged]()
-        self.numbers = defaultdict[str, Numbers](Numbers)  # by ClusterQueue
-        self.local_numbers = defaultdict[str, Numbers](Numbers)  # by LocalQueue
-        self.shares = Shares(self.numbers)
+        self.numbers = QueueNumbers()
+        self.shares = Shares(self.numbers.cluster_queues)
         self.consumption = Consumption()
-        self.priorities = dict[tuple[str, str], int]()  # by kind of class and name
+        self.priorities: Values = {}
         self.removed = dict[str, WorkloadView]()  # Workload objects to delete
         self.changed = dict[tuple[str, str], None]()  # ("Workload", key), … in order
         self.now_us, self.opened = 0, ""  # when the newest event was decided; what named the ledger
         self.places = False  # a topology has placed pods
         self.fills_in = False  # EVENTS has lost its beginning, and nothing was read back yet
         self._unheard = deque[tuple[FactEvent | DecisionEvent, str]](maxlen=UNHEARD_MAX)
-        self._leads_to = dict[str, str]()  # LocalQueue to ClusterQueue
-        self._by_queue = dict[str, dict[str, None]]()  # LocalQueue to workloads
-        self.cohorts, self._shares = set[str](), dict[str, Share]()  # by workload
+        self._named = LocalQueues()
+        self.cohorts = set[str]()
 
     def apply_event(self, event: FactEvent | DecisionEvent, decision: str) -> None:
         """Take in one event; ``decision`` is its ``<ledger id>/<seq>``."""
@@ -94,10 +93,9 @@ class ReadModel:
             case ClusterQueueReadinessChanged():
                 self.readiness[event.cluster_queue] = event
                 self._mark_queue(event.cluster_queue)
-            case WorkloadPriorityClassDefined() | PriorityClassDefined():
-                self._set_class_value(event)
             case _:
                 self._apply_queue_event(event)
+                self._apply_class_event(event)
                 self.changed.update(dict.fromkeys(self.consumption.apply_event(event)))
                 self._apply_workload_event(event, decision)
 
@@ -109,7 +107,7 @@ class ReadModel:
                 self._count(seed)
             case ClusterQueueDefined() if seed.name not in self.cluster_queues:
                 self._apply_queue_event(seed)
-            case LocalQueueDefined() if queues.key_of(seed) not in self.local_queues:
+            case LocalQueueDefined() if statuses.key_of(seed) not in self.local_queues:
                 self._apply_queue_event(seed)
             case CohortDefined() if seed.name not in self.cohorts:
                 self._apply_queue_event(seed)
@@ -158,7 +156,7 @@ class ReadModel:
             if isinstance(event, WorkloadDeactivated):
                 view.deactivated_by = decision
             if view.local_queue != before:
-                self._by_queue.get(before, {}).pop(view.key, None)
+                self._named.discard(before, view.key)
             self._count(view)
             self.changed["Workload", view.key] = None
 
@@ -183,9 +181,10 @@ class ReadModel:
                 self._mark_queue(event.name)
             case ClusterQueueRemoved():
                 self.cluster_queues.pop(event.name, None)
-                self.readiness[event.name] = queues.readiness_of_removed(event)
+                self.readiness[event.name] = statuses.readiness_of_removed(event)
                 self._apply_definition(event)
                 self._mark_queue(event.name)
+                self._forget_unnamed(event.name)
             case CohortDefined():
                 self.cohorts.add(event.name)
                 self._apply_definition(event)
@@ -196,19 +195,19 @@ class ReadModel:
             case PolicyConfigured():
                 self._apply_definition(event)
             case LocalQueueDefined():
-                self.local_queues[queues.key_of(event)] = event
-                self._set_cluster_queue(queues.key_of(event), event.spec.cluster_queue)
+                self.local_queues[statuses.key_of(event)] = event
+                self._set_cluster_queue(statuses.key_of(event), event.spec.cluster_queue)
             case LocalQueueRemoved():
-                self.local_queues.pop(queues.key_of(event), None)
-                self._set_cluster_queue(queues.key_of(event), "")
+                self.local_queues.pop(statuses.key_of(event), None)
+                self._set_cluster_queue(statuses.key_of(event), "")
             case _:
                 pass
 
-    def _set_class_value(self, event: WorkloadPriorityClassDefined | PriorityClassDefined) -> None:
-        """Learn a class's value, which the Workloads that name it show."""
-        self.priorities[type(event).__name__.removesuffix("Defined"), event.name] = event.value
-        named = (key for key, w in self.workloads.items() if event.name in w.priority_classes)
-        self.changed.update(dict.fromkeys(("Workload", key) for key in named))
+    def _apply_class_event(self, event: FactEvent | DecisionEvent) -> None:
+        """Take in a class's value, which the Workloads that name it show."""
+        if name := apply_class_event(self.priorities, event):
+            named = (key for key, w in self.workloads.items() if name in w.priority_classes)
+            self.changed.update(dict.fromkeys(("Workload", key) for key in named))
 
     def _apply_definition(self, event: Redefined) -> None:
         self.shares.define(event)
@@ -242,8 +241,8 @@ class ReadModel:
         view = self.workloads.pop(event.workload, None)
         if view is None:
             return
-        self._replace_share(view.key, Share())
-        self._by_queue.get(view.local_queue, {}).pop(view.key, None)
+        self._replace_share(view.key, NOTHING)
+        self._named.discard(view.local_queue, view.key)
         if isinstance(event, VariantDeleted) and event.last:
             self._clear_variants(event)
         view.stays = not object_is_deleted(view, event)
@@ -258,32 +257,31 @@ class ReadModel:
             self._mark_parent(parent.key, parent.decision)
 
     def _set_cluster_queue(self, local_queue: str, cluster_queue: str) -> None:
-        self._leads_to[local_queue] = cluster_queue
-        for key in list(self._by_queue.get(local_queue, ())):
+        """Let a LocalQueue lead to a ClusterQueue; empty: it is gone."""
+        self._forget_unnamed(self._named.lead(local_queue, cluster_queue))
+        for key in self._named.workloads(local_queue):
             self._count(self.workloads[key])
         self.changed["LocalQueue", local_queue] = None
 
     def _count(self, view: WorkloadView) -> None:
         self.places = self.places or any(assignment.topology for assignment in view.assignment)
-        self._by_queue.setdefault(view.local_queue, {})[view.key] = None
-        self._replace_share(view.key, workload_share(view, self._leads_to))
+        self._named.add(view.local_queue, view.key)
+        self._replace_share(view.key, workload_share(view, self._named.leads_to))
 
     def _replace_share(self, key: str, new: Share) -> None:
-        old = self._shares.pop(key, Share())
-        if old != new:
-            self._add_share(old, -1)
-            self._add_share(new, 1)
-        if new != Share():
-            self._shares[key] = new
+        for share, sign in self.numbers.replace(key, new):
+            if share.cluster_queue:
+                self.changed["ClusterQueue", share.cluster_queue] = None
+                self._charge_share(share, sign)
+            if share.local_queue:
+                self.changed["LocalQueue", share.local_queue] = None
 
-    def _add_share(self, usage_share: Share, sign: int) -> None:
-        if usage_share.cluster_queue:
-            self.numbers[usage_share.cluster_queue].add(usage_share, sign)
-            self.changed["ClusterQueue", usage_share.cluster_queue] = None
-            self._charge_share(usage_share, sign)
-        if usage_share.local_queue:
-            self.local_numbers[usage_share.local_queue].add(usage_share, sign)
-            self.changed["LocalQueue", usage_share.local_queue] = None
+    def _forget_unnamed(self, cluster_queue: str) -> None:
+        """Forget since when a ClusterQueue is gone once no LocalQueue leads to it."""
+        if cluster_queue not in self.cluster_queues and not any(
+            self._named.leading_to(cluster_queue)
+        ):
+            self.readiness.pop(cluster_queue, None)
 
     def _charge_share(self, usage_share: Share, sign: int) -> None:
         if usage_share.usage:
@@ -295,6 +293,6 @@ class ReadModel:
     def _mark_queue(self, name: str) -> None:
         """A ClusterQueue's readiness shows on its LocalQueues too."""
         self.changed["ClusterQueue", name] = None
-        for key, leads_to in self._leads_to.items():
-            if leads_to == name:
-                self.changed["LocalQueue", key] = None
+        self.changed.update(
+            dict.fromkeys(("LocalQueue", key) for key in self._named.leading_to(name))
+        )

@@ -16,7 +16,7 @@ from random import Random
 from actuator.calls import Calls
 from actuator.change_watch import ChangeWatch, Meta, WatchedCollection
 from actuator.projection import rehydrate
-from actuator.projection.queue_shares import SharesSeen
+from actuator.projection.queues.shares import SharesSeen
 from actuator.projection.read_model import ReadModel, Seed
 from actuator.projection.workload_view import WorkloadView
 from actuator.workqueue import Place

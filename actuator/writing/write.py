@@ -10,8 +10,8 @@ from http import HTTPStatus
 from actuator.calls import CACHED, Calls, with_preconditions
 from actuator.kueue_metrics import KueueMetrics
 from actuator.projection import checks, objects, siblings
-from actuator.projection import queue_statuses as queues
-from actuator.projection.queue_statuses import Numbers
+from actuator.projection.queues import statuses
+from actuator.projection.queues.numbers import Numbers
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import WorkloadView
 from actuator.writing.removal import WorkloadRemover, workload_path
@@ -122,7 +122,7 @@ class Writer:
             case "ClusterQueue":
                 desired = self._cluster_queue_status(key, status)
             case "Cohort":
-                desired = queues.cohort_status(self.read_model.shares.of_cohort(key), status)
+                desired = statuses.cohort_status(self.read_model.shares.of_cohort(key), status)
             case _:
                 desired = self._local_queue_status(key, status)
         return merge_patch({"status": status}, {"status": desired})
@@ -224,9 +224,9 @@ class Writer:
 
     def _cluster_queue_status(self, name: str, status: Object) -> Object:
         read_model = self.read_model
-        return queues.cluster_queue_status(
+        return statuses.cluster_queue_status(
             read_model.cluster_queues[name].spec,
-            read_model.numbers.get(name, Numbers()),
+            read_model.numbers.cluster_queues.get(name, Numbers()),
             read_model.readiness.get(name),
             read_model.shares.of_queue(name),
             status,
@@ -235,10 +235,10 @@ class Writer:
     def _local_queue_status(self, key: str, status: Object) -> Object:
         read_model, defined = self.read_model, self.read_model.local_queues[key]
         queue = read_model.cluster_queues.get(defined.spec.cluster_queue)
-        desired = queues.local_queue_status(
+        desired = statuses.local_queue_status(
             defined,
             None if queue is None else queue.spec,
-            read_model.local_numbers.get(key, Numbers()),
+            read_model.numbers.local_queues.get(key, Numbers()),
             read_model.readiness.get(defined.spec.cluster_queue),
             status,
         )

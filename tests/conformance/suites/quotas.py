@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from actuator.projection.queue_statuses import Numbers, cluster_queue_status, local_queue_status
+from actuator.projection.queues.numbers import Numbers
+from actuator.projection.queues.statuses import cluster_queue_status, local_queue_status
 from actuator.projection.read_model import ReadModel
 from tests.conformance.amounts import at_each, flat, nested, without_zeros
 from tests.conformance.cases import Case, Json
@@ -73,12 +74,12 @@ def run_usage(case: Case, mode: str) -> Iterator[str]:
     model = _projected(replace(case, input=given), mode)
     if value := case.expected.get("clusterQueueStatus"):
         name = case.input["clusterQueues"][0]["metadata"]["name"]
-        numbers = model.numbers.get(name, Numbers())
+        numbers = model.numbers.cluster_queues.get(name, Numbers())
         spec, readiness = model.cluster_queues[name].spec, model.readiness.get(name)
         fields = cluster_queue_status(spec, numbers, readiness, None, {})
         yield from _compare_usage(value, fields)
     if local and (value := case.expected.get("localQueueStatus")):
-        numbers = model.local_numbers.get(key(local), Numbers())
+        numbers = model.numbers.local_queues.get(key(local), Numbers())
         defined = model.local_queues[key(local)]
         cluster_queue = model.cluster_queues.get(defined.spec.cluster_queue)
         leads_to = None if cluster_queue is None else cluster_queue.spec

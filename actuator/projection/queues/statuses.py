@@ -1,4 +1,4 @@
-"""The statuses of ClusterQueues, Cohorts and LocalQueues, and the numbers in them.
+"""The statuses of ClusterQueues, Cohorts and LocalQueues.
 
 Field by field as in Kueue; what is not ours in a status stays as it is found.
 
@@ -7,14 +7,10 @@ Source: behaviour.md 17, 8.9; conformance/usage-report.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from functools import lru_cache
 
-import msgspec
-
-from actuator.projection.workload_view import WorkloadView
+from actuator.projection.queues.numbers import FlavorUsage, Numbers
 from tidegate.contracts.decisions import (
     ClusterQueueReadinessChanged,
     DecisionEvent,
@@ -31,78 +27,7 @@ from tidegate.kinds.times import rfc3339
 from tidegate.model.quantity import format_quantity
 from tidegate.model.quota import ClusterQueueSpec
 
-FlavorUsage = Counter[tuple[str, str]]
 _MILLI = 1_000
-
-
-class Numbers(msgspec.Struct, kw_only=True):
-    """One queue's numbers; amounts in base units by (flavor, resource)."""
-
-    pending: int = 0
-    reserving: int = 0
-    admitted: int = 0
-    reserved_usage: FlavorUsage = msgspec.field(default_factory=Counter)
-    admitted_usage: FlavorUsage = msgspec.field(default_factory=Counter)
-
-    def add(self, share: Share, sign: int) -> None:
-        """Count one workload in (1) or out again (-1)."""
-        self.pending += sign * share.pending
-        self.reserving += sign * share.reserving
-        self.admitted += sign * share.admitted
-        for place, units in share.usage.items():
-            self.reserved_usage[place] += sign * units
-            self.admitted_usage[place] += sign * units * share.admitted
-
-
-class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """What one workload adds to the numbers of its queues."""
-
-    cluster_queue: str = ""
-    local_queue: str = ""
-    pending: int = 0
-    reserving: int = 0
-    admitted: int = 0
-    usage: dict[tuple[str, str], int] = {}
-
-
-def workload_share(view: WorkloadView, cluster_queues: Mapping[str, str]) -> Share:
-    """Return what a workload adds; ``cluster_queues`` is by LocalQueue."""
-    leads_to = cluster_queues.get(view.local_queue, "")
-    match view.phase:
-        case "pending" if view.active and leads_to:
-            return _pending(leads_to, view.local_queue)
-        case "reserved" | "admitted":
-            return Share(
-                cluster_queue=view.cluster_queue,
-                local_queue=view.local_queue,
-                reserving=1,
-                admitted=int(view.phase == "admitted"),
-                usage=_usage_of(view),
-            )
-        case _:
-            return Share()
-
-
-@lru_cache(maxsize=1_024)
-def _pending(cluster_queue: str, local_queue: str) -> Share:
-    """Return the one object for all workloads that wait in a LocalQueue."""
-    return Share(cluster_queue=cluster_queue, local_queue=local_queue, pending=1)
-
-
-def _usage_of(view: WorkloadView) -> dict[tuple[str, str], int]:
-    usage = dict[tuple[str, str], int]()
-    for podset in view.assignment:
-        remaining = _not_reclaimed(podset.count, view.reclaimable.get(podset.name, 0))
-        remaining = min(remaining, view.counts.get(podset.name, remaining))
-        for resource, units in podset.usage.items():
-            place = podset.flavors.get(resource, ""), resource
-            scaled = units * remaining // podset.count if podset.count else units
-            usage[place] = usage.get(place, 0) + scaled
-    return usage
-
-
-def _not_reclaimed(count: int, reclaimed: int) -> int:
-    return max(count - reclaimed, 0)
 
 
 class Consumption:
@@ -125,6 +50,9 @@ class Consumption:
                 }
                 self._shown.update(status)
                 changed = list(status)
+            case LocalQueueRemoved():
+                self._shown.pop(key_of(event), None)
+                return []
             case PolicyConfigured():
                 self._off = event.policy.admission_fair_sharing is None
                 changed = list(self._shown) if self._off else []

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from actuator.projection.queue_statuses import Numbers
+from actuator.projection.queues.numbers import Numbers
 from tidegate.contracts.fact_kinds.definitions import (
     ClusterQueueDefined,
     ClusterQueueRemoved,

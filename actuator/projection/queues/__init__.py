@@ -1,0 +1,1 @@
+"""ClusterQueues, Cohorts and LocalQueues: their numbers, their shares, and their statuses."""
