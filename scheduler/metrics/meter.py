@@ -13,7 +13,15 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from scheduler.metrics.exposed import ALL, ExposedQueues
 from scheduler.metrics.life import Life, S, life_of, seconds_since
-from scheduler.metrics.series import GO_CLIENT, LONG, ROLE, FigureMaker, Labels, interned_labels
+from scheduler.metrics.series import (
+    GO_CLIENT,
+    LONG,
+    ROLE,
+    CohortCounter,
+    FigureMaker,
+    Labels,
+    interned_labels,
+)
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.facts import Event
 from tidegate.contracts.phases import SLICE_REPLACED
@@ -93,13 +101,11 @@ class Meter:
             ("preempting_cluster_queue", "reason", "replica_role"),
             registry=registry,
         )
-        below = Counter(
+        self._below = CohortCounter(
             "kueue_cohort_subtree_admitted_workloads",
             "Admissions below a cohort.",
-            ("cohort", "priority_class", "replica_role"),
-            registry=registry,
+            registry,
         )
-        self._below = cache(below.labels)  # to look a series up takes longer than to count
         self._replaced = Counter(
             "kueue_replaced_workload_slices",
             "Slices of elastic workloads that another slice replaced.",
@@ -181,7 +187,7 @@ class Meter:
         cq = state.forest.cluster_queues.get(life.labels.cluster_queue)
         above = None if cq is None else cq.node.parent
         while above is not None:
-            self._below(above.name, life.labels.priority_class, ROLE).inc()
+            self._below.add(above.name, life.labels.priority_class)
             above = above.parent
 
     def on_ready(self, event: facts.PodsReadyReported, state: State) -> None:
@@ -245,11 +251,16 @@ class Meter:
         self._ran.add(life.labels, (life.executed_us + running_us) * S)
         life.admitted_us = life.executed_us = 0
 
-    def on_cluster_queue_removed(self, event: facts.ClusterQueueRemoved, _state: State) -> None:
-        """Forget the series of a ClusterQueue."""
+    def on_cluster_queue_removed(self, event: facts.ClusterQueueRemoved, state: State) -> None:
+        """Forget the series of a ClusterQueue, and of its cohort if that goes with it."""
         self._maker.forget_cluster_queue(event.name)
         self._preempted.remove_by_labels({"preempting_cluster_queue": event.name})
         self._replaced.remove_by_labels({"cluster_queue": event.name})
+        self._below.retain(state)
+
+    def on_cohort_removed(self, _event: facts.CohortRemoved, state: State) -> None:
+        """Forget the series of a cohort that no ClusterQueue is in either."""
+        self._below.retain(state)
 
     def on_local_queue_defined(self, event: facts.LocalQueueDefined, _state: State) -> None:
         """Begin or end the series of a LocalQueue."""
@@ -275,6 +286,7 @@ _COUNTED: dict[type, Callable[..., None]] = {
     facts.WorkloadFinished: Meter.on_finished,
     facts.PodsReadyReported: Meter.on_ready,
     facts.ClusterQueueRemoved: Meter.on_cluster_queue_removed,
+    facts.CohortRemoved: Meter.on_cohort_removed,
     facts.LocalQueueDefined: Meter.on_local_queue_defined,
     facts.LocalQueueRemoved: Meter.on_local_queue_removed,
     decisions.QuotaReserved: Meter.on_reserved,

@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
 from scheduler.metrics.exposed import ExposedQueues
+from tidegate.core.state.state import State
 
 LONG = (1.0, 2.5, *(5.0 * 2**n for n in range(14)))  # up to 40960 s
 SHORT = LONG[:-2]  # up to 10240 s
@@ -167,3 +168,27 @@ class FigureMaker:
     def _clear_caches(self) -> None:
         for pair in self._pairs:
             pair.clear_cache()
+
+
+class CohortCounter:
+    """A counter by cohort and priority class."""
+
+    def __init__(self, name: str, description: str, registry: CollectorRegistry) -> None:
+        labels = ("cohort", "priority_class", "replica_role")
+        self._counter = Counter(name, description, labels, registry=registry)
+        self._series = dict[str, dict[str, Counter]]()  # by cohort and priority class
+
+    def add(self, cohort: str, priority_class: str) -> None:
+        """Count one for a cohort."""
+        series = self._series.setdefault(cohort, {})
+        if priority_class not in series:  # to look it up takes longer than to count
+            series[priority_class] = self._counter.labels(cohort, priority_class, ROLE)
+        series[priority_class].inc()
+
+    def retain(self, state: State) -> None:
+        """Drop every series of cohorts that no tree has; none before the trees are built anew."""
+        if state.forest.stale:
+            return
+        for name in self._series.keys() - state.forest.cohorts.keys():
+            del self._series[name]
+            self._counter.remove_by_labels({"cohort": name})
