@@ -37,8 +37,7 @@ class Namespaces:
     def forget(self, uid: str) -> None:
         """Forget a deleted namespace, unless another has its name by now."""
         name = self._names.pop(uid, "")
-        known = self._known.get(name)
-        if known is not None and known.uid == uid:
+        if name in self._known and self._known[name].uid == uid:
             del self._known[name]
 
     def retain(self, present: Collection[str]) -> None:
@@ -48,8 +47,8 @@ class Namespaces:
 
     def manages(self, name: str) -> bool:
         """Return whether a namespace's jobs are managed."""
-        known = self._known.get(name)
-        return self._scope.manages(name, None if known is None else known.labels)
+        labels = self._known[name].labels if name in self._known else None
+        return self._scope.manages(name, labels)
 
     def is_closing(self, name: str) -> bool:
         """Return whether a namespace is being deleted."""

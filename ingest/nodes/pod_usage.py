@@ -113,7 +113,7 @@ class PodUsage:
             yield from self._sum_observations(name)
 
     def _forget_unshared(self) -> None:
-        """Forget the amounts and tolerations of pods that are gone: anybody may have new ones."""
+        """Forget the amounts and tolerations of deleted pods: each new pod may have others."""
         members = self._members.values()
         self._amounts = {member.amounts: member.amounts for member in members}
         self._tolerations = {member.tolerations: member.tolerations for member in members}

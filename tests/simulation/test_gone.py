@@ -72,7 +72,7 @@ class Generations(Shore):
         flavor = {"nodeLabels": {"block": name}, "topologyName": name}
         self.make(f"{KUEUE}/resourceflavors", named("ResourceFlavor", name, spec=flavor))
         self.make(f"{KUEUE}/cohorts", named("Cohort", name, spec={}))
-        check = named("AdmissionCheck", name, spec={"controllerName": "somebody's"})
+        check = named("AdmissionCheck", name, spec={"controllerName": "example.com/check"})
         self.make(f"{KUEUE}/admissionchecks", check)
         priority = named("WorkloadPriorityClass", name, value=number)
         self.make(f"{KUEUE}/workloadpriorityclasses", priority)
