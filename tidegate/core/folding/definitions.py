@@ -33,7 +33,7 @@ from tidegate.core.folding import workload_deadlines
 from tidegate.core.queueing import heads
 from tidegate.core.queueing.quota_ops import update_priority
 from tidegate.core.quota import generations
-from tidegate.core.quota.forest import affected_trees, forest
+from tidegate.core.quota.forest import affected_trees, forest, update_forest
 from tidegate.core.state.definition_kinds import fold_namespace
 from tidegate.core.state.state import State, Stop, Workload
 
@@ -160,13 +160,14 @@ def _remove_queue(state: State, name: str) -> None:
 def rebuild_forest(state: State, event: _Quota | ClusterQueueReleased | BudgetDecision) -> None:
     """Rebuild the forest and wake trees: a definition has changed, or a budget opens or closes."""
     state.redefined_seq, before = state.seq, state.forest
-    state.forest.stale = True
     if not state.workloads:
+        state.forest.stale = True
         return
-    generations.update_generations(state, event, before, forest(state))
+    update_forest(state)
+    generations.update_generations(state, event, before, state.forest)
     if isinstance(event, ClusterQueueDefined | ClusterQueueRemoved):
         _requeue_cluster_queue(state, event.name)
-    for tree in affected_trees(state, event):
+    for tree in affected_trees(state, event) if state.requeue.by_event else ():
         heads.queue_inadmissible_workloads(state, tree)
 
 

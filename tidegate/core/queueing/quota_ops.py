@@ -12,12 +12,8 @@ from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.queueing.heads import dequeue, enqueue, queue_inadmissible_workloads
 from tidegate.core.queueing.siblings import DEACTIVATED
 from tidegate.core.quota.charging import charges_of
-from tidegate.core.quota.forest import (
-    charge_workload,
-    count_intent_usage,
-    count_usage_by_priority,
-    forest,
-)
+from tidegate.core.quota.forest import count_intent_usage, forest
+from tidegate.core.quota.holdings import charge_workload, count_usage_by_priority
 from tidegate.core.quota.tree import add_usage, remove_usage
 from tidegate.core.state import budgets, deadlines
 from tidegate.core.state.cluster_queues import ClusterQueueState

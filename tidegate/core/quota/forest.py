@@ -10,11 +10,12 @@ from collections.abc import Iterable, Iterator
 from tidegate.contracts.facts import ClusterQueueDefined, CohortDefined
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.quota.charging import flavor_resource
+from tidegate.core.quota.equal_trees import forget_watches, keep_equal_trees
+from tidegate.core.quota.holdings import charge_workload
 from tidegate.core.quota.readiness import readiness
 from tidegate.core.quota.tree import (
     Cell,
     Node,
-    add_usage,
     cell_below_root,
     cell_of,
     compute_potential,
@@ -24,7 +25,7 @@ from tidegate.core.quota.tree import (
     unlimited_to_infinite,
 )
 from tidegate.core.state.cluster_queues import ClusterQueueState, Forest, Tree
-from tidegate.core.state.state import Intent, State, Workload
+from tidegate.core.state.state import Intent, State
 from tidegate.core.state.workload import Group, Slot
 from tidegate.model.quantity import UNLIMITED
 from tidegate.model.quota import COHORTS_MAX, Quota, ResourceGroup
@@ -33,25 +34,32 @@ from tidegate.model.quota import COHORTS_MAX, Quota, ResourceGroup
 def forest(state: State) -> Forest:
     """Return the state's forest; builds it again if definitions have changed."""
     if state.forest.stale:
-        _rebuild_forest(state)
+        _rebuild_forest(state, keeps=False)
     return state.forest
 
 
-def affected_trees(state: State, event: object) -> list[Tree]:
-    """Return the trees in which an event may make workloads fit that did not: all, by default.
+def update_forest(state: State) -> None:
+    """Build the forest again after a definition of quota; trees that it leaves equal are kept."""
+    keeps, state.forest.stale = not state.forest.stale, True
+    _rebuild_forest(state, keeps=keeps)
 
-    By Kueue's rules a Cohort's event concerns its own tree only, as a ClusterQueue's always does.
+
+def affected_trees(state: State, event: object) -> list[Tree]:
+    """Return the trees in which an event may make workloads fit that did not, by Kueue's rules.
+
+    All, but a Cohort's event and a ClusterQueue's concern their own tree only.
     """
     trees = forest(state).trees
     if isinstance(event, ClusterQueueDefined):
         return [tree for tree in trees if any(q.name == event.name for q in tree.cluster_queues)]
-    if isinstance(event, CohortDefined) and state.requeue.by_event:
+    if isinstance(event, CohortDefined):
         cohort = state.forest.cohorts.get(event.name)
         return [tree for tree in trees if cohort is not None and tree.root is root_of(cohort)]
     return trees
 
 
-def _rebuild_forest(state: State) -> None:
+def _rebuild_forest(state: State, *, keeps: bool) -> None:
+    """Build the forest; ``keeps``: only a definition of quota has changed, so equal trees stay."""
     old, new = state.forest, Forest(stale=False, pods=state.forest.pods)
     new.to_reconcile = old.to_reconcile
     new.topologies, new.pod_requests = old.topologies, old.pod_requests
@@ -62,18 +70,23 @@ def _rebuild_forest(state: State) -> None:
     for name in sorted({**state.objects.cluster_queues, **state.objects.removed_queues}):
         _add_cluster_queue(state, new, name, cyclic, trees)
     new.trees = list(trees.values())
-    new.topology_trees = [
-        tree for tree in new.trees if any(cq.has_topologies for cq in tree.cluster_queues)
-    ]
     _compute_quotas(new, order)
+    for tree in new.trees:
+        tree.stamp = state.seq
+        for cluster_queue in tree.cluster_queues:
+            cluster_queue.below_root = list(_quotas_below_root(cluster_queue))
+    if keeps:
+        keep_equal_trees(old, new)
     for tree in new.trees:
         tree.left_seq = tree.outside_seq = state.redefined_seq
         for cluster_queue in tree.cluster_queues:
             cluster_queue.outside_seq = state.redefined_seq
-            cluster_queue.below_root = list(_quotas_below_root(cluster_queue))
-        tree.stamp = state.seq
+    new.topology_trees = [
+        tree for tree in new.trees if any(cq.has_topologies for cq in tree.cluster_queues)
+    ]
     new.dirty = list(new.trees)
-    _transfer_workloads(state, old, new)
+    _take_over_queues(old, new)
+    _charge_workloads(state, old, new)
 
 
 def _create_cohort_nodes(state: State, new: Forest) -> set[str]:
@@ -234,56 +247,34 @@ def _lendable_amounts(parent: Node) -> dict[str, int]:
     return total
 
 
-def _transfer_workloads(state: State, old: Forest, new: Forest) -> None:
-    """Charge workloads with quota, and take over pending ones from the old forest."""
-    for name, old_queue in old.cluster_queues.items():
-        new_queue = new.cluster_queues.get(name)
-        if new_queue is not None:
-            new_queue.shapes, new_queue.heap = old_queue.shapes, old_queue.heap
-            new_queue.waiting, new_queue.displaced = old_queue.waiting, old_queue.displaced
-            for shape in new_queue.shapes.values():
-                shape.explained, shape.watch, shape.named = False, None, None
-                shape.parts = shape.explanation = None
-                new_queue.tree.unproven[id(shape)] = new_queue, shape, (-1, -1)
+def _take_over_queues(old: Forest, new: Forest) -> None:
+    """Take over the pending workloads of ClusterQueues whose tree was built again."""
+    for name, queue in new.cluster_queues.items():
+        before = old.cluster_queues.get(name)
+        if before is not None and before is not queue:
+            queue.shapes, queue.heap = before.shapes, before.heap
+            queue.waiting, queue.displaced = before.waiting, before.displaced
+            forget_watches(queue)
+
+
+def _charge_workloads(state: State, old: Forest, new: Forest) -> None:
+    """Charge workloads with quota in trees that were built again; reconcile all workloads."""
+    built = {
+        name: queue
+        for name, queue in new.cluster_queues.items()
+        if queue is not old.cluster_queues.get(name)
+    }
+    new.to_reconcile.update(dict.fromkeys(state.workloads))  # a rule may have decisions about them
     for workload in state.workloads.values():
-        new.to_reconcile[workload.key] = None  # a rule may have decisions because of the change
-        if workload.phase in HOLDING:
+        if workload.phase not in HOLDING:
+            continue
+        if workload.cluster_queue in built:
             charge_workload(new, workload)
-            if not workload.ready:
-                new.unready[workload.key] = None
+        if not workload.ready:
+            new.unready[workload.key] = None
     for intent in state.intents.values():
-        count_intent_usage(new, intent, 1)
-
-
-def charge_workload(trees: Forest, workload: Workload) -> None:
-    """Charge a workload that holds quota to its ClusterQueue, if that exists."""
-    queue = trees.cluster_queues.get(workload.cluster_queue)
-    if queue is None:
-        return
-    queue.holding[workload.key] = workload
-    add_usage(queue.node, workload.charges)
-    if workload.phase == "evicting":
-        queue.leaving[workload.key] = queue.tree.leaving[workload.key] = workload
-    else:
-        count_usage_by_priority(queue, workload, 1)
-
-
-def count_usage_by_priority(queue: ClusterQueueState, workload: Workload, sign: int) -> None:
-    """Add (1) or subtract (-1) the usage of a workload that is not being evicted."""
-    heads = queue.counts_by_priority.get(workload.priority, 0) + sign
-    if heads:
-        queue.counts_by_priority[workload.priority] = heads
-    else:
-        queue.counts_by_priority.pop(workload.priority, None)
-    for fr, units in workload.charges:
-        sums = queue.usage_by_priority.get(fr)
-        if sums is None:
-            sums = queue.usage_by_priority[fr] = {}
-        remaining = sums.get(workload.priority, 0) + sign * units
-        if remaining:
-            sums[workload.priority] = remaining
-        else:
-            sums.pop(workload.priority, None)
+        if intent.cluster_queue in built:
+            count_intent_usage(new, intent, 1)
 
 
 def count_intent_usage(trees: Forest, intent: Intent, sign: int) -> None:
