@@ -6,6 +6,7 @@ from itertools import islice
 
 import pytest
 
+from bench.real import redefining
 from bench.real.arrivals import TIMES, Job, jobs
 from bench.real.cluster import Cluster
 from bench.real.objects import GPU, beginning
@@ -55,3 +56,11 @@ def test_what_runs_still_is_not_lost_but_was_run() -> None:
     assert 0 < cluster.lost_share() < tally.lost / tally.used
     cluster.run_until(cluster.now_us + 10_000 * MINUTE_US)
     assert cluster.lost_share() == tally.lost / tally.used
+
+
+def test_each_change_of_a_definition_is_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    assert redefining.main(["--queues", "10", "--pending", "60"]) == 0
+    first, *changes = capsys.readouterr().out.splitlines()
+    assert "in its cohort tree" in first
+    assert len(changes) == 6
+    assert all("ms to fold" in line for line in changes)
