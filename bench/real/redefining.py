@@ -61,18 +61,18 @@ def _full(queues: int, pending: int, *, fair: bool) -> Cluster:
 
 
 def _changes(defined: ClusterQueueDefined) -> Iterator[tuple[str, FactEvent]]:
-    spec = defined.spec
-    yield "a quota of it", replace(defined, spec=_enlarged(spec))
-    yield "its stopPolicy", replace(defined, spec=replace(_enlarged(spec), stop_policy="Hold"))
-    yield "its stopPolicy, back", replace(defined, spec=_enlarged(spec))
+    enlarged = scaled(defined.spec, 101)
+    yield "a quota of it", replace(defined, spec=enlarged)
+    yield "its stopPolicy", replace(defined, spec=replace(enlarged, stop_policy="Hold"))
+    yield "its stopPolicy, back", replace(defined, spec=enlarged)
     yield "another ClusterQueue in its cohort", replace(defined, name="beside")
-    alone = replace(spec, cohort="")
+    alone = replace(defined.spec, cohort="")
     yield "another ClusterQueue without a cohort", replace(defined, name="alone", spec=alone)
     yield "a ResourceFlavor", facts.FlavorDefined(at_us=0, name="new", spec=FlavorSpec())
 
 
-def _enlarged(spec: ClusterQueueSpec) -> ClusterQueueSpec:
-    """Return a spec with a hundredth more of each nominal quota."""
+def scaled(spec: ClusterQueueSpec, percent: int) -> ClusterQueueSpec:
+    """Return a spec with so many hundredths of each nominal quota."""
     groups = tuple(
         replace(
             group,
@@ -80,7 +80,7 @@ def _enlarged(spec: ClusterQueueSpec) -> ClusterQueueSpec:
                 replace(
                     flavor,
                     quotas={
-                        name: replace(quota, nominal=quota.nominal * 101 // 100)
+                        name: replace(quota, nominal=quota.nominal * percent // 100)
                         for name, quota in flavor.quotas.items()
                     },
                 )

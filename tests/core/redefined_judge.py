@@ -13,6 +13,7 @@ from random import Random
 
 from msgspec.structs import replace
 
+from bench.real.redefining import scaled
 from tests.core.judge import (
     _ROUNDS_KUEUE_MAX,
     _TURNS_MAX,
@@ -35,7 +36,6 @@ from tidegate.model.quota import (
     CohortSpec,
     FlavorSpec,
     Preemption,
-    ResourceGroup,
 )
 
 CHECK = "ready-made"
@@ -96,7 +96,7 @@ def _changed(rng: Random, spec: ClusterQueueSpec) -> ClusterQueueSpec:
         lambda: replace(spec, checks=rng.choice(((), (CheckRule(name=CHECK),)))),
         lambda: replace(spec, namespace_selector=rng.choice((None, LabelSelector()))),
         lambda: replace(spec, cohort=rng.choice(("", "beside", "apart", spec.cohort))),
-        lambda: replace(spec, groups=_scaled(rng, spec.groups)),
+        lambda: scaled(spec, rng.choice((50, 100, 150))),
     ]
     return rng.choice(changes)()
 
@@ -105,26 +105,6 @@ def _preemption(rng: Random) -> Preemption:
     return Preemption(
         within_cluster_queue=rng.choice(("Never", "LowerPriority")),
         reclaim_within_cohort=rng.choice(("Never", "LowerPriority", "Any")),
-    )
-
-
-def _scaled(rng: Random, groups: tuple[ResourceGroup, ...]) -> tuple[ResourceGroup, ...]:
-    percent = rng.choice((50, 100, 150))
-    return tuple(
-        replace(
-            group,
-            flavors=tuple(
-                replace(
-                    flavor,
-                    quotas={
-                        name: replace(quota, nominal=quota.nominal * percent // 100)
-                        for name, quota in flavor.quotas.items()
-                    },
-                )
-                for flavor in group.flavors
-            ),
-        )
-        for group in groups
     )
 
 
