@@ -278,10 +278,9 @@ class ReadModel:
 
     def _forget_unnamed(self, cluster_queue: str) -> None:
         """Forget since when a ClusterQueue is gone once no LocalQueue leads to it."""
-        if cluster_queue not in self.cluster_queues and not any(
-            self._named.leading_to(cluster_queue)
-        ):
-            self.readiness.pop(cluster_queue, None)
+        is_gone = cluster_queue in self.readiness and cluster_queue not in self.cluster_queues
+        if is_gone and not any(self._named.leading_to(cluster_queue)):
+            del self.readiness[cluster_queue]
 
     def _charge_share(self, usage_share: Share, sign: int) -> None:
         if usage_share.usage:
