@@ -19,6 +19,8 @@ from tidegate.service.config.yaml_documents import BoundedLoader
 
 INSECURE, BAD = "InsecureKubeConfig", "BadKubeConfig"
 PREFIX = "/etc/multikueue/kubeconfigs"
+_UNREADABLE = (ValueError, yaml.YAMLError, LookupError, AttributeError, RecursionError)
+"""What reading raises; a lookup or an attribute fails where a tag does not suit its value."""
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _SUBDOMAIN_MAX = 253
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]:[0-9]*|([^:\[\]]+)(?::[0-9]*)?)")
@@ -84,7 +86,7 @@ def read_kubeconfig(data: bytes) -> dict[str, Any] | Refusal:
         plain = yaml.load(text, Loader=BoundedLoader)  # noqa: S506 - a safe one
         _drop_nulls(plain, set())
         typed = msgspec.convert(plain, _Kubeconfig)
-    except (ValueError, yaml.YAMLError, msgspec.ValidationError, RecursionError) as error:
+    except _UNREADABLE as error:
         return _insecure(f"failed to parse kubeconfig(apiconfig): {_error_location(error)}")
     wrong = next(_problems(typed), "")
     if wrong:

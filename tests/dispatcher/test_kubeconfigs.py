@@ -58,6 +58,8 @@ def test_what_aliases_merge_is_bounded() -> None:
         "users:\n- name: u\n  user: {token: x, x: &hunter2 1, y: &hunter2 2, *hunter2}\n",
         "token: !!python/hunter2 x\n",
         "token: hunter2: x\n",
+        "token: !!bool hunter2\n",
+        "token: !!timestamp hunter2\n",
         "clusters: hunter2\n",
         "users:\n- name: u\n  user: {username: [hunter2]}\n",
     ],
