@@ -1,7 +1,8 @@
 """Keeps the cohort trees that a definition leaves as they were, with all that they have cached.
 
 A kept tree has its usage, and its workloads keep what they watch, so that a change of one tree
-costs the workloads of others nothing. It decides as one that is built again: tests/core/judge.py.
+costs the workloads of others nothing. It decides as one that is built again would:
+tests/core/redefined_judge.py.
 """
 
 from __future__ import annotations

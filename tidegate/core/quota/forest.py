@@ -71,16 +71,13 @@ def _rebuild_forest(state: State, *, keeps: bool) -> None:
         _add_cluster_queue(state, new, name, cyclic, trees)
     new.trees = list(trees.values())
     _compute_quotas(new, order)
-    for tree in new.trees:
-        tree.stamp = state.seq
-        for cluster_queue in tree.cluster_queues:
-            cluster_queue.below_root = list(_quotas_below_root(cluster_queue))
     if keeps:
         keep_equal_trees(old, new)
     for tree in new.trees:
         tree.left_seq = tree.outside_seq = state.redefined_seq
         for cluster_queue in tree.cluster_queues:
             cluster_queue.outside_seq = state.redefined_seq
+            cluster_queue.below_root = list(_quotas_below_root(cluster_queue))
     new.topology_trees = [
         tree for tree in new.trees if any(cq.has_topologies for cq in tree.cluster_queues)
     ]
@@ -145,7 +142,7 @@ def _add_cluster_queue(
     if spec.cohort and not in_cycle:
         _set_parent(node, new.cohorts[spec.cohort])
     _set_quotas(node, spec.groups)
-    tree = _tree_of(trees, node)
+    tree = _tree_of(trees, node, state.seq)
     tree.cyclic = in_cycle
     groups = [_build_group(state, node, group) for group in spec.groups]
     cluster_queue = ClusterQueueState(name=name, spec=spec, node=node, tree=tree, groups=groups)
@@ -185,11 +182,11 @@ def _mark_defined(cell: Cell) -> None:
         at = at.parent
 
 
-def _tree_of(trees: dict[tuple[bool, str], Tree], node: Node) -> Tree:
+def _tree_of(trees: dict[tuple[bool, str], Tree], node: Node, stamp: int) -> Tree:
     root = root_of(node)
     key = (root.is_cohort, root.name)
     if key not in trees:
-        trees[key] = Tree(root=root)
+        trees[key] = Tree(root=root, stamp=stamp)
     return trees[key]
 
 
