@@ -24,12 +24,14 @@ from tests.differential.world import World
 from tidegate.contracts import facts
 from tidegate.contracts.codec import encode as encode_event
 from tidegate.contracts.decisions import DecisionEvent, StopOrdered
+from tidegate.contracts.facts import FactEvent
 from tidegate.core.decide import decide
 from tidegate.core.folding.snapshot import decode, encode
 from tidegate.core.preemption.bounds import Preemptor
 from tidegate.core.state.state import State
 
 Way: TypeAlias = Callable[[State], tuple[State, list[DecisionEvent]]]
+Between: TypeAlias = Callable[[Random, World], list[FactEvent]]
 _TURNS_MAX = 2_000
 _ROUNDS_KUEUE_MAX = 8
 _DECISIONS_KUEUE_MAX = 900
@@ -86,8 +88,13 @@ def journal(seed: int, way: Way, mode: str = "tidegate") -> list[bytes]:
     return played(seed, wide(seed) if seed % 2 else scenario(seed), way, mode)
 
 
-def played(seed: int, actual_scenario: Scenario, way: Way, mode: str) -> list[bytes]:
-    """Play a scenario with actions drawn from a seed; return all that was folded."""
+def played(
+    seed: int, actual_scenario: Scenario, way: Way, mode: str, between: Between | None = None
+) -> list[bytes]:
+    """Play a scenario with actions drawn from a seed; return all that was folded.
+
+    ``between`` draws what happens after each step has settled.
+    """
     world, rng = World(actual_scenario, mode), Random(f"{seed}/judged")
     fresh = [
         candidate_workload["name"] for candidate_workload in actual_scenario.input["workloads"]
@@ -97,6 +104,9 @@ def played(seed: int, actual_scenario: Scenario, way: Way, mode: str) -> list[by
         for number in range(rng.randint(3, 6)):
             world.begin(number, actions(rng, world, fresh))
             _settle(world, way, rounds_max)
+            if between is not None:
+                world.fold(between(rng, world))
+                _settle(world, way, rounds_max)
     return [encode_event(event) for event in world.journal]
 
 

@@ -8,26 +8,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from random import Random
 
 from msgspec.structs import replace
 
 from bench.real.redefining import scaled
-from tests.core.judge import (
-    _ROUNDS_KUEUE_MAX,
-    _TURNS_MAX,
-    Way,
-    _CircleError,
-    _settle,
-    judge,
-    wide,
-)
-from tests.differential.random_scenarios import actions, scenario
+from tests.core.judge import Way, judge, played, wide
+from tests.differential.random_scenarios import scenario
 from tests.differential.scenarios import Scenario
 from tests.differential.world import World
 from tidegate.contracts import facts
-from tidegate.contracts.codec import encode
 from tidegate.contracts.facts import FactEvent
 from tidegate.model.podset import LabelSelector
 from tidegate.model.quota import (
@@ -44,17 +34,7 @@ WEIGHT_ONE = 1_000_000_000
 
 def journal(seed: int, way: Way, mode: str = "tidegate") -> list[bytes]:
     """Play a scenario drawn from a seed; return all that was folded, as it is recorded."""
-    actual_scenario = apart(seed)
-    world, rng = World(actual_scenario, mode), Random(f"{seed}/redefined")
-    fresh = [workload["name"] for workload in actual_scenario.input["workloads"]]
-    rounds_max = _ROUNDS_KUEUE_MAX if mode == "kueue" else _TURNS_MAX
-    with suppress(_CircleError):
-        for number in range(rng.randint(4, 9)):
-            world.begin(number, actions(rng, world, fresh))
-            _settle(world, way, rounds_max)
-            world.fold(_redefinitions(rng, world))
-            _settle(world, way, rounds_max)
-    return [encode(event) for event in world.journal]
+    return played(seed, apart(seed), way, mode, _redefinitions)
 
 
 def apart(seed: int) -> Scenario:

@@ -21,6 +21,9 @@ from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State
 from tidegate.model.quota import FlavorSpec
 
+SEEDS = (*range(12), 121, 151, 202)
+"""In the last three a definition gives workloads of a kept tree the right to preempt back."""
+
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_kept_tree_is_as_one_that_is_built_again(seed: int) -> None:
@@ -65,7 +68,7 @@ def _of_node(node: Node) -> tuple[object, ...]:
     return node.name, node.weight, node.height, node.lendable, cells
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_looking_at_every_head_in_every_cycle_decides_the_same(seed: int) -> None:
     assert journal(seed, fast) == journal(seed, slow)
 
