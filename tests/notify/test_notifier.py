@@ -15,7 +15,8 @@ from tests.notify.conftest import Hook
 from tests.notify.events import MINUTE_US, admitted, heard, submitted
 from tests.parts.sample import ENTRIES, published
 from tidegate.notify.configuration import Configuration, Receiver, Rule, When
-from tidegate.notify.receivers import Notifier, Position, Served, Source, serve_receivers
+from tidegate.notify.positions import Position, Served
+from tidegate.notify.receivers import Notifier, Source, serve_receivers
 from tidegate.notify.rules import Notice, Wait
 from tidegate.notify.webhook import open_webhook
 from tidegate.subscribe import LedgerEvent

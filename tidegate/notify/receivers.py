@@ -8,7 +8,6 @@ repeats it, under the same key.
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
@@ -18,9 +17,10 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
-from tidegate.errors import BusUnreachableError, TidegateError
+from tidegate.errors import BusUnreachableError
 from tidegate.notify.configuration import Configuration, Receiver, Rule
-from tidegate.notify.rules import Notice, Rules, Wait
+from tidegate.notify.positions import Change, Position, Served
+from tidegate.notify.rules import Notice, Rules
 from tidegate.service.clock import utc_now_us
 from tidegate.subscribe import LedgerEvent, positions, subscribe
 
@@ -28,45 +28,6 @@ AHEAD = 100
 EACH = 1_000
 """After so many events without a notice the position is written all the same."""
 Events = Callable[[int], AsyncIterator[LedgerEvent]]
-
-
-class Served(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How far one receiver has been served."""
-
-    seq: int  # every notice of an event up to this one is sent, or given up
-    waiting: dict[str, Wait] = {}  # at that moment, by workload
-
-
-class Position:
-    """The file of one receiver, replaced after each notice."""
-
-    def __init__(self, folder: Path, receiver: str) -> None:
-        self._path = folder / f"{receiver}.json"
-
-    def read(self) -> Served | None:
-        """Return what the receiver got; None before the first time.
-
-        Raises:
-            TidegateError: the file is damaged.
-        """
-        try:
-            return msgspec.json.decode(self._path.read_bytes(), type=Served)
-        except FileNotFoundError:
-            return None
-        except (msgspec.DecodeError, OSError) as error:
-            raise TidegateError(
-                f"{self._path}: {error} Remove it to continue with new events only."
-            ) from error
-
-    def write(self, served: Served) -> None:
-        """Replace the file; it is on disk when this returns."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        new = self._path.with_suffix(".new")
-        with new.open("wb") as file:
-            file.write(msgspec.json.encode(served))
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(self._path)
 
 
 class NoticeSender(Protocol):
@@ -104,7 +65,7 @@ class Notifier:
         """
         if self._is_new:
             self._seq = since - 1 if since else newest
-            self._write_position()
+        self._write_whole_position()
         queue = asyncio.Queue[LedgerEvent](AHEAD)
         reading = asyncio.create_task(_enqueue_events(events(self._seq + 1), queue))
         try:
@@ -163,8 +124,13 @@ class Notifier:
             self._write_position()
 
     def _write_position(self) -> None:
-        self._position.write(Served(seq=self._seq, waiting=self._rules.waiting))
+        change = Change(seq=self._seq, waiting=self._rules.take_changes())
         self._written = self._seq
+        if not self._position.append(change):
+            self._write_whole_position()
+
+    def _write_whole_position(self) -> None:
+        self._position.write(Served(seq=self._seq, waiting=self._rules.waiting))
 
 
 async def _enqueue_events(

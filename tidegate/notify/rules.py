@@ -75,6 +75,7 @@ class Rules:
             if rule.waiting_longer_than
         ]
         self.waiting = {} if waiting is None else waiting
+        self._changed = set[str]()  # workloads whose waits changed since that was last taken
         self._ahead = list[tuple[int, str, str, int]]()  # a heap of limits, see ``_limits_of``
         self._collect_limits()
 
@@ -99,7 +100,13 @@ class Rules:
             _, workload, limit, _ = heappop(self._ahead)
             wait = self.waiting[workload]
             wait.noticed |= {limit}
+            self._changed.add(workload)
             yield _wait_notice(workload, wait, limit, at_us)
+
+    def take_changes(self) -> dict[str, Wait | None]:
+        """Return the waits that changed since the last call, by workload; None: it is over."""
+        changed, self._changed = self._changed, set()
+        return {workload: self.waiting.get(workload) for workload in changed}
 
     def next_us(self) -> int | None:
         """Return when ``due`` has something, UTC microseconds; None: not before an event."""
@@ -140,7 +147,8 @@ class Rules:
     def _track_wait(self, received: LedgerEvent, workload: str) -> None:
         event = received.event
         if isinstance(event, _END):
-            self.waiting.pop(workload, None)
+            if self.waiting.pop(workload, None) is not None:
+                self._changed.add(workload)
         elif isinstance(event, _BEGIN) and self._is_limited(workload):
             queue = getattr(event, "cluster_queue", "")
             self.waiting[workload] = Wait(
@@ -149,11 +157,13 @@ class Rules:
                 key=_event_key(received),
                 cluster_queue=queue,
             )
+            self._changed.add(workload)
             self._add_limits(workload)
         elif isinstance(event, decisions.WorkloadPending) and (
             (wait := self.waiting.get(workload)) and wait.cluster_queue != event.cluster_queue
         ):
             wait.cluster_queue = event.cluster_queue
+            self._changed.add(workload)
             self._add_limits(workload)
 
     def _is_limited(self, workload: str) -> bool:
