@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -14,9 +15,10 @@ import pytest
 from tests.notify.conftest import Hook
 from tests.notify.events import MINUTE_US, admitted, heard, submitted
 from tests.parts.sample import ENTRIES, published
+from tidegate.errors import MissedEventsError
 from tidegate.notify.configuration import Configuration, Receiver, Rule, When
 from tidegate.notify.positions import Position, Served
-from tidegate.notify.receivers import Notifier, Source, serve_receivers
+from tidegate.notify.receivers import NoticeSender, Notifier, Source, serve_receivers
 from tidegate.notify.rules import Notice, Wait
 from tidegate.notify.webhook import open_webhook
 from tidegate.subscribe import LedgerEvent
@@ -126,3 +128,43 @@ async def test_a_damaged_position_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_bytes(msgspec.json.encode({"seq": "many"}))
     with pytest.raises(Exception, match="Remove it to continue"):
         Position(tmp_path, "r").read()
+
+
+class Trimmed(Source, frozen=True, kw_only=True):
+    """A bus that holds the events from the third on."""
+
+    async def newest(self) -> dict[int, int]:
+        return {0: 4}
+
+    async def events(self, partition: int, since: int) -> AsyncIterator[LedgerEvent]:
+        del partition
+        if since < 3:
+            raise MissedEventsError(f"event {since}", "event 3")
+        for event in heard(admitted("a/x", "q"), admitted("a/y", "q"), first=3):
+            if event.seq >= since:
+                yield event
+        await asyncio.Event().wait()
+
+
+async def test_a_receiver_that_was_away_for_too_long_stops_no_other(tmp_path: Path) -> None:
+    kept = Kept(2)
+
+    @asynccontextmanager
+    async def sender(_receiver: Receiver) -> AsyncGenerator[NoticeSender]:
+        yield kept
+
+    for name, seq in (("away", 0), ("near", 2)):
+        Position(tmp_path, name).write(Served(seq=seq))
+    both = tuple(Receiver(name=n, url="http://h/", rules=RULES) for n in ("away", "near"))
+    source = Trimmed(bus="")
+    work = asyncio.create_task(
+        serve_receivers(Configuration(receivers=both), source, tmp_path, sender)
+    )
+    async with asyncio.timeout(60):
+        while len(kept.keys) < 2 and not work.done():
+            await asyncio.sleep(0.01)
+    assert not work.done()
+    work.cancel()
+    await asyncio.gather(work, return_exceptions=True)
+    with pytest.raises(MissedEventsError):
+        await serve_receivers(Configuration(receivers=both[:1]), source, tmp_path, sender)

@@ -9,24 +9,26 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from tidegate.errors import BusUnreachableError
+from tidegate.errors import BusUnreachableError, MissedEventsError
 from tidegate.notify.configuration import Configuration, Receiver, Rule
 from tidegate.notify.positions import Change, Position, Served
 from tidegate.notify.rules import Notice, Rules
 from tidegate.service.clock import utc_now_us
+from tidegate.service.logs import get_log
 from tidegate.subscribe import LedgerEvent, positions, subscribe
 
 AHEAD = 100
 EACH = 1_000
 """After so many events without a notice the position is written all the same."""
+_log = get_log("notify")
 Events = Callable[[int], AsyncIterator[LedgerEvent]]
 
 
@@ -177,23 +179,49 @@ async def serve_receivers(
     """Serve every receiver until SIGTERM or SIGINT; positions are files in ``folder``.
 
     Each partition that publishes by now is followed from a position of its own. One without a
-    position begins at the seq ``since``, or with what comes from now on if it is 0.
+    position begins at the seq ``since``, or with what comes from now on if it is 0. A receiver that
+    was away until EVENTS had dropped its next event is served no more, and the others are.
 
     Raises:
         TidegateError: the bus or the ledger cannot be read, or a position is damaged.
+        MissedEventsError: no receiver is served any more.
     """
     newest = await source.newest()
     async with AsyncExitStack() as stack:
         courses = [
-            Notifier(
-                receiver.rules,
-                await stack.enter_async_context(senders(receiver)),
-                Position(position_folder(folder, partition), receiver.name),
-            ).run(partial(source.events, partition), last, since)
+            _until_missed(
+                Notifier(
+                    receiver.rules,
+                    await stack.enter_async_context(senders(receiver)),
+                    Position(position_folder(folder, partition), receiver.name),
+                ).run(partial(source.events, partition), last, since),
+                receiver.name,
+                partition,
+            )
             for receiver in read.receivers
             for partition, last in newest.items()
         ]
-        await _run_until_signal(asyncio.gather(*courses))
+        await _run_until_signal(_gather(courses))
+
+
+async def _until_missed(
+    course: Coroutine[Any, Any, None], receiver: str, partition: int
+) -> MissedEventsError:
+    """Serve a receiver until it cannot be served without a gap; return why."""
+    try:
+        await course
+    except MissedEventsError as error:
+        todo = "give --ledger, or remove its position to continue with new events only"
+        _log.error(
+            "not served", receiver=receiver, partition=partition, error=str(error), todo=todo
+        )
+        return error
+    raise AssertionError("a receiver is served until it is cancelled")
+
+
+async def _gather(courses: Iterable[Coroutine[Any, Any, MissedEventsError]]) -> None:
+    for error in await asyncio.gather(*courses):
+        raise error
 
 
 def position_folder(folder: Path, partition: int) -> Path:
@@ -201,8 +229,8 @@ def position_folder(folder: Path, partition: int) -> Path:
     return folder / f"partition-{partition}" if partition else folder
 
 
-async def _run_until_signal(work: asyncio.Future[list[None]]) -> None:
-    loop = asyncio.get_running_loop()
+async def _run_until_signal(serving: Coroutine[Any, Any, None]) -> None:
+    loop, work = asyncio.get_running_loop(), asyncio.ensure_future(serving)
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, work.cancel)
     try:

@@ -99,13 +99,13 @@ def notify(  # noqa: PLR0913 - each is an option
         credentials=str(bus_credentials or ""),
         ca=str(bus_ca or ""),
     )
+    configure_logs("notify")
     if dry_run:
         with TemporaryDirectory() as nowhere:
             asyncio.run(
                 receivers.serve_receivers(read, source, Path(nowhere), _open_printer, since)
             )
         return
-    configure_logs("notify")
     folder = state or state_folder() / _FOLDER
     asyncio.run(receivers.serve_receivers(read, source, folder, webhook, since))
 
