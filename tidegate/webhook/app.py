@@ -28,6 +28,7 @@ from starlette.routing import Route
 from tidegate.service.logs import get_log
 from tidegate.webhook.expressions import Object
 from tidegate.webhook.mutating import FindParam, Policy, mutate
+from tidegate.webhook.params import NAME_MAX
 
 BODY_BYTES_MAX = 37 * 2**20
 """Two objects of 3 MiB, each of whose characters the API server may write as six."""
@@ -37,7 +38,6 @@ READ_S = 5.0
 """How long a review may take to arrive: any pod can connect, and write as slowly as it likes."""
 HELD_BYTES_MAX = AT_ONCE * BODY_BYTES_MAX
 """Of all reviews that are being read or wait; beyond that no more is read."""
-NAME_MAX = 253
 _NAMED = ("resource", "namespace", "name")
 _JSON = "application/json"
 _NEEDED = {"uid", "object", "operation", "userInfo", "group", "version", "resource"}

@@ -16,6 +16,8 @@ from tidegate.kube.ports import KubernetesApi
 from tidegate.webhook.expressions import Object
 
 FRESH_S, PATIENCE_S, KEPT_MAX = 2.0, 1.0, 10_000
+NAME_MAX = 253
+"""Characters of a name in Kubernetes; a label is reviewed before the API server looks at it."""
 _PLURALS = {"LocalQueue": "localqueues", "WorkloadPriorityClass": "workloadpriorityclasses"}
 _NAMESPACED = ("LocalQueue",)
 
@@ -42,6 +44,8 @@ class Params:
             ApiUnreachableError: it does not answer.
             TimeoutError: not in time; the review has to be answered without it.
         """
+        if max(len(namespace), len(name)) > NAME_MAX:
+            return None
         within = f"/namespaces/{quote(namespace, safe='')}" if kind in _NAMESPACED else ""
         path = f"/apis/{api_version}{within}/{_PLURALS[kind]}/{quote(name, safe='')}"
         cached = self._kept.get(path)
