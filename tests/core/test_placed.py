@@ -16,6 +16,7 @@ from tidegate.contracts.decisions import (
     StartOrdered,
     WorkloadPending,
 )
+from tidegate.contracts.facts import WorkloadFinished
 from tidegate.contracts.observations import JobState
 from tidegate.model.podset import Container, PodSet
 
@@ -65,6 +66,25 @@ def test_the_end_of_the_copy_is_the_job_s_and_the_copy_goes_once_home_shows_it()
     assert world.orders() == [("CopyRemovalOrdered", "west")]
     assert types(world.copy_gone("west")) == ["CopyRemoved"]
     assert (world.hub.bus.state.copies, world.orders()) == ({}, [])
+
+
+def test_an_end_that_only_home_shows_counts_once_the_copy_is_gone() -> None:
+    """So after the loss of the ledger's newest events: nothing keeps the body of an ended job."""
+    world = Placing()
+    workload = world.started()
+    assert types(world.home("east", version=11, finished="Failed", message="why")) == ["EndShown"]
+    _, finished = world.copy_gone("west")
+    assert isinstance(finished, WorkloadFinished)
+    assert (finished.reason, finished.message) == ("Failed", "why")
+    assert (workload.phase, world.orders()) == ("finished", [])
+
+
+def test_an_end_counts_no_more_when_home_shows_it_no_longer() -> None:
+    world = Placing()
+    world.started()
+    world.home("east", version=11, finished="Failed")
+    assert types(world.home("east", version=12)) == ["EndShown"]
+    assert types(world.copy_gone("west")) == ["CopyRemoved"]
 
 
 def test_quota_is_given_back_only_when_the_copy_is_gone() -> None:

@@ -10,7 +10,7 @@ import msgspec
 from tidegate.core.folding import snapshot
 
 _WORDS = {"description", "title", "default"}
-KNOWN = (24, "3f7e8d64fb397d0c")
+KNOWN = (25, "caaf992a8b03290b")
 """The version, and a digest of what each of its fields is."""
 
 

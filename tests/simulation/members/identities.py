@@ -15,7 +15,7 @@ from tests.simulation.members.impostors import THEIRS
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent, QuotaReleased, QuotaReserved
 from tidegate.contracts.entry import Entry
-from tidegate.contracts.fact_kinds.clusters import RemoteClusterChanged
+from tidegate.contracts.fact_kinds.clusters import CopyReported, RemoteClusterChanged
 from tidegate.contracts.facts import (
     FactEvent,
     LedgerOpened,
@@ -68,6 +68,9 @@ class Identities:
                 self._see(event.cluster.removeprefix(AT), event.reason)
             case QuotaReserved() | WorkloadAdopted():
                 self._places[event.workload] = event.cluster
+            case CopyReported():
+                # The reservation may be lost: then the report alone tells where a copy runs.
+                self._places.setdefault(event.workload, event.copy.cluster)
             case QuotaReleased() | WorkloadFinished():
                 place = self._places.get(event.workload) or cluster_of(event.workload)
                 self._believe(place, f"{event.workload} ends")

@@ -135,9 +135,14 @@ class CopyRemoved(CopyFact, frozen=True, kw_only=True, tag="CopyRemoved/1"):
 
 
 class EndShown(CopyFact, frozen=True, kw_only=True, tag="EndShown/1"):
-    """The job at home shows its copy's end in its status: the copy may be deleted."""
+    """The job at home shows its copy's end in its status: the copy may be deleted.
+
+    With an empty reason it shows none any more: its cluster was restored from a backup.
+    """
 
     version: int = 0  # resourceVersion of the job at home
+    reason: str  # Succeeded, Failed or a special reason; empty: no end
+    message: str = ""
 
 
 class HomeGone(CopyFact, frozen=True, kw_only=True, tag="HomeGone/1"):

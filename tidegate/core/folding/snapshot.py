@@ -24,7 +24,7 @@ from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Shape
 from tidegate.errors import UndecodableError
 
-VERSION = 24
+VERSION = 25
 """Raised whenever the state's fields change their meaning; older bytes are not read."""
 
 _WORKLOAD_DERIVED = frozenset({"requests", "invalid", "charges", "rank", "shape"})

@@ -93,7 +93,7 @@ def _fold_workload(
             workload.failure, workload.recovered = None, False
             set_repair_deadline(state, workload)
         case EndShown():
-            workload.end_shown = True
+            workload.end_shown, workload.end_message = event.reason, event.message
         case HomeGone():
             workload.home_gone = True
             state.forest.to_reconcile[workload.key] = None

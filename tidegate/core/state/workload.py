@@ -152,7 +152,8 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     acting: str = ""  # parents: the variant that holds quota, for which the job runs
     # what was observed
     copies: dict[str, None] = {}  # placed jobs: uids of its copies, in ``State.copies``
-    end_shown: bool = False  # the job at home shows how its copy ended
+    end_shown: str = ""  # placed jobs: the reason of the end that the job at home shows
+    end_message: str = ""
     home_gone: bool = False  # the job at home was deleted, or is no longer managed
     state: JobState = JobState()  # placed jobs: of the copy in the cluster where it has quota
     state_us: int = 0  # when ``state`` last changed

@@ -127,7 +127,8 @@ def copying_text(event: Copying) -> str:
         case CopyRemoved():
             return f"Its copy in cluster {event.copy.cluster} is gone."
         case EndShown():
-            return "The job at home shows how it ended."
+            shown = f"that it ended ({event.reason})" if event.reason else "no end any more"
+            return f"The job at home shows {shown}."
         case HomeGone():
             return "The job at home is deleted; the workload goes once its copy is gone."
         case _:

@@ -126,7 +126,10 @@ def _update_workload(
 
 
 def remove_copy(state: State, at_us: int, copy: Copy, version: int) -> Iterator[FactEvent]:
-    """Yield that a copy was deleted, and the removal of its workload if the job is gone at home."""
+    """Yield that a copy was deleted, and its workload's end if the job has ended or gone at home.
+
+    After the loss of the ledger's newest events the end at home may be all that is left of it.
+    """
     record_removal(state, copy.resource, copy.ref, version)
     workload = state.workloads.get(state.by_uid.get(copy.origin, ""))
     yield CopyRemoved(
@@ -136,8 +139,16 @@ def remove_copy(state: State, at_us: int, copy: Copy, version: int) -> Iterator[
         copy=copy.ref,
         version=version,
     )
-    if workload is not None and workload.home_gone and not has_current_copy(state, workload):
+    if workload is None or has_current_copy(state, workload):
+        return
+    if workload.home_gone:
         yield WorkloadRemoved(**fact_fields(at_us, workload))
+    elif workload.end_shown and workload.phase in HOLDING:
+        yield WorkloadFinished(
+            **fact_fields(at_us, workload),
+            reason=workload.end_shown,
+            message=workload.end_message,
+        )
 
 
 def reported_workload(state: State, report: ActuationReported) -> Workload | None:
@@ -183,13 +194,19 @@ def without_home_state(job: JobObserved) -> JobObserved:
 
 
 def report_end_shown(at_us: int, job: JobObserved, workload: Workload) -> Iterator[EndShown]:
-    """Yield that a placed job at home shows its copy's end, if not recorded yet.
+    """Yield that a placed job at home shows its copy's end, or shows none any more, if it is news.
 
-    After the loss of the ledger's newest events it may be observed before that end, and only once.
+    After the loss of the ledger's newest events it may be observed before that end, and only once;
+    a cluster that was restored from a backup shows it no longer.
     """
     finished_or_holding = workload.phase == "finished" or workload.phase in HOLDING
-    if job.finished and finished_or_holding and not workload.end_shown:
-        yield EndShown(**fact_fields(at_us, workload), version=job.version)
+    if finished_or_holding and job.finished != workload.end_shown:
+        yield EndShown(
+            **fact_fields(at_us, workload),
+            version=job.version,
+            reason=job.finished,
+            message=job.message,
+        )
 
 
 def report_stray(

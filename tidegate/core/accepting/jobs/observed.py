@@ -200,11 +200,12 @@ def _update(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
         return
     if siblings.has_own_slices(workload):
         yield from siblings.update_slice(state, at_us, job, workload)
+    # While a copy may run, the copy's end is the workload's end.
+    if job.finished and not (workload.body and copies.has_surviving_copy(state, workload)):
+        yield finished_fact(at_us, job, workload)
+    if workload.body:
+        yield from copies.report_end_shown(at_us, job, workload)
     if job.finished:
-        # While a copy may run, the copy's end is the workload's end.
-        if not (workload.body and copies.has_surviving_copy(state, workload)):
-            yield finished_fact(at_us, job, workload)
-        yield from copies.report_end_shown(at_us, job, workload) if workload.body else ()
         return
     yield from _report_change(state, at_us, job, workload)
     yield from (_report if not workload.body else mismatches.report_mismatch)(
