@@ -7,11 +7,13 @@ member's name accepts no placed jobs: what its services say of that must not cou
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from apiserver.state import Change
-from tests.simulation import processes
+from tests.simulation import processes, small_worlds
 from tests.simulation.bus import CLUSTER
 from tests.simulation.cluster import KUEUE, Cluster, drawn_job
 from tests.simulation.judging.verdict import demand
@@ -113,3 +115,20 @@ class PlacingSite(Site):
                 if ORIGIN in job["metadata"].get("annotations", {}):
                     return f"a copy of {job['metadata']['name']} is left in {name}"
         return super().unrest()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Live through worlds one after another; return 1 if one does not hold."""
+    name = "tests.simulation.members.placing"
+    return small_worlds.live_all(arguments, name, __doc__, PlacingSite, _summary)
+
+
+def _summary(site: PlacingSite) -> str:
+    return (
+        f"{len(site.ledger.entries)} entries, {site.placed} placements, {site.deaths} deaths, "
+        f"moved: {site.moves.kind}, {site.moves.lost} entries lost"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
