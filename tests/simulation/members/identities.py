@@ -66,11 +66,8 @@ class Identities:
             case RemoteClusterChanged():
                 self._bind(event)
                 self._see(event.cluster.removeprefix(AT), event.reason)
-            case QuotaReserved() | WorkloadAdopted():
-                self._places[event.workload] = event.cluster
-            case CopyReported():
-                # The reservation may be lost: then the report alone tells where a copy runs.
-                self._places.setdefault(event.workload, event.copy.cluster)
+            case QuotaReserved() | WorkloadAdopted() | CopyReported():
+                self._place(event)
             case QuotaReleased() | WorkloadFinished():
                 place = self._places.get(event.workload) or cluster_of(event.workload)
                 self._believe(place, f"{event.workload} ends")
@@ -83,6 +80,13 @@ class Identities:
                 demand(not (known and event.job.name == THEIRS), "loss", text)
             case _:
                 pass
+
+    def _place(self, event: QuotaReserved | WorkloadAdopted | CopyReported) -> None:
+        if isinstance(event, CopyReported):
+            # The reservation may be lost: then the report alone tells where a copy runs.
+            self._places.setdefault(event.workload, event.copy.cluster)
+        else:
+            self._places[event.workload] = event.cluster
 
     def _bind(self, event: RemoteClusterChanged | RoundStarted) -> None:
         if not event.cluster_uid:
