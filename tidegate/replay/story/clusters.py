@@ -127,8 +127,8 @@ def copying_text(event: Copying) -> str:
         case CopyRemoved():
             return f"Its copy in cluster {event.copy.cluster} is gone."
         case EndShown():
-            shown = f"that it ended ({event.reason})" if event.reason else "no end any more"
-            return f"The job at home shows {shown}."
+            end = f"that it ended ({event.reason})" if event.reason else "no end any more"
+            return f"The job at home shows {end}."
         case HomeGone():
             return "The job at home is deleted; the workload goes once its copy is gone."
         case _:

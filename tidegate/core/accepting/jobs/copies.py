@@ -199,8 +199,8 @@ def report_end_shown(at_us: int, job: JobObserved, workload: Workload) -> Iterat
     After the loss of the ledger's newest events it may be observed before that end, and only once;
     a cluster that was restored from a backup shows it no longer.
     """
-    finished_or_holding = workload.phase == "finished" or workload.phase in HOLDING
-    if finished_or_holding and job.finished != workload.end_shown:
+    may_be_placed = workload.phase == "finished" or workload.phase in HOLDING
+    if workload.body and may_be_placed and job.finished != workload.end_shown:
         yield EndShown(
             **fact_fields(at_us, workload),
             version=job.version,

@@ -203,8 +203,7 @@ def _update(state: State, at_us: int, job: JobObserved, workload: Workload) -> I
     # While a copy may run, the copy's end is the workload's end.
     if job.finished and not (workload.body and copies.has_surviving_copy(state, workload)):
         yield finished_fact(at_us, job, workload)
-    if workload.body:
-        yield from copies.report_end_shown(at_us, job, workload)
+    yield from copies.report_end_shown(at_us, job, workload)
     if job.finished:
         return
     yield from _report_change(state, at_us, job, workload)
@@ -220,8 +219,7 @@ def _report_finished(
         yield from _report_state(at_us, job, workload)
     elif siblings.is_out_of_sync(state, job, workload):
         yield siblings.out_of_sync_fact(at_us, job, workload)
-    if workload.body:
-        yield from copies.report_end_shown(at_us, job, workload)
+    yield from copies.report_end_shown(at_us, job, workload)
 
 
 def _report_change(
