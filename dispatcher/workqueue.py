@@ -8,6 +8,7 @@ rests twice as long the next time.
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
 
 WIDTH = 8
 """Workloads that are reconciled concurrently at one cluster."""
@@ -21,9 +22,11 @@ class WorkQueue:
     """Places by cluster, in the order in which they came; no two tasks look at the same one."""
 
     def __init__(self) -> None:
-        self._due = dict[str, dict[str, int]]()  # by cluster and workload: how often it was tried
+        self._due = dict[str, OrderedDict[str, int]]()  # by cluster and workload: its tries so far
+        self._open = dict[str, None]()  # clusters with a workload that is due, and room for it
         self._busy = dict[str, int]()  # by cluster: how many are looked at
         self._held = set[Place]()  # those that are looked at, or rest
+        self._again = dict[Place, int]()  # tries of those that are held, and due after that
         self._paces = dict[Place, float]()  # of those that changed before their last rest was over
         self._timers = dict[Place, asyncio.TimerHandle]()
         self._news = asyncio.Event()
@@ -31,9 +34,12 @@ class WorkQueue:
     def add(self, place: Place, tries: int = 0) -> None:
         """Queue a workload; a new reason resets its tries."""
         cluster, workload = place
-        due = self._due.setdefault(cluster, {})
+        if place in self._held:
+            self._again[place] = min(tries, self._again.get(place, tries))
+            return
+        due = self._due.setdefault(cluster, OrderedDict())
         due[workload] = min(tries, due.get(workload, tries))
-        self._news.set()
+        self._open_if_due(cluster)
 
     def add_after(self, place: Place, wait_s: float, tries: int = 0) -> None:
         """Queue a workload after ``wait_s``, or earlier if it is queued already."""
@@ -46,36 +52,46 @@ class WorkQueue:
 
     async def get(self) -> tuple[Place, int]:
         """Return the next place that may be looked at, and how often it was tried."""
-        while True:
-            for cluster, due in self._due.items():
-                if self._busy.get(cluster, 0) >= WIDTH:
-                    continue
-                for workload in due:
-                    if (cluster, workload) not in self._held:
-                        return self._mark_processing(cluster, workload)
+        while not self._open:
             self._news.clear()
             await self._news.wait()
+        return self._mark_processing(next(iter(self._open)))
 
     def finish(self, place: Place) -> None:
         """Release a workload: others may run at this cluster, and the same one after a pause."""
-        self._busy[place[0]] -= 1
+        cluster = place[0]
+        self._busy[cluster] -= 1
+        if not self._busy[cluster]:
+            del self._busy[cluster]
         pace_s = self._paces.get(place, PACE_S)
         asyncio.get_running_loop().call_later(pace_s, self._mark_done, place, pace_s)
-        self._news.set()
+        self._open_if_due(cluster)
 
-    def _mark_processing(self, cluster: str, workload: str) -> tuple[Place, int]:
-        tries, place = self._due[cluster].pop(workload), (cluster, workload)
+    def _open_if_due(self, cluster: str) -> None:
+        if cluster in self._due and self._busy.get(cluster, 0) < WIDTH:
+            self._open[cluster] = None
+            self._news.set()
+
+    def _mark_processing(self, cluster: str) -> tuple[Place, int]:
+        due = self._due[cluster]
+        workload, tries = due.popitem(last=False)
+        place = cluster, workload
         self._held.add(place)
         self._busy[cluster] = self._busy.get(cluster, 0) + 1
+        if not due:
+            del self._due[cluster]
+        if not due or self._busy[cluster] >= WIDTH:
+            del self._open[cluster]
         return place, tries
 
     def _mark_done(self, place: Place, pace_s: float) -> None:
         self._held.discard(place)
-        if place[1] in self._due.get(place[0], {}):
-            self._paces[place] = min(2 * pace_s, PACE_S_MAX)
-        else:
+        tries = self._again.pop(place, None)
+        if tries is None:
             self._paces.pop(place, None)
-        self._news.set()
+            return
+        self._paces[place] = min(2 * pace_s, PACE_S_MAX)
+        self.add(place, tries)
 
     def _add_when_due(self, place: Place, tries: int) -> None:
         del self._timers[place]

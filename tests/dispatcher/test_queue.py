@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from dispatcher.workqueue import PACE_S, PACE_S_MAX, WIDTH, Place, WorkQueue
+from tests.parts.cost import count_lines
+from tests.parts.growth import entries
 from tests.parts.virtual import run_virtually
 
 
@@ -99,5 +101,41 @@ def test_an_earlier_time_counts_and_a_new_reason_is_no_try() -> None:
         queue.add(place, 7)
         queue.add(place)
         assert await queue.get() == (place, 0)
+
+    run_virtually(live())
+
+
+def test_a_workload_costs_as_much_beside_many_that_rest() -> None:
+    async def lines_beside(others: int) -> int:
+        queue = WorkQueue()
+        for number in range(others):
+            place = ("noisy", f"default/{number}")
+            queue.add(place)
+            await queue.get()
+            queue.finish(place)
+            queue.add(place)  # it changed again, and rests
+        with count_lines("dispatcher") as lines:
+            queue.add(("noisy", "default/new"))
+            assert await queue.get() == (("noisy", "default/new"), 0)
+        return lines.total()
+
+    few, many = (run_virtually(lines_beside(others)) for others in (40, 400))
+    assert few == many
+
+
+def test_nothing_of_a_cluster_stays_once_it_is_looked_at() -> None:
+    async def live() -> None:
+        queue = WorkQueue()
+        for number in range(30):
+            place = (f"cluster-{number}", "default/a")
+            queue.add(place)
+            await queue.get()
+            queue.add(place)
+            queue.finish(place)
+            await queue.get()
+            queue.finish(place)
+        await asyncio.sleep(PACE_S_MAX)
+        own = {at: n for at, n in entries(queue).items() if at.startswith("WorkQueue.")}
+        assert sum(own.values()) == 0, own
 
     run_virtually(live())
