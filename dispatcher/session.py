@@ -66,13 +66,13 @@ class Session:
 
     def connect(
         self,
-        home: Callable[[Callable[[], None]], ManagerCluster],
+        home: Callable[[Callable[[str], None]], ManagerCluster],
         fleet: Callable[[ManagerCluster, Callable[[str, str], None]], Fleet],
         collector: Callable[[ManagerCluster, Fleet, Targets], OrphanCollector],
         edited: Callable[[Callable[[str], None]], Sequence[Informer]] = lambda _: (),
     ) -> None:
         """Set the parts that call back; ``edited`` are jobs here whose edits are copied on."""
-        self._home = home(lambda: self._fleet.request_reconcile())  # noqa: PLW0108 - it comes after
+        self._home = home(lambda name: self._fleet.request_reconcile(name))  # noqa: PLW0108 - it comes after
         self._fleet = fleet(self._home, self._on_copy_changed)
         self._collector = collector(self._home, self._fleet, self._targets)
         self._edited = edited(self._on_job_edited)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container
 
 from tidegate.jobs.kind import Object
 from tidegate.kinds.names import SENDS_AWAY
@@ -68,21 +68,31 @@ def is_multikueue_check(check: Object) -> bool:
     return controller == CONTROLLER
 
 
+def config_name(check: Object) -> str:
+    """Return the name of the object with a check's parameters; empty: it has none."""
+    named: Object = check["spec"].get("parameters") or {}
+    name: str = named.get("name", "")
+    return name
+
+
 def check_patch(
     check: Object,
-    configs: Mapping[str, Object],
+    config: Object | None,
     clusters: Container[str],
     usable: Container[str],
     at: str,
 ) -> Object:
-    """Return the patch of a check's condition Active; empty if it is up to date."""
+    """Return the patch of a check's condition Active; empty if it is up to date.
+
+    ``config``: the MultiKueueConfig of the name in its parameters.
+    """
     named = check["spec"].get("parameters")
     parameters = None
     if named is not None:
         parameters = CheckParameters(
             group=named["apiGroup"], kind=named["kind"], name=named["name"]
         )
-    of = {name: config["spec"]["clusters"] for name, config in configs.items()}
+    of = {} if config is None else {config_name(check): config["spec"]["clusters"]}
     activity_of_check = activity_of_parameters(parameters, of, clusters, usable)
     return active_patch(
         check,

@@ -27,7 +27,7 @@ from dispatcher.workers.kubeconfig import (
 from tidegate.jobs.kind import Object
 from tidegate.service.config.access_providers import AccessProvider
 
-KEY = "kubeconfig"
+KEY, SECRET = "kubeconfig", "Secret"
 BAD_PROFILE, UNTRUSTED, CLOSED = (
     "BadClusterProfile",
     "BadRestConfig",
@@ -50,43 +50,76 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sources(msgspec.Struct, frozen=True, kw_only=True):
-    """Where credentials come from; Secrets and ClusterProfiles are those of our namespace."""
+    """Where credentials come from: Secrets and ClusterProfiles by ``<namespace>/<name>``."""
 
+    namespace: str  # ours; those of no other count
     secrets: Mapping[str, Object] = {}
     profiles: Mapping[str, Object] = {}
     providers: Sequence[AccessProvider] | None = None  # see ``read_profile``
 
 
-async def credentials_of(cluster: Object, sources: Sources) -> Credentials | Refusal:
+class KubeconfigReader:
+    """Reads a kubeconfig, and remembers the last: to parse one takes longer than all the rest."""
+
+    def __init__(self) -> None:
+        self._data: bytes | None = None
+        self._parsed: dict[str, Any] | Refusal = {}
+
+    def read(self, data: bytes) -> dict[str, Any] | Refusal:
+        """See ``read_kubeconfig``."""
+        if data != self._data:
+            self._data, self._parsed = data, read_kubeconfig(data)
+        return self._parsed
+
+
+def source_of(cluster: Object) -> str:
+    """Return what has a MultiKueueCluster's credentials: secret/NAME or profile/NAME; empty: none.
+
+    A file is none: nothing tells of its changes.
+    """
+    source = _source(cluster)
+    named = source.get("kubeConfig")
+    if named is None:
+        return f"profile/{(source.get('clusterProfileRef') or {}).get('name', '')}"
+    return f"secret/{named['location']}" if named.get("locationType", SECRET) == SECRET else ""
+
+
+def _source(cluster: Object) -> Object:
+    spec: Object = cluster["spec"]
+    return spec.get("clusterSource") or spec
+
+
+async def credentials_of(
+    cluster: Object, sources: Sources, reader: KubeconfigReader
+) -> Credentials | Refusal:
     """Return the credentials that a MultiKueueCluster names."""
-    spec = cluster["spec"]
-    source = spec.get("clusterSource") or spec
+    source = _source(cluster)
     named = source.get("kubeConfig")
     if named is None:
         return _from_profile(source["clusterProfileRef"]["name"], sources)
     location = named["location"]
-    if named.get("locationType", "Secret") == "Secret":
-        data = _from_secret(location, sources.secrets)
+    if named.get("locationType", SECRET) == SECRET:
+        data = _from_secret(location, sources)
     else:
         data = await asyncio.to_thread(_from_file, location)
     if isinstance(data, Refusal):
         return data
-    document = read_kubeconfig(data)
+    document = reader.read(data)
     if isinstance(document, Refusal):
         return document
     return Credentials(data=data, document=document)
 
 
 def _from_profile(name: str, sources: Sources) -> Credentials | Refusal:
-    profile = read_profile(name, sources.profiles, sources.providers)
+    profile = read_profile(name, sources)
     if isinstance(profile, Refusal):
         return profile
     data = msgspec.json.encode(profile, order="sorted")
     return Credentials(data=data, document=profile.document, plugin=profile.plugin)
 
 
-def _from_secret(name: str, secrets: Mapping[str, Object]) -> bytes | Refusal:
-    secret = secrets.get(name)
+def _from_secret(name: str, sources: Sources) -> bytes | Refusal:
+    secret = sources.secrets.get(f"{sources.namespace}/{name}")
     if secret is None:
         return Refusal(reason=BAD, error=f'Secret "{name}" not found')
     text = (secret.get("data") or {}).get(KEY)
@@ -139,22 +172,21 @@ class Profile(msgspec.Struct, frozen=True):
     plugin: Plugin
 
 
-def read_profile(
-    name: str, profiles: Mapping[str, Object], providers: Sequence[AccessProvider] | None
-) -> Profile | Refusal:
+def read_profile(name: str, sources: Sources) -> Profile | Refusal:
     """Return how to reach the cluster of a ClusterProfile, or why it is not reached.
 
     As in Kueue, only server, authority and proxy of the cluster are used. Arguments and environment
     that a profile adds to a plugin are ignored, so that authors of profiles cannot run code here.
 
-    ``profiles``: those of our namespace, by name. ``providers``: as configured, of which the first
-    counts that the profile has; None: the gate MultiKueueClusterProfile is closed.
+    Of the configured providers the first counts that the profile has; None: the gate
+    MultiKueueClusterProfile is closed.
 
     Source: multikueue.md 1.1, 5.1 case 7; KEP 4322 and KEP 5339 of Kubernetes.
     """
+    providers = sources.providers
     if providers is None:
         return Refusal(reason=CLOSED, error="MultiKueueClusterProfile feature gate is disabled")
-    profile = profiles.get(name)
+    profile = sources.profiles.get(f"{sources.namespace}/{name}")
     if profile is None:
         return _bad_config(f'clusterprofiles.multicluster.x-k8s.io "{name}" not found')
     if not providers:

@@ -9,7 +9,7 @@ Source: multikueue.md 1.1.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from dispatcher.manager.credentials import Credentials, credentials_of
+from dispatcher.manager.credentials import Credentials, KubeconfigReader, credentials_of
 from dispatcher.manager.manager_cluster import ManagerCluster
 from dispatcher.manager.plugins import log_in
 from dispatcher.publish import Publisher
@@ -35,7 +35,7 @@ from tidegate.service.logs import get_log
 FIRST_S, DOUBLINGS_MAX = 5, 6
 _log = get_log("workers")
 _OPEN_S = 60.0
-_LOOK_S = 5.0
+_LOOK_S, _POLL_S = 5.0, 0.2
 _STOOD_S = 10.0
 """A connection that broke sooner counts as a failure: it is not made again at once."""
 _MESSAGE_MAX = 1_024
@@ -78,10 +78,10 @@ class _ClusterConnection:
     """The state of one cluster's connection."""
 
     uid: str  # of its object: one that is made anew under its name is another cluster
+    reader: KubeconfigReader = field(default_factory=KubeconfigReader)
     attempts: Attempts = field(default_factory=Attempts)
     credentials: bytes = b""  # those that it is connected with; empty: it is not
     task: asyncio.Task[None] | None = None
-    worker: Worker | None = None
     since_s: float = 0.0  # when it was reached, by the loop's clock
 
 
@@ -101,27 +101,30 @@ class Fleet:
         self._home, self._publisher = home, publisher
         self._kinds, self._origin, self._now_us, self._changed = kinds, origin, now_us, changed
         self._client = client
+        self.workers = dict[str, Worker]()  # the clusters that answer, by name
         self._lines = dict[str, _ClusterConnection]()
-        self._news = asyncio.Event()
+        self._due, self._news = set[str](), asyncio.Event()
 
-    @property
-    def workers(self) -> dict[str, Worker]:
-        """Return the clusters that answer, by name."""
-        return {name: line.worker for name, line in self._lines.items() if line.worker is not None}
-
-    def request_reconcile(self) -> None:
-        """Reconcile all clusters soon: one of them may have changed."""
+    def request_reconcile(self, name: str) -> None:
+        """Reconcile a cluster soon: it may have changed."""
+        self._due.add(name)
         self._news.set()
 
     async def run(self) -> None:
-        """Keep every cluster connected for ever."""
+        """Keep every cluster connected for ever; each is looked at now and then."""
+        while not self._home.complete:  # noqa: ASYNC110 - once, at a start
+            await asyncio.sleep(_POLL_S)
+        now_s, look_s = asyncio.get_running_loop().time, 0.0
         try:
             while True:
-                if self._home.complete:
-                    await self._reconcile_all()
+                if now_s() >= look_s:
+                    look_s = now_s() + _LOOK_S
+                    self._due |= {*self._home.clusters.items, *self._lines}
+                due, self._due = self._due, set()
+                await self._reconcile(due)
                 # Not wait_for: in Python 3.11 it may lose a cancellation.
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(_LOOK_S):
+                    async with asyncio.timeout_at(look_s):
                         await self._news.wait()
                 self._news.clear()
         finally:
@@ -132,19 +135,23 @@ class Fleet:
 
         Who reads it may have learnt later that a cluster of the name was deleted before.
         """
-        for name, line in list(self._lines.items()):
-            if line.worker is not None:
-                self._publisher.forget_cluster(name)
-                await self._publisher.publish_cluster(name, connected=True, reason="", message="")
+        for name in list(self.workers):
+            self._publisher.forget_cluster(name)
+            await self._publisher.publish_cluster(name, connected=True, reason="", message="")
 
-    async def _reconcile_all(self) -> None:
-        uids = {name: obj["metadata"]["uid"] for name, obj in self._home.clusters.items.items()}
-        for gone in [name for name, line in self._lines.items() if line.uid != uids.get(name)]:
-            await self._disconnect(self._lines.pop(gone))
-            self._publisher.forget_cluster(gone)
-            self._update_usable()
-        for name, uid in uids.items():
-            line = self._lines.setdefault(name, _ClusterConnection(uid=uid))
+    async def _reconcile(self, names: Iterable[str]) -> None:
+        for name in sorted(names):
+            cluster, line = self._home.clusters.items.get(name), self._lines.get(name)
+            uid = "" if cluster is None else cluster["metadata"]["uid"]
+            if line is not None and line.uid != uid:
+                await self._disconnect(self._lines.pop(name))
+                self._publisher.forget_cluster(name)
+                self._home.set_usable(name, usable=False)
+            if cluster is None:
+                continue
+            if name not in self._lines:
+                self._lines[name] = _ClusterConnection(uid=uid)
+            line = self._lines[name]
             if line.task is None or line.task.done():
                 line.task = None
             try:
@@ -156,13 +163,13 @@ class Fleet:
         cluster = self._home.clusters.items.get(name)
         if cluster is None:
             return  # it was deleted while another one was looked at
-        credentials = await credentials_of(cluster, self._home.sources)
+        credentials = await credentials_of(cluster, self._home.sources, line.reader)
         if isinstance(credentials, Refusal):
             await self._disconnect(line)
             await self._report_disconnected(name, credentials.reason, _UNUSABLE + credentials.error)
             return
         if line.task is not None and line.credentials == credentials.data:
-            if line.worker is not None:
+            if name in self.workers:
                 await self._show_connected(name)
             return
         now_s = asyncio.get_running_loop().time()
@@ -187,24 +194,24 @@ class Fleet:
                 )
                 async with asyncio.timeout(_OPEN_S):
                     await worker.open()
-                line.worker, line.since_s = worker, asyncio.get_running_loop().time()
-                await self._on_connected(name)
+                self.workers[name] = worker
+                line.since_s = asyncio.get_running_loop().time()
+                await self._on_connected(name, worker)
                 await worker.follow()
         except* Exception as group:  # noqa: BLE001 - whatever one answers: the others go on
             await self._on_connection_lost(
                 name, line, credentials.data, _error_text(group.exceptions[0])
             )
         finally:
-            line.worker = None
-            self._update_usable()
-            self._news.set()
+            self._lose(name)
+            self.request_reconcile(name)
 
-    async def _on_connected(self, name: str) -> None:
+    async def _on_connected(self, name: str, worker: Worker) -> None:
         _log.info("connected", worker=name)
         await self._publisher.publish_cluster(name, connected=True, reason="", message="")
-        self._update_usable()
+        self._home.set_usable(name, usable=True)
         await self._show_connected(name)
-        for key in list(self.workers[name].workloads.items):
+        for key in list(worker.workloads.items):
             self._changed(name, key)
 
     async def _show_connected(self, name: str) -> None:
@@ -218,32 +225,33 @@ class Fleet:
     ) -> None:
         """Note a failure; one that had stood is tried again at once, unreported."""
         now_s = asyncio.get_running_loop().time()
-        stood = line.worker is not None and now_s >= line.since_s + _STOOD_S
-        line.worker = None
+        stood = name in self.workers and now_s >= line.since_s + _STOOD_S
+        self._lose(name)
         _log.warning("not connected", worker=name, error=error)
         if stood:
             line.attempts = Attempts(credentials=credentials)
             return
         line.attempts = line.attempts.after_failure(credentials, now_s)
         wait_s = line.attempts.next_s - now_s
-        asyncio.get_running_loop().call_later(wait_s, self._news.set)
+        asyncio.get_running_loop().call_later(wait_s, self.request_reconcile, name)
         next_at = rfc3339(self._now_us() + int(wait_s * 1_000_000))
         message = with_attempts(error, line.attempts.failures, next_at)
         await self._report_disconnected(name, "ClientConnectionFailed", message)
 
     async def _report_disconnected(self, name: str, reason: str, message: str) -> None:
         await self._publisher.publish_cluster(name, connected=False, reason=reason, message=message)
-        self._update_usable()
         await self._home.set_cluster_condition(name, status=False, reason=reason, message=message)
 
-    def _update_usable(self) -> None:
-        self._home.set_usable(self.workers)
+    def _lose(self, name: str) -> None:
+        """Note that a cluster does not answer."""
+        self.workers.pop(name, None)
+        self._home.set_usable(name, usable=False)
 
     async def _disconnect(self, line: _ClusterConnection) -> None:
         if line.task is not None:
             line.task.cancel()
             await asyncio.gather(line.task, return_exceptions=True)
-        line.task, line.worker, line.credentials = None, None, b""
+        line.task, line.credentials = None, b""
 
 
 def _error_text(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from dispatcher.manager.credentials import Credentials, Sources, credentials_of
+from dispatcher.manager.credentials import Credentials, KubeconfigReader, Sources, credentials_of
 from dispatcher.workers.kubeconfig import Refusal, check_path, read_kubeconfig
 from tidegate.jobs.kind import Object
 
@@ -111,9 +111,11 @@ def cluster(**source: Object) -> Object:
 async def test_a_secret_that_says_nothing_is_refused(
     data: Object | None, reason: str, error: str
 ) -> None:
-    secrets = {} if data is None else {"s": {"metadata": {"name": "s"}, "data": data}}
+    secrets = {} if data is None else {"ours/s": {"metadata": {"name": "s"}, "data": data}}
     credentials = await credentials_of(
-        cluster(kubeConfig={"location": "s"}), Sources(secrets=secrets)
+        cluster(kubeConfig={"location": "s"}),
+        Sources(namespace="ours", secrets=secrets),
+        KubeconfigReader(),
     )
     assert credentials == Refusal(reason=reason, error=error)
 
@@ -121,9 +123,11 @@ async def test_a_secret_that_says_nothing_is_refused(
 async def test_credentials_are_never_shown() -> None:
     text = msgspec.yaml.decode((CASES / "good.yaml").read_text(), type=Case).kubeconfig
     data = {"kubeconfig": b64encode(text.encode()).decode()}
-    secrets: dict[str, Object] = {"s": {"metadata": {"name": "s"}, "data": data}}
+    secrets: dict[str, Object] = {"ours/s": {"metadata": {"name": "s"}, "data": data}}
     credentials = await credentials_of(
-        cluster(kubeConfig={"location": "s"}), Sources(secrets=secrets)
+        cluster(kubeConfig={"location": "s"}),
+        Sources(namespace="ours", secrets=secrets),
+        KubeconfigReader(),
     )
     assert isinstance(credentials, Credentials)
     assert "very-secret" in str(credentials.document)

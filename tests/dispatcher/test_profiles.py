@@ -16,7 +16,7 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from dispatcher.manager import plugins
-from dispatcher.manager.credentials import Credentials, Sources, credentials_of
+from dispatcher.manager.credentials import Credentials, KubeconfigReader, Sources, credentials_of
 from dispatcher.manager.plugins import Plugin, log_in
 from dispatcher.workers.fleet import client_of
 from dispatcher.workers.kubeconfig import Refusal
@@ -42,9 +42,13 @@ async def found(
     providers: tuple[AccessProvider, ...] | None, status: Object | None
 ) -> Credentials | Refusal:
     """Return what a MultiKueueCluster of the profile ``p`` is reached by; None: there is none."""
-    profiles: dict[str, Object] = {} if status is None else {"p": {"status": status}}
+    profiles: dict[str, Object] = {} if status is None else {"ours/p": {"status": status}}
     cluster = {"spec": {"clusterSource": {"clusterProfileRef": {"name": "p"}}}}
-    return await credentials_of(cluster, Sources(profiles=profiles, providers=providers))
+    return await credentials_of(
+        cluster,
+        Sources(namespace="ours", profiles=profiles, providers=providers),
+        KubeconfigReader(),
+    )
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,8 @@ def test_a_queue_whose_cluster_queue_is_deleted_leads_nowhere_else() -> None:
         world = World()
         stage = world.manager.stage
         queues = Queues(stage.embedded, Random(1), stage.bus.now_us)
-        queues.set_checks(frozenset({CHECK}))
+        queues.set_check(CHECK, remote=True)
+        queues.begin()
         async with alongside(queues.run()):
             await until(lambda: leads_away(world) == "True", "the queue says where it leads")
             stage.remove(f"{KUEUE}/clusterqueues/{QUEUE}")
