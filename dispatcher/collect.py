@@ -42,9 +42,11 @@ class OrphanCollector:
             while self._interval_s:
                 await asyncio.sleep(self._interval_s)
                 underway = {worker: task for worker, task in underway.items() if not task.done()}
-                for worker in self._fleet.workers.values():
-                    if worker not in underway:
-                        underway[worker] = tasks.create_task(self._collect(worker))
+                underway |= {  # no variable is left that would keep a worker that is gone
+                    worker: tasks.create_task(self._collect(worker))
+                    for worker in self._fleet.workers.values()
+                    if worker not in underway
+                }
 
     async def _collect(self, worker: Worker) -> None:
         for key, copy in list(worker.workloads.items.items()):

@@ -32,3 +32,8 @@ class Metrics:
     def count_copy(self, cluster_queue: str, cluster: str) -> None:
         """Count a copy that was made."""
         self.dispatched.labels(cluster_queue, cluster, "leader").inc()
+
+    def forget(self, label: str, name: str) -> None:
+        """Drop the series of a ClusterQueue or a worker cluster that is gone."""
+        for counter in (self.dispatched, self.admitted):
+            counter.remove_by_labels({label: name})

@@ -18,7 +18,7 @@ from dispatcher.informer import Informer
 from dispatcher.manager.manager_cluster import ManagerCluster
 from dispatcher.metrics import Metrics
 from dispatcher.publish import Publisher
-from dispatcher.targets import Targets
+from dispatcher.targets import Target, Targets
 from dispatcher.workers.fleet import Fleet
 from dispatcher.workqueue import Place, WorkQueue
 from tidegate.bus.ports import EventFeed, Lease, ObservationPublisher
@@ -30,7 +30,8 @@ from tidegate.contracts.decision_kinds.clusters import (
 )
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Published
-from tidegate.contracts.facts import FactEvent
+from tidegate.contracts.fact_kinds.clusters import MultiKueueClusterRemoved
+from tidegate.contracts.facts import ClusterQueueRemoved, FactEvent
 from tidegate.errors import BusUnreachableError, TidegateError, UndecodableError
 from tidegate.service.backoff import backoff_delays
 from tidegate.service.lease import maintain_lease
@@ -199,16 +200,24 @@ class Session:
         if key:
             self._enqueue_with_slices(key)
         if live:
-            self._count_admission(event)
+            self._note_news(event)
 
-    def _count_admission(self, event: FactEvent | DecisionEvent) -> None:
-        if isinstance(event, CheckDecided) and event.state == "Ready":
-            target = self._targets.of.get(event.workload)
-            cluster = "" if target is None else target.chosen
-            self._metrics.admitted.labels(event.cluster_queue, cluster, "leader").inc()
-        elif isinstance(event, ClustersNominated | RemoteWithdrawn):
-            for cluster in event.clusters:  # its state there is an answer from here on
-                self._publisher.forget_copy(cluster, event.workload)
+    def _note_news(self, event: FactEvent | DecisionEvent) -> None:
+        """Count an admission; forget what an event makes void."""
+        match event:
+            case CheckDecided(state="Ready"):
+                target = self._targets.of.get(event.workload)
+                cluster = "" if target is None else target.chosen
+                self._metrics.admitted.labels(event.cluster_queue, cluster, "leader").inc()
+            case ClustersNominated() | RemoteWithdrawn():
+                for cluster in event.clusters:  # its state there is an answer from here on
+                    self._publisher.forget_copy(cluster, event.workload)
+            case ClusterQueueRemoved():
+                self._metrics.forget("cluster_queue", event.name)
+            case MultiKueueClusterRemoved():
+                self._metrics.forget("cluster", event.name)
+            case _:
+                pass
 
     def _on_copy_changed(self, cluster: str, key: str) -> None:
         """Queue a workload whose copy changed at a worker."""
@@ -244,7 +253,11 @@ class Session:
     async def _reconcile(self, cluster: str, key: str) -> None:
         """Reconcile a workload at a cluster, if the cluster answers."""
         target, worker = self._targets.target_at(key, cluster), self._fleet.workers.get(cluster)
-        if target is None or worker is None or cluster not in target.clusters:
+        if target is None or cluster not in target.clusters:
+            return
+        if worker is None:
+            if cluster in target.leaving and self._home.lacks_cluster(cluster):
+                self._forget_copy(target, key, cluster)  # nothing tells of its end any more
             return
         leaves = cluster in target.leaving  # and not only since its copy was found to be gone
         shared = leaves and self._targets.is_shared(key, cluster)
@@ -252,8 +265,11 @@ class Session:
         if outcome.known:
             await self._publisher.publish_copy(cluster, key, outcome)
             if leaves and outcome.copy is None:
-                target.leaving.discard(cluster)
-                self._publisher.forget_copy(cluster, key)
-                self._targets.forget_idle(key)
+                self._forget_copy(target, key, cluster)
         if outcome.later:
             self._queue.add_after((cluster, key), LATER_S)
+
+    def _forget_copy(self, target: Target, key: str, cluster: str) -> None:
+        target.leaving.discard(cluster)
+        self._publisher.forget_copy(cluster, key)
+        self._targets.forget_idle(key)

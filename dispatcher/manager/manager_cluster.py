@@ -66,6 +66,10 @@ class ManagerCluster:
         """Return whether everything was listed once."""
         return self._checks.complete and all(informer.complete for informer in self._informers)
 
+    def lacks_cluster(self, name: str) -> bool:
+        """Return whether there is no MultiKueueCluster of a name, as far as that is known."""
+        return self.complete and name not in self.clusters.items
+
     def set_usable(self, cluster: str, *, usable: bool) -> None:
         """Note whether a cluster answers."""
         self._checks.set_usable(cluster, usable=usable)

@@ -1,4 +1,4 @@
-"""A dispatcher over an embedded API server, with worker clusters, of which one is sent something.
+"""A dispatcher over embedded API servers: its manager's, one worker's, and one of all others.
 
 What the scheduler decides is said by the test; nothing but the dispatcher acts.
 """
@@ -36,7 +36,7 @@ from tidegate.model.ids import ObjectRef
 
 Object = dict[str, Any]
 WORKER = "own"
-"""The cluster that has a server of its own; all others are one, to which nothing is sent."""
+"""The cluster that has a server of its own; all others have one together."""
 
 
 class Feed:
@@ -68,7 +68,7 @@ class Dispatch:
 
     def __init__(self) -> None:
         self.manager, self.worker, self.feed = Stage(), Stage(), Feed()
-        self._idle = Stage()
+        self.others = Stage().api  # of all clusters but WORKER
         self.manager.make("/api/v1/namespaces", {"metadata": {"name": "tidegate-system"}})
         self.metrics = Metrics(CollectorRegistry())
         bus, random = self.manager.bus, Random(1)
@@ -101,7 +101,7 @@ class Dispatch:
     @asynccontextmanager
     async def _client(self, credentials: Credentials) -> AsyncGenerator[KubernetesApi]:
         server: str = credentials.document["clusters"][0]["cluster"]["server"]
-        yield self.worker.api if server.startswith(f"https://{WORKER}.") else self._idle.api
+        yield self.worker.api if server.startswith(f"https://{WORKER}.") else self.others
 
     def make_cluster(self, name: str) -> None:
         self.manager.make(SECRETS, secret(name, f"https://{name}.example:6443"))

@@ -53,9 +53,15 @@ def _entries_in(value: object) -> int:
 
 def _is_mutable(obj: object, packages: tuple[str, ...]) -> bool:
     config = getattr(type(obj), "__struct_config__", None)
-    return type(obj).__module__.startswith(packages) and not (config and config.frozen)
+    return str(type(obj).__module__).startswith(packages) and not (config and config.frozen)
 
 
 def _fields(obj: object) -> Iterator[tuple[str, object]]:
-    for name in (*getattr(obj, "__struct_fields__", ()), *getattr(obj, "__dict__", ())):
+    slots = (name for each in type(obj).__mro__ for name in _slots(each))
+    for name in dict.fromkeys((*slots, *getattr(obj, "__dict__", ()))):
         yield name, getattr(obj, name, None)
+
+
+def _slots(kind: type) -> tuple[str, ...]:
+    slots: str | tuple[str, ...] = kind.__dict__.get("__slots__", ())
+    return (slots,) if isinstance(slots, str) else tuple(slots)
