@@ -15,7 +15,7 @@ from tests.simulation.members.impostors import THEIRS
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent, QuotaReleased, QuotaReserved
 from tidegate.contracts.entry import Entry
-from tidegate.contracts.fact_kinds.clusters import CopyReported, RemoteClusterChanged
+from tidegate.contracts.fact_kinds.clusters import CopyRemoved, CopyReported, RemoteClusterChanged
 from tidegate.contracts.facts import (
     FactEvent,
     LedgerOpened,
@@ -35,6 +35,7 @@ class Identities:
     def __init__(self) -> None:
         self.replacements = 0
         self._replaced, self._unheard = set[str](), set[str]()
+        self._replaced_us = dict[str, int]()  # the turn that took note of it
         self._uids = dict[str, str]()
         self._places = dict[str, str]()  # where what is placed runs, by workload
 
@@ -65,12 +66,23 @@ class Identities:
                 self._unheard.discard(cluster_of(event.resource))
             case RemoteClusterChanged():
                 self._bind(event)
-                self._see(event.cluster.removeprefix(AT), event.reason)
+                self._see(event)
             case QuotaReserved() | WorkloadAdopted() | CopyReported():
                 self._place(event)
-            case QuotaReleased() | WorkloadFinished():
+            case _:
+                self._judge(event)
+
+    def _judge(self, event: FactEvent | DecisionEvent) -> None:
+        match event:
+            case WorkloadFinished():
+                self._believe(self._teller(event), f"{event.workload} ends")
+            case QuotaReleased():
                 place = self._places.get(event.workload) or cluster_of(event.workload)
-                self._believe(place, f"{event.workload} ends")
+                # What was told earlier in this turn counts.
+                if event.at_us != self._replaced_us.get(place):
+                    self._believe(place, f"{event.workload} ends")
+            case CopyRemoved():
+                self._believe(event.copy.cluster, f"a copy of {event.workload} ends")
             case WorkloadRemoved():
                 self._believe(cluster_of(event.workload), f"{event.workload} ends")
             case WorkloadSubmitted():
@@ -88,6 +100,11 @@ class Identities:
         else:
             self._places[event.workload] = event.cluster
 
+    def _teller(self, event: WorkloadFinished) -> str:
+        """Return the cluster whose list told of an end; a version is that of the job at home."""
+        place = "" if event.version else self._places.get(event.workload, "")
+        return place or cluster_of(event.workload)
+
     def _bind(self, event: RemoteClusterChanged | RoundStarted) -> None:
         if not event.cluster_uid:
             return
@@ -98,9 +115,11 @@ class Identities:
                 name = cluster_of(event.resource)
         self._uids[name] = event.cluster_uid
 
-    def _see(self, name: str, reason: str) -> None:
+    def _see(self, event: RemoteClusterChanged) -> None:
+        name = event.cluster.removeprefix(AT)
         self._replaced.discard(name)
-        if reason == REPLACED:
+        if event.reason == REPLACED:
+            self._replaced_us[name] = event.at_us
             self._replaced.add(name)
             self.replacements += 1
 
