@@ -47,7 +47,7 @@ class Watched:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster, self.beats = cluster, 0
         ledgers = enumerate(cluster.site.ledgers)
-        self.followers = {number: LedgerFollower(ledger) for number, ledger in ledgers}  # type: ignore[arg-type]  # it reads alone
+        self.followers = {number: LedgerFollower(ledger) for number, ledger in ledgers}
 
     def look(self) -> Progress:
         for follower in self.followers.values():

@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from tests.notify.events import heard
+from tests.parts.growth import entries
 from tests.parts.sample import ENTRIES
 from tests.replay.world import World, locals_
 from tidegate.contracts.codec import decode
-from tidegate.contracts.decisions import WorkloadPreempted
+from tidegate.contracts.decisions import PreemptionIntended, Victim, WorkloadPreempted
+from tidegate.contracts.facts import WorkloadRemoved
 from tidegate.contracts.observations import ClusterQueueObserved, LocalQueueObserved
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import Forest
@@ -16,7 +19,7 @@ from tidegate.core.state.state import State
 from tidegate.model.calendar import utc_text
 from tidegate.model.quota import StopPolicy
 from tidegate.replay.names import resolve_workloads
-from tidegate.replay.story.context import EventContext, event_contexts
+from tidegate.replay.story.context import ContextFolder, EventContext, event_contexts
 from tidegate.replay.story.waits import Wait, annotated_lines, needed_text, waits
 from tidegate.replay.story.why import story_of
 
@@ -149,3 +152,15 @@ def test_the_user_that_stopped_its_local_queue_is_shown(world: World) -> None:
     # In a queue that goes on no workload's answer mentions the stop any more.
     world.turn(world.wait(5), replace(before, version=901))
     assert looked(world, second)[1][0].stopped == ()
+
+
+def test_nothing_of_a_victim_stays_once_it_is_gone() -> None:
+    folder = ContextFolder(State())
+    victim = Victim(workload="a/one", reason="InClusterQueue")
+    intended = PreemptionIntended(at_us=1, workload="a/two", victims=(victim,))
+    gone = WorkloadRemoved(at_us=2, workload="a/one")
+    kept = list[int]()
+    for event in heard(intended, gone):
+        folder.fold(event.entry, event.event)
+        kept.append(entries(folder)["ContextFolder._intents"])
+    assert kept == [1, 0]

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.notify.events import heard, submitted
+from tests.parts.growth import entries
 from tests.parts.sample import ENTRIES
 from tidegate.cli.ledger.name_lookup import entries_naming
 from tidegate.cli.ledger.reading import open_reader
+from tidegate.contracts.decisions import WorkloadDeactivated
+from tidegate.contracts.facts import WorkloadRemoved
 from tidegate.serve.ledger.index import IndexedLedger, IndexedReader, WorkloadIndex
 
 KEYS = sorted(
@@ -36,3 +40,17 @@ def test_what_the_index_has_not_come_to_is_searched(ledger: str) -> None:
         )
         assert entries_naming(behind, KEYS[0]) == entries_naming(reader, KEYS[0])
         assert entries_naming(behind, KEYS[0])
+
+
+def test_nothing_of_a_workload_that_was_deactivated_stays_once_it_is_gone() -> None:
+    index = WorkloadIndex()
+    deactivated = WorkloadDeactivated(
+        at_us=1, workload="a/one", reason="r", message='of "b/two" and "c/three"'
+    )
+    gone = WorkloadRemoved(at_us=2, workload="a/one")
+    for event in heard(submitted("a/one"), deactivated):
+        index.add(event.entry)
+    assert entries(index)["WorkloadIndex._inactive"] == 1
+    for event in heard(gone, first=3):
+        index.add(event.entry)
+    assert entries(index)["WorkloadIndex._inactive"] == 0

@@ -1,9 +1,11 @@
-"""Nothing of what is gone stays in a service, however many objects come and go."""
+"""Nothing of what is gone stays in a service or a reader, however many objects come and go."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,6 +15,7 @@ from tests.parts.growth import kept_entries
 from tests.parts.virtual import run_virtually
 from tests.simulation.cluster import CRDS, KUEUE, QUEUE_LABEL, job, named
 from tests.simulation.faults.api_port import RELIST_S
+from tests.simulation.readers import Readers
 from tests.simulation.shore import Shore
 from tidegate.model.policy import Policy
 
@@ -25,6 +28,10 @@ LIMITS = (
     "tidegate.core.state.state.CACHED_MAX",
     "tidegate.core.state.scheduling_queue.EMPTY_SHAPES_MAX",
     "tidegate.core.queueing.heads.OUTDATED_MAX",
+    "tidegate.cli.live.follow.FORGOTTEN_EACH",
+    "tidegate.notify.rules._OVER_MAX",
+    "tidegate.serve.ledger.live.FORGOTTEN_EACH",
+    "tidegate.serve.ledger.past.BYTES_MAX",
 )
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GATE = "kueue.x-k8s.io/admission"
@@ -39,8 +46,9 @@ class Generations(Shore):
     kinds = ("batch/job", "workload", "pod", "pod-group")
     topologies = provisions = True
 
-    def __init__(self) -> None:
+    def __init__(self, file: Path) -> None:
         super().__init__(1, death=0.0)
+        self.readers = Readers(file, self.ledger)
         self.policy = Policy(fair_sharing=("LessThanInitialShare",))
         self.made = list[str]()
         self.counts = list[Counter[str]]()
@@ -55,8 +63,10 @@ class Generations(Shore):
             self._submit(f"tenant-{number}", number)
             await asyncio.sleep(30)
             await self._leave()
+            self.readers.read()
             if number in {FIRST, SECOND}:
                 await asyncio.sleep(2 * RELIST_S)
+                self.readers.read()
                 self.counts.append(kept_entries(*SERVICES))
 
     def make(self, collection: str, made: Object) -> None:
@@ -150,18 +160,22 @@ def _pod(name: str, group: str) -> Object:
     }
 
 
-def test_no_service_grows_by_tenants_that_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_service_grows_by_tenants_that_are_gone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for limit in LIMITS:
         monkeypatch.setattr(limit, 1)
-    world = run_virtually(_lived())
+    world = run_virtually(_lived(tmp_path / "ledger.db"))
     before, after = world.counts
     grown = {place: count - before[place] for place, count in after.items()}
     assert {place: count for place, count in grown.items() if count > REMAINDER_MAX} == {}
     ordered = {order.workload.partition("/")[0] for order in world.ledger.watch.newest.values()}
     assert (len(ordered), world.deaths) == (SECOND, 0)  # all of them worked
+    assert world.readers.notices > SECOND
 
 
-async def _lived() -> Generations:
-    world = Generations()
-    await world.run()
+async def _lived(file: Path) -> Generations:
+    world = Generations(file)
+    with closing(world.readers):
+        await world.run()
     return world

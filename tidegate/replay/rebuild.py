@@ -8,7 +8,20 @@ from tidegate.contracts.chain import GENESIS, verify
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.core.folding.fold import apply_recorded
+from tidegate.core.state.scheduling_queue import drop_empty_shapes
 from tidegate.core.state.state import State
+
+FORGOTTEN_EACH = 10_000
+"""After so many events ``drop_decided`` is worth what it costs: as much as there are queues."""
+
+
+def drop_decided(state: State) -> None:
+    """Drop from a state what only deciding takes away: else it grows without end."""
+    trees = state.forest
+    trees.to_reconcile.clear()
+    for queue in trees.cluster_queues.values():
+        queue.heap.clear()
+        drop_empty_shapes(queue)
 
 
 def rebuild(

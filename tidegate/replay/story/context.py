@@ -152,10 +152,16 @@ class ContextFolder:
         if isinstance(event, decisions.PreemptionIntended):
             self._intents |= dict.fromkeys((victim.workload for victim in event.victims), entry.seq)
         key = getattr(event, "workload", "")
+        if key not in self.state.workloads:
+            self._intents.pop(key, None)
         if self._wanted not in {"", key}:
             return None
         mine = self.state.workloads.get(key)
         return None if mine is None else self._context_of(entry, event, mine)
+
+    def forget_gone(self, until: int) -> None:
+        """Forget what quota was freed up to an event in trees that are gone."""
+        self._freeing.forget_gone(self.state, until)
 
     def _context_of(self, entry: Entry, event: Event, mine: Workload) -> EventContext | None:
         match event:

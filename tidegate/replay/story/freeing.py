@@ -73,6 +73,15 @@ class FreedQuotaTracker:
         freed = {cause.seq: cause for turn, each in turns if turn == newest for cause in each}
         return tuple(freed[seq] for seq in sorted(freed) if seq > since)
 
+    def forget_gone(self, state: State, until: int) -> None:
+        """Forget what was freed up to an event in trees that are gone."""
+        trees = forest(state)
+        for key, (_, freed) in list(self._freed.items()):
+            is_cohort, name = key
+            exists = name in (trees.cohorts if is_cohort else trees.cluster_queues)
+            if not exists and freed[-1].seq <= until:
+                del self._freed[key]
+
     def _record_definition(
         self,
         state: State,

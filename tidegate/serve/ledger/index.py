@@ -45,6 +45,7 @@ _BEGINNINGS = ("WorkloadSubmitted", "VariantCreated")
 _WAITS = frozenset({*_BEGINNINGS, "QuotaReleased", "VariantDeleted", "WorkloadRequeued"})
 """Types of events with which a wait begins."""
 _INACTIVE = "WorkloadDeactivated"
+_GONE = frozenset({"WorkloadRemoved", "VariantDeleted"})
 
 
 class Mentions:
@@ -153,7 +154,9 @@ class WorkloadIndex:
     def _is_reactivation(self, entry: Entry) -> bool:
         """Tell whether a workload that was inactive waits again from this event on."""
         if entry.type == _INACTIVE:
-            self._inactive.update(_KEY.findall(entry.payload))
+            self._inactive.add(_workload_of(entry))
+        elif entry.type in _GONE and self._inactive:
+            self._inactive.discard(_workload_of(entry))
         if entry.type != "WorkloadChanged":
             return False
         event = decode(entry.payload)
@@ -175,6 +178,10 @@ class WorkloadIndex:
         for name in names:
             self._submitted.add(name, entry.seq)
         return event.workload
+
+
+def _workload_of(entry: Entry) -> str:
+    return str(getattr(decode(entry.payload), "workload", ""))
 
 
 class IndexedLedger:

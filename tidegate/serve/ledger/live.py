@@ -21,15 +21,13 @@ from tidegate.contracts.entry import Entry
 from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.state.state import State
 from tidegate.errors import ChainError
+from tidegate.replay.rebuild import FORGOTTEN_EACH, drop_decided
 from tidegate.replay.story.context import ContextFolder
 from tidegate.serve.ledger.index import WorkloadIndex
-from tidegate.serve.ledger.memory import drop_decided, free_state, with_small_cache
+from tidegate.serve.ledger.memory import free_state, with_small_cache
 from tidegate.serve.ledger.notes import ContextNotes
 from tidegate.serve.ledger.past import StateCheckpoints
 from tidegate.service.logs import get_log
-
-FORGOTTEN_EACH = 10_000
-"""What a state passed and need not keep is dropped each so many events."""
 
 
 class LiveState:
@@ -172,9 +170,10 @@ class LiveState:
     def _forget_passed(self) -> None:
         """Drop what the state need not keep, now and then: it costs as much as there are queues."""
         if self.index.seq - self._forgotten_seq >= FORGOTTEN_EACH:
-            self._forgotten_seq = self.index.seq
             with self._lock:
                 drop_decided(self._indexer.state)
+                self._indexer.forget_gone(self._forgotten_seq)
+            self._forgotten_seq = self.index.seq
 
     def _verify(self, entry: Entry) -> None:
         """Follow the chain as far as it holds; entries that do not fit are reported."""

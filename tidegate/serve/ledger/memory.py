@@ -9,7 +9,6 @@ from contextlib import suppress
 from store.reading.database import cache_pragma
 from tidegate.cli.ledger.reading import Reader
 from tidegate.core.state.cluster_queues import Tree
-from tidegate.core.state.scheduling_queue import drop_empty_shapes
 from tidegate.core.state.state import State
 
 CACHE_KIB = 8_192
@@ -30,15 +29,6 @@ def with_small_cache(reader: Reader) -> Reader:
             tempfile.gettempdir()
             reader.database.select("PRAGMA temp_store = FILE")
     return reader
-
-
-def drop_decided(state: State) -> None:
-    """Drop from a state what only deciding takes away: else it grows without end."""
-    trees = state.forest
-    trees.to_reconcile.clear()
-    for queue in trees.cluster_queues.values():
-        queue.heap.clear()
-        drop_empty_shapes(queue)
 
 
 def free_state(state: State) -> None:

@@ -13,7 +13,8 @@ from tidegate.contracts.codec import decode
 from tidegate.core.folding import snapshot
 from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.state.state import State
-from tidegate.serve.ledger.memory import drop_decided, free_state
+from tidegate.replay.rebuild import drop_decided
+from tidegate.serve.ledger.memory import free_state
 
 APART_EVENTS = 2_500
 """A state is kept each so many events."""
