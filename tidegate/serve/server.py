@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tidegate.errors import NotSupportedError
 from tidegate.serve.auth.callers import PEER
+from tidegate.service.http.bounded_protocol import BoundedProtocol
 
 HEAD_BYTES_MAX, IDLE_S, DRAIN_S = 65_536, 30, 5
 CONNECTIONS_MAX = 500
@@ -81,10 +81,10 @@ def _tls_context(
     return context
 
 
-class NamingProtocol(H11Protocol):
-    """HTTP/1.1 that tells the application the common name of its peer's certificate."""
+class NamingProtocol(BoundedProtocol):
+    """A connection that tells the application the common name of its peer's certificate."""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as H11Protocol has it
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as BoundedProtocol has it
         """Note the client certificate's name."""
         super().connection_made(transport)
         self.app = _with_peer_name(self.app, _peer_name(transport))

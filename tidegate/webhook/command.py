@@ -22,6 +22,7 @@ from tidegate.kinds.policies.webhooks import NAMESPACE, WEBHOOK, by_path, webhoo
 from tidegate.kube.client import connect
 from tidegate.kube.credentials import Access
 from tidegate.kube.ports import KubernetesApi
+from tidegate.service.http.bounded_protocol import BoundedProtocol
 from tidegate.service.logs import configure_logs, get_log
 from tidegate.webhook.app import Webhook
 from tidegate.webhook.certificate_store import CertificateStore, ManagedObjects
@@ -29,6 +30,7 @@ from tidegate.webhook.certificates import CERTIFICATE, KEY
 from tidegate.webhook.mutating import Policy, compile_policies
 from tidegate.webhook.params import Params
 
+CONNECTIONS_MAX = 500
 PORT, RENEW_S, AGAIN_S, DRAIN_S, IDLE_S = 9443, 10.0, 1.0, 5, 30
 
 
@@ -176,12 +178,14 @@ def _server(app: Starlette, place: ServeOptions, context: ssl.SSLContext) -> uvi
             app,
             host=place.host,
             port=place.port,
+            http=BoundedProtocol,
             ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
             proxy_headers=False,
+            limit_concurrency=CONNECTIONS_MAX,
             timeout_keep_alive=IDLE_S,
             timeout_graceful_shutdown=DRAIN_S,
             ssl_context_factory=lambda _config, _default: context,

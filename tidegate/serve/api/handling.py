@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from asyncio import timeout
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import ExitStack
 from http import HTTPStatus
 from typing import Any, NamedTuple, TypeAlias
 
@@ -17,6 +19,7 @@ from tidegate.cli.ledger.reader import lag_us
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.serve.api.endpoint import Endpoint, Question, offset_and_limit
+from tidegate.serve.api.sending import HeldResponse
 from tidegate.serve.api.shapes import Me
 from tidegate.serve.auth.callers import Authenticator
 from tidegate.serve.auth.limits import ConcurrencyLimiter
@@ -36,6 +39,8 @@ from tidegate.serve.refusals import RefusalError
 
 BODY_MAX = 256 * 1_024
 """The most bytes of a request's body: as many as an observation of a job may have."""
+READ_S = 10.0
+"""How long a body may take to arrive."""
 THREADS, WAITING_MAX = 2, 64
 """Answers are worked out by so many threads, and one more for what the core decides; a request that
 comes when so many wait is sent away."""
@@ -148,8 +153,10 @@ async def answer(parts: Services, query: AuthorizedQuery, request: Request) -> R
     if parts.followed_ledger.fault:
         message = "The ledger is being read: try again."
         raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=2)
-    with threads.admission.acquire(query.person.name):
-        return await _answer(parts, query, request, threads.limiter)
+    with ExitStack() as slots:
+        slots.enter_context(threads.admission.acquire(query.person.name))
+        response = await _answer(parts, query, request, threads.limiter)
+        return HeldResponse(response, slots.pop_all())
 
 
 async def _answer(
@@ -208,11 +215,16 @@ def _job_kinds(kind: str) -> list[JobKind[Any]]:
 async def _read_body(request: Request) -> bytes:
     """Return what was sent."""
     body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > BODY_MAX:
-            message = f"The body has more than {BODY_MAX} bytes."
-            raise RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
+    try:
+        async with timeout(READ_S):
+            async for part in request.stream():
+                body += part
+                if len(body) > BODY_MAX:
+                    message = f"The body has more than {BODY_MAX} bytes."
+                    raise RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
+    except TimeoutError:
+        message = f"The body did not come within {READ_S:g} s."
+        raise RefusalError(HTTPStatus.REQUEST_TIMEOUT, message) from None
     return bytes(body)
 
 
