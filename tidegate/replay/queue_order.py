@@ -6,7 +6,7 @@ Source: Kueue's Snapshot of a ClusterQueue; that it lacks workloads in back-off 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from tidegate.core.queueing.admissibility import is_listed
 from tidegate.core.queueing.heads import offer_key
@@ -22,7 +22,7 @@ def queue_orders(state: State, queues: Collection[str] | None = None) -> dict[st
     to these ClusterQueues; None: all.
     """
     listed = defaultdict[str, list[Workload]](list)
-    for workload in state.workloads.values():
+    for workload in workloads_at(state, queues):
         if workload.phase == "pending":
             queue = cluster_queue_of(state, workload)
             if (queues is None or queue in queues) and is_listed(state, workload):
@@ -33,6 +33,23 @@ def queue_orders(state: State, queues: Collection[str] | None = None) -> dict[st
         queue: sorted(listed[queue], key=offer_key(state, trees[queue], listed[queue]))
         for queue in sorted(existing)
     }
+
+
+def workloads_at(state: State, queues: Collection[str] | None) -> Iterable[Workload]:
+    """Return the workloads that wait for ClusterQueues or have quota there, and maybe others.
+
+    It takes a look at each LocalQueue, and none at others' workloads. ``queues`` None: all.
+    """
+    if queues is None:
+        return state.workloads.values()
+    keys, trees = dict[str, None](), forest(state).cluster_queues
+    for local_queue, workloads in state.by_queue.items():
+        if state.objects.queue_of(local_queue) in queues:
+            keys |= workloads
+    for name in queues:
+        if name in trees:  # whose LocalQueue may lead elsewhere by now
+            keys |= dict.fromkeys(trees[name].holding)
+    return [state.workloads[key] for key in keys]
 
 
 def positions(state: State, queues: Collection[str] | None = None) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.shares import dominant_share
-from tidegate.core.quota.tree import Cell, Node
+from tidegate.core.quota.tree import Cell, Node, root_of
 from tidegate.core.state.state import State
 from tidegate.errors import UnknownNameError
 from tidegate.model.ids import FlavorResource
@@ -46,14 +46,24 @@ def tree_nodes(state: State, name: str = "") -> list[TreeNode]:
     Raises:
         UnknownNameError: nothing is called so.
     """
+    if name:
+        return list(_walk_subtree(_root_above(state, name), 0))
     roots = [tree.root for tree in forest(state).trees]
     roots += [node for node in forest(state).cohorts.values() if node.parent is None]
-    trees = [list(_walk_subtree(root, 0)) for root in {id(root): root for root in roots}.values()]
-    if not name:
-        return [placed for tree in trees for placed in tree]
-    for tree in trees:
-        if any(placed.node.name == name for placed in tree):
-            return tree
+    distinct = {id(root): root for root in roots}
+    return [placed for root in distinct.values() for placed in _walk_subtree(root, 0)]
+
+
+def _root_above(state: State, name: str) -> Node:
+    """Return the root of the tree of a ClusterQueue, else of a Cohort.
+
+    Raises:
+        UnknownNameError: nothing is called so.
+    """
+    queue, trees = forest(state).cluster_queues.get(name), forest(state)
+    node = trees.cohorts.get(name) if queue is None else queue.node
+    if node is not None:
+        return root_of(node)
     raise UnknownNameError(
         f"There is no ClusterQueue and no Cohort {name!r}: see `tidegate show tree` for all, or "
         "name a workload as job/NAME."

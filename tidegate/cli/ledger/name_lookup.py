@@ -86,11 +86,12 @@ def readers_of_workload(reader: Reader, key: str) -> list[Reader]:
     """
     if not reader.others:
         return [reader]
-    name, newest = key.rpartition("/")[2], dict[tuple[int, int, int], Reader]()
+    namespace, _, name = key.partition("/")
+    newest = dict[tuple[int, int, int], Reader]()
     for each in reader.partition_readers():
         places = [
             time_order_key(entry)
-            for entry in each.submissions(name)
+            for entry in each.submissions(name, namespace)
             if resolve_workloads([entry], key)
         ]
         if places:

@@ -94,8 +94,12 @@ class Reader(NamedTuple):
 
         return State(), replace(GENESIS, partition=self.partition)
 
-    def submissions(self, name: str) -> Iterator[Entry]:
-        """Yield where workloads of a name, or of a job of that name, were submitted, in order."""
+    def submissions(self, name: str, namespace: str = "") -> Iterator[Entry]:
+        """Yield where workloads of a name, or of a job of that name, were submitted, in order.
+
+        ``namespace``: where they are; those of others may come, too.
+        """
+        del namespace
         if self.database is None:
             yield from self.entries("looking")
             return

@@ -68,7 +68,7 @@ def key_of(question: Question) -> str:
     # A namespace may be called as a kind of job is: job/train is a Job of any namespace, too.
     own = f"{namespace}/"
     submitted = merge_by_time(
-        *(each.submissions(name) for each in question.reader.partition_readers())
+        *(each.submissions(name, namespace) for each in question.reader.partition_readers())
     )
     keys = [key for key in resolve_workloads(submitted, text) if key.startswith(own)]
     if not keys:
@@ -135,10 +135,7 @@ def _queues(question: Question, state: State) -> tuple[Any, Any, Any]:
     namespace = question.values["namespace"]
     visible = queues_of(state, namespace) if namespace else None
     waiting = question.pending_rows(state, visible)
-    queues, holding = queue_rows(state), reserving_counts(state)
-    if visible is not None:
-        queues = [row for row in queues if row["cluster_queue"] in visible]
-    return queues, waiting, holding
+    return queue_rows(state, visible), waiting, reserving_counts(state, visible)
 
 
 def answer_positions(question: Question) -> list[dict[str, Any]]:
@@ -191,8 +188,7 @@ def answer_usage(question: Question) -> list[dict[str, Any]]:
                 usage_record(
                     row, row["users"] if everything else [], set_by.get(quota_key(row), "")
                 )
-                for row in usage_rows(state)
-                if queue in {"", row["cluster_queue"]}
+                for row in usage_rows(state, queue)
             ]
     return _merge_rows(question, records, itemgetter("clusterQueue", "flavor", "resource"))
 

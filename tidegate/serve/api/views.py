@@ -17,10 +17,11 @@ from tidegate.contracts.phases import HOLDING
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.state import State, Workload
 from tidegate.model.quantity import format_quantity
+from tidegate.replay.queue_order import workloads_at
 from tidegate.serve.api.endpoint import Question
 from tidegate.serve.ledger.costs import Span, cost_rows, quota_rows, span_of
 from tidegate.serve.ledger.partitions.positions import position_text
-from tidegate.serve.ledger.queueing import queues_of
+from tidegate.serve.ledger.queueing import queues_of, workloads_of
 from tidegate.serve.refusals import RefusalError
 
 TEXT_CHARS_MIN = 2
@@ -37,7 +38,9 @@ def answer_running(question: Question) -> list[dict[str, Any]]:
         rows = [
             _running_row(workload)
             for _, state in states
-            for workload in state.workloads.values()
+            for workload in (
+                workloads_at(state, {queue}) if queue else workloads_of(state, namespace)
+            )
             if workload.phase in HOLDING
             and queue in {"", workload.cluster_queue}
             and namespace in {"", workload.key.partition("/")[0]}
@@ -176,9 +179,9 @@ def _domain_rows(
 
 def _matching_queues(state: State, namespace: str) -> Iterator[dict[str, Any]]:
     visible = queues_of(state, namespace)
-    for name, queue in sorted(state.objects.cluster_queues.items()):
-        if not namespace or name in visible:
-            yield _search_hit("ClusterQueue", name, "", queue.spec.cohort)
+    definitions = state.objects.cluster_queues
+    for name in sorted(definitions.keys() & visible if namespace else definitions):
+        yield _search_hit("ClusterQueue", name, "", definitions[name].spec.cohort)
     if not namespace:
         yield from (_search_hit("Cohort", name, "", "") for name in sorted(forest(state).cohorts))
     for local in state.objects.local_queues.values():
@@ -187,10 +190,9 @@ def _matching_queues(state: State, namespace: str) -> Iterator[dict[str, Any]]:
 
 
 def _matching_workloads(state: State, namespace: str) -> Iterator[dict[str, Any]]:
-    for key, workload in state.workloads.items():
-        place, _, name = key.partition("/")
-        if namespace in {"", place}:
-            yield _search_hit("Workload", name, place, workload.phase)
+    for workload in workloads_of(state, namespace):
+        place, _, name = workload.key.partition("/")
+        yield _search_hit("Workload", name, place, workload.phase)
 
 
 def _search_hit(kind: str, name: str, namespace: str, about: str) -> dict[str, Any]:

@@ -105,7 +105,7 @@ class WorkloadIndex:
 
     def __init__(self) -> None:
         self.seq = 0  # of the newest event that was looked at
-        self._named, self._submitted = Mentions(), Mentions()  # by key, by name
+        self._named, self._submitted = Mentions(), Mentions()  # by key, by namespace and name
         self._rare = defaultdict[str, _Seqs](_seqs)
         self._waits = _EventTimes()
         self._inactive = set[str]()
@@ -130,9 +130,9 @@ class WorkloadIndex:
         seqs = {seq for key in keys for seq in self._named.of(key) if after < seq <= until}
         return sorted(seqs)
 
-    def submission_seqs(self, name: str, until: int) -> list[int]:
-        """Return where workloads of a name, or of a job of that name, were submitted, in order."""
-        return sorted({seq for seq in self._submitted.of(name) if seq <= until})
+    def submission_seqs(self, key: str, until: int) -> list[int]:
+        """Return where workloads of a key, or of a job of that name, were submitted, in order."""
+        return sorted({seq for seq in self._submitted.of(key) if seq <= until})
 
     def waiting_since(self, key: str, until: int) -> int | None:
         """Return when the newest wait of a workload began, in UTC µs; None: it never waited."""
@@ -172,11 +172,11 @@ class WorkloadIndex:
         """Note where a workload is submitted; return its key."""
         event = decode(entry.payload)
         assert isinstance(event, WorkloadSubmitted | VariantCreated), "it is of these types"
-        names = {event.workload.partition("/")[2]}
+        keys = {event.workload}
         if isinstance(event, WorkloadSubmitted):
-            names.add(event.job.name)
-        for name in names:
-            self._submitted.add(name, entry.seq)
+            keys.add(f"{event.workload.partition('/')[0]}/{event.job.name}")
+        for key in keys:
+            self._submitted.add(key, entry.seq)
         return event.workload
 
 
@@ -217,9 +217,9 @@ class IndexedLedger:
         """Tell whether the index has come so far."""
         return self._index.seq >= until
 
-    def submitted(self, name: str, until: int) -> list[int] | None:
-        """Return where a name was submitted, in order; None: the index has not come so far."""
-        return self._index.submission_seqs(name, until) if self.is_indexed(until) else None
+    def submitted(self, key: str, until: int) -> list[int] | None:
+        """Return where a key was submitted, in order; None: the index has not come so far."""
+        return self._index.submission_seqs(key, until) if self.is_indexed(until) else None
 
     def seq_at(self, at_us: int) -> int:
         """See ``Entries.seq_at``."""
@@ -231,12 +231,13 @@ class IndexedReader(Reader):
 
     __slots__ = ()
 
-    def submissions(self, name: str) -> Iterator[Entry]:
-        """See ``Reader.submissions``; what the index has not come to is searched."""
-        ledger = self.ledger
-        seqs = ledger.submitted(name, self.end) if isinstance(ledger, IndexedLedger) else None
+    def submissions(self, name: str, namespace: str = "") -> Iterator[Entry]:
+        """See ``Reader.submissions``; what the index has not come to, or has not, is searched."""
+        ledger, seqs = self.ledger, None
+        if namespace and isinstance(ledger, IndexedLedger):
+            seqs = ledger.submitted(f"{namespace}/{name}", self.end)
         if seqs is None:
-            yield from super().submissions(name)
+            yield from super().submissions(name, namespace)
             return
         for seq in seqs:
             yield from self.ledger.read(seq - 1, seq)

@@ -14,7 +14,7 @@ from tidegate.cli.times import utc
 from tidegate.contracts.phases import HOLDING
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import UNSATISFIED_CHECKS
-from tidegate.replay.queue_order import positions
+from tidegate.replay.queue_order import positions, workloads_at
 from tidegate.replay.simulator.trees import cluster_queue_of
 
 Row: TypeAlias = dict[str, Any]
@@ -33,7 +33,7 @@ def pending_rows(state: State, since: Since, queues: Collection[str] | None = No
     place = positions(state, queues)
     waiting = (
         (cluster_queue_of(state, workload), workload)
-        for workload in state.workloads.values()
+        for workload in workloads_at(state, queues)
         if workload.phase in _WAITING
     )
     return [
@@ -53,16 +53,20 @@ def pending_rows(state: State, since: Since, queues: Collection[str] | None = No
     ]
 
 
-def queue_rows(state: State) -> list[Row]:
-    """Return the ClusterQueues, with the columns of the report ``queues`` that lists need."""
-    return [_queue_row(state, name) for name in sorted(state.objects.cluster_queues)]
+def queue_rows(state: State, queues: Collection[str] | None = None) -> list[Row]:
+    """Return ClusterQueues, or all, with the columns of the report ``queues`` that lists need."""
+    definitions = state.objects.cluster_queues
+    names = definitions if queues is None else definitions.keys() & queues
+    return [_queue_row(state, name) for name in sorted(names)]
 
 
-def reserving_counts(state: State) -> Counter[tuple[str, str]]:
-    """Return how many workloads of a ClusterQueue and a phase have quota."""
+def reserving_counts(
+    state: State, queues: Collection[str] | None = None
+) -> Counter[tuple[str, str]]:
+    """Return how many workloads of each ClusterQueue and phase have quota; None: of all queues."""
     return Counter(
         (workload.cluster_queue, workload.phase)
-        for workload in state.workloads.values()
+        for workload in workloads_at(state, queues)
         if workload.phase in HOLDING and workload.assignment
     )
 
@@ -86,9 +90,21 @@ def queues_waited_for(state: State, namespace: str) -> set[str]:
     """Return the ClusterQueues in which a namespace's workloads wait."""
     return {
         cluster_queue_of(state, workload)
-        for workload in state.workloads.values()
-        if workload.phase in _WAITING and workload.key.startswith(f"{namespace}/")
+        for workload in workloads_of(state, namespace)
+        if workload.phase in _WAITING
     }
+
+
+def workloads_of(state: State, namespace: str) -> list[Workload]:
+    """Return a namespace's workloads, with a look at each LocalQueue; empty: of all namespaces."""
+    if not namespace:
+        return list(state.workloads.values())
+    return [
+        state.workloads[key]
+        for local_queue, keys in state.by_queue.items()
+        if local_queue.startswith(f"{namespace}/")
+        for key in keys
+    ]
 
 
 def _pending_reason(workload: Workload) -> str:

@@ -45,10 +45,21 @@ class _Line(NamedTuple):
         return min(max(0, nominal - self.used), nominal if limit is None else limit)
 
 
-def usage_rows(state: State) -> list[Row]:
-    """Return the rows of ``quota_now``, each with the users of its quota, the largest first."""
-    reserved = _cohort_quotas(state)
-    rows = (row for tree in forest(state).trees for row in _rows_of_tree(state, tree, reserved))
+def usage_rows(state: State, queue: str = "") -> list[Row]:
+    """Return the rows of ``quota_now``, each with the users of its quota, the largest first.
+
+    ``queue``: of this ClusterQueue alone.
+    """
+    trees, reserved = forest(state).trees, _cohort_quotas(state)
+    if queue:
+        only = forest(state).cluster_queues.get(queue)
+        trees = [] if only is None else [only.tree]
+    rows = (
+        row
+        for tree in trees
+        for row in _rows_of_tree(state, tree, reserved)
+        if queue in {"", row["cluster_queue"]}
+    )
     return sorted(rows, key=lambda row: (row["cluster_queue"], row["flavor"], row["resource"]))
 
 
