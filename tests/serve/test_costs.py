@@ -13,6 +13,7 @@ import pytest
 from tests.parts.cost import count_lines
 from tests.parts.sample import filled
 from tests.serve.tenants import Tenants
+from tidegate.cli.live.top_view import top_frame
 from tidegate.serve.api.endpoint import Endpoint
 from tidegate.serve.api.endpoints import ENDPOINTS
 from tidegate.serve.api.handling import AnswerBasis, AuthorizedQuery, Services, _compute_reply
@@ -105,3 +106,18 @@ def test_a_question_costs_as_much_beside_many_jobs_of_others(
 ) -> None:
     few, many = costs[0][number], costs[1][number]
     assert many <= few * 1.1
+
+
+def test_a_frame_costs_as_much_for_each_workload_that_waits() -> None:
+    def lines_of(tenants: int) -> int:
+        history = Tenants()
+        for number in range(tenants):
+            history.add(f"t{number}")
+            for job in range(3):
+                history.submit(f"t{number}", f"j{job}")
+        top_frame([history.state], ())
+        with count_lines("tidegate.cli.live") as lines:
+            top_frame([history.state], ())
+        return lines.total()
+
+    assert lines_of(60) <= 6 * lines_of(10) * 1.1

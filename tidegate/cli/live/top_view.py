@@ -71,9 +71,10 @@ def _queue_table(states: Sequence[State], queues: set[str], waiting: Sequence[Wo
         for state in states
         for workload in state.workloads.values()
     )
+    heads = {workload.cluster_queue: workload for workload in reversed(waiting)}
     table = _empty_table("QUEUE", "PENDING", "RESERVED", "ADMITTED", "EVICTING", "HEAD", "REASON")
     for name in sorted(queues):
-        head = next((workload for workload in waiting if workload.cluster_queue == name), None)
+        head = heads.get(name)
         phases = ("pending", "reserved", "admitted", "evicting")
         counts = [str(count[name, phase]) for phase in phases]
         table.add_row(
