@@ -16,16 +16,16 @@ from tests.serve.tenants import Tenants
 from tidegate.cli.live.top_view import top_frame
 from tidegate.serve.api.endpoint import Endpoint
 from tidegate.serve.api.endpoints import ENDPOINTS
-from tidegate.serve.api.handling import AnswerBasis, AuthorizedQuery, Services, _compute_reply
+from tidegate.serve.api.handling import AnswerBasis, AuthorizedQuery, Services, compute_reply
 from tidegate.serve.app import open_services
 from tidegate.serve.auth.callers import Authenticator
 from tidegate.serve.auth.limits import RateLimiter
 from tidegate.serve.auth.reviews import User
 from tidegate.serve.auth.rights import Rights, Visibility
-from tidegate.serve.visibility.routes import _pending_endpoints
+from tidegate.serve.visibility.routes import pending_endpoints
 
 OTHERS, FEW, MANY = 4, 3, 30
-ROWS = {row.path: row for row in (*ENDPOINTS, *_pending_endpoints("/pending", "v1beta2"))}
+ROWS = {row.path: row for row in (*ENDPOINTS, *pending_endpoints("/pending", "v1beta2"))}
 
 
 class Ask(NamedTuple):
@@ -92,9 +92,9 @@ def _lines(parts: Services, row: Endpoint, ask: Ask) -> int:
     values, sight = row.values(ask.values, ask.query), Visibility(everything=True)
     query = AuthorizedQuery(row, values, User(name="ann", local=True), sight)
     basis = AnswerBasis(parts.followed_ledger.ends, past=False)
-    _compute_reply(parts, query, basis)  # what is made once is made
+    compute_reply(parts, query, basis)  # what is made once is made
     with count_lines("tidegate.", "store.") as lines:
-        assert b"own" in _compute_reply(parts, query, basis).body
+        assert b"own" in compute_reply(parts, query, basis).body
     return lines.total()
 
 

@@ -16,10 +16,15 @@ from tests.serve.conftest import judged
 from tests.serve.people import ReviewingApi
 from tidegate.ports import free_ports
 from tidegate.serve.api import streaming
+from tidegate.serve.api.endpoints import ENDPOINTS
+from tidegate.serve.api.handling import AuthorizedQuery
 from tidegate.serve.app import create_application, follow_ledger, open_services
 from tidegate.serve.auth.limits import ConcurrencyLimiter
+from tidegate.serve.auth.reviews import User
+from tidegate.serve.auth.rights import Visibility
 from tidegate.serve.ledger.partitions.following import LedgerFollower
 from tidegate.serve.server import ListenAddress, create_server
+from tidegate.subscribe import SubscriptionFilter
 
 EVENTS = "/v1/events"
 
@@ -107,6 +112,24 @@ async def test_a_user_that_loses_the_right_loses_the_stream(
         assert (kind, msgspec.json.decode(data)["code"]) == ("refused", 403)
         with pytest.raises(StopAsyncIteration):
             await anext(stream)
+
+
+def test_no_more_waits_for_a_slow_reader_than_a_page(
+    ledger: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streaming, "PAGE_CHARS", 1)
+    parts = open_services(ledger, *judged(ReviewingApi()))
+    try:
+        while parts.followed_ledger.poll():
+            pass
+        (row,) = (row for row in ENDPOINTS if row.path == EVENTS)
+        sight = Visibility(everything=True)
+        checked = AuthorizedQuery(row, row.values({}, {}), User(name="ann"), sight)
+        page, end = streaming.wanted_events(parts, checked, SubscriptionFilter(), {0: 0})
+    finally:
+        parts.followed_ledger.close()
+        parts.readers.close()
+    assert (page.count("\ndata: "), end) == (1, {0: 1})
 
 
 async def test_one_person_has_so_many_streams_and_no_more() -> None:

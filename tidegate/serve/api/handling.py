@@ -177,7 +177,7 @@ async def _answer(
     key = (query.endpoint.path, *sorted(query.values.items()), tag, _body_digest(query.body))
     reply = parts.replies.get(key)
     if reply is None:
-        reply = await to_thread.run_sync(_compute_reply, parts, query, moment, limiter=limiter)
+        reply = await to_thread.run_sync(compute_reply, parts, query, moment, limiter=limiter)
         parts.replies.put(key, reply)
     return Response(reply.body, media_type=reply.kind, headers=headers)
 
@@ -251,7 +251,8 @@ def _entity_tag(ledger_id: str, moment: AnswerBasis, sight: Visibility) -> str:
     return f'"{moment.seq}-{hashlib.sha256(version.encode()).hexdigest()[:12]}"'
 
 
-def _compute_reply(parts: Services, query: AuthorizedQuery, moment: AnswerBasis) -> Reply:
+def compute_reply(parts: Services, query: AuthorizedQuery, moment: AnswerBasis) -> Reply:
+    """Work an answer out."""
     row = query.endpoint
     assert row.run is not None, "it is answered from the ledger"
     then = moment.ends if moment.past else None

@@ -37,6 +37,8 @@ from tidegate.subscribe import SubscriptionFilter
 STREAM = "text/event-stream"
 POLL_S, ALIVE_S = 0.25, 15.0
 STREAMS_MAX, STREAMS_OF_ONE_MAX = 200, 8
+PAGE_CHARS = 1_000_000
+"""So much of a stream waits for its reader, and one event more: an event may have 256 KiB."""
 
 
 def events_handler(parts: Services, endpoint: Endpoint, streams: ConcurrencyLimiter) -> Handler:
@@ -90,7 +92,7 @@ async def _event_lines(  # noqa: PLR0913, PLR0917 - a stream is all of this
                 if now_s() - checked_s >= REMEMBERED_S:
                     checked, checked_s = await _authorize_again(parts, checked, request), now_s()
                 page, end = await to_thread.run_sync(
-                    _wanted_events, parts, checked, selection, after, limiter=parts.threads.limiter
+                    wanted_events, parts, checked, selection, after, limiter=parts.threads.limiter
                 )
                 if page or now_s() - sent_s >= ALIVE_S:
                     yield page or ": alive\n\n"
@@ -117,7 +119,7 @@ async def _authorize_again(
     return checked._replace(person=person, sight=sight)
 
 
-def _wanted_events(
+def wanted_events(
     parts: Services, checked: AuthorizedQuery, selection: SubscriptionFilter, after: Ends
 ) -> tuple[str, Ends]:
     """Return the wanted events of a page behind a position, and how far was looked."""
@@ -125,7 +127,7 @@ def _wanted_events(
     begun = {partition: after.get(partition, 0) for partition in ends}
     if all(seq <= begun[partition] for partition, seq in ends.items()):
         return "", after
-    lines = list[str]()
+    lines, chars = list[str](), 0
     with parts.readers.lend() as reader:
         for entry, position in islice(events_since(reader, begun, ends), PAGE_ROWS):
             if selection.matches(entry):
@@ -133,5 +135,8 @@ def _wanted_events(
                 visible = redact(record, checked.sight)
                 data = msgspec.json.encode(visible).decode()
                 lines.append(f"id: {position}\nevent: {entry.type}\ndata: {data}\n\n")
+                chars += len(lines[-1])
+                if chars >= PAGE_CHARS:
+                    break
     # Where nothing was wanted the reader still learns how far it is.
     return "".join(lines) or f"id: {position_text(begun)}\n: looked\n\n", begun

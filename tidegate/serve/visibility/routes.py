@@ -34,7 +34,7 @@ def visibility_routes(parts: Services) -> list[Route]:
     for version in VERSIONS[VISIBILITY]:
         root = f"/apis/{VISIBILITY}/{version}"
         routes += [
-            Route(row.path, answer_handler(parts, row)) for row in _pending_endpoints(root, version)
+            Route(row.path, answer_handler(parts, row)) for row in pending_endpoints(root, version)
         ]
     why = msgspec.structs.replace(
         WHY, path=f"/apis/{READ}/v1/namespaces/{{namespace}}/workloads/{{name}}/why"
@@ -43,7 +43,8 @@ def visibility_routes(parts: Services) -> list[Route]:
     return [*routes, Route(why.path, answer_handler(parts, why))]
 
 
-def _pending_endpoints(root: str, version: str) -> list[Endpoint]:
+def pending_endpoints(root: str, version: str) -> list[Endpoint]:
+    """Return the questions of a version of the visibility API."""
     return [
         Endpoint(
             path=f"{root}/clusterqueues/{{name}}/pendingworkloads",
