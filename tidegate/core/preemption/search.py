@@ -21,7 +21,7 @@ from tidegate.core.preemption.bounds import may_fit_after_evictions, preemptor_o
 from tidegate.core.preemption.classic import classic_victims
 from tidegate.core.preemption.fair import fair_victims
 from tidegate.core.preemption.trial import Target, Trial, never_preempts
-from tidegate.core.quota.charging import flavor_resource
+from tidegate.core.quota.charging import PODS, flavor_resource
 from tidegate.core.quota.tree import Cell, add_usage, lowest_fitting_height, remove_usage
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
@@ -56,11 +56,12 @@ class VictimSearch(msgspec.Struct, kw_only=True, eq=False):
         needs = lacking_flavor_resources(assignment)
         if not needs:
             return []
+        usage = _requested(self.state, assignment.usage)
         if not any(podset.topology_flavor for podset in assignment.podsets):
-            return self._find(needs, assignment.usage)
+            return self._find(needs, usage)
         probe = msgspec.structs.replace(assignment, podsets=list(map(copy, assignment.podsets)))
         placeable = partial(_finds_nodes, self.state, self.workload, probe)
-        return self._search(needs, assignment.usage, placeable)
+        return self._search(needs, usage, placeable)
 
     def _find(self, needs: _Needs, usage: dict[FlavorResource, int]) -> list[Target]:
         key = needs, tuple(usage.items())
@@ -93,6 +94,16 @@ class VictimSearch(msgspec.Struct, kw_only=True, eq=False):
             placeable=placeable,
         )
         return fair_victims(trial) if state.policy.fair_sharing else classic_victims(trial)
+
+
+def _requested(state: State, usage: dict[FlavorResource, int]) -> dict[FlavorResource, int]:
+    """Return the amounts that targets have to make room for: by Kueue's rules all but ``pods``.
+
+    Kueue adds ``pods`` to what a workload requests only while it assigns flavors.
+    """
+    if state.policy.compatibility != "kueue":
+        return usage
+    return {fr: units for fr, units in usage.items() if fr.resource != PODS}
 
 
 def _finds_nodes(state: State, workload: Workload, probe: Assignment) -> bool:
