@@ -168,6 +168,7 @@ def admit_or_preempt(context: DecideContext, nominee: Nominee, proposal: Proposa
     else:
         assignment = with_podsets(context.state, nominee, proposal)
         admit(context, nominee.cq, nominee.workload, assignment)
+        context.admitted[nominee.workload.key] = nominee.workload
         _mark_admitted(nominee)
 
 

@@ -100,22 +100,26 @@ def _lost_its_nodes(context: DecideContext, nominee: Nominee, proposal: Proposal
 def _recompute(
     context: DecideContext, nominee: Nominee, before: Proposal, gone: list[Workload]
 ) -> Proposal:
-    """Propose the same flavors again as if the workloads in ``gone`` had stopped."""
+    """Propose the same flavors again as if the workloads in ``gone`` had stopped.
+
+    What this cycle admitted counts, but is no candidate: the cycle's snapshot has only its usage.
+    """
     cluster_queues, topologies = (
         context.state.forest.cluster_queues,
         context.state.forest.topologies,
     )
     for workload in gone:
-        cq = cluster_queues[workload.cluster_queue]
-        remove_usage(cq.node, workload.charges)
+        remove_usage(cluster_queues[workload.cluster_queue].node, workload.charges)
         topologies.shift(workload.key, -1)
-        cq.holding.pop(workload.key)
+    hidden = [*context.admitted.values(), *gone]
+    for workload in hidden:
+        cluster_queues[workload.cluster_queue].holding.pop(workload.key)
     proposal = propose_again(context.state, nominee.cq, nominee.workload, before.assignment)
+    for workload in hidden:
+        cluster_queues[workload.cluster_queue].holding[workload.key] = workload
     for workload in gone:
-        cq = cluster_queues[workload.cluster_queue]
-        add_usage(cq.node, workload.charges)
+        add_usage(cluster_queues[workload.cluster_queue].node, workload.charges)
         topologies.shift(workload.key, 1)
-        cq.holding[workload.key] = workload
     nominee.proposal = proposal
     return proposal
 

@@ -45,6 +45,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
         tuple[PlacedPods, ...]
     ] = []  # pods subtracted because their workloads are being evicted
     victims: dict[str, Workload] = {}  # preempted in this cycle
+    admitted: dict[str, Workload] = {}  # in this cycle
     scanned: dict[str, Scanned] = {}  # kueue mode: how far flavor scans got, not recorded yet
     earlier_scans: list[
         dict[str, Scan]
@@ -151,7 +152,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
         for holdings, sign in self.reserved_pods:
             self.state.forest.topologies.charge(holdings, -sign)
         self.reserved, self.lowered, self.reserved_pods, self.removed_leaving = [], [], [], []
-        self.victims, self.cycle_trees = {}, []
+        self.victims, self.admitted, self.cycle_trees = {}, {}, []
 
     def fits_now(self, cq: ClusterQueueState, charges: Charges) -> bool:
         """Return whether charges fit beside all others, those of leaving workloads included."""
