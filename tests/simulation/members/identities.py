@@ -49,6 +49,8 @@ class Identities:
                     self._bind(event)
                 case QuotaReserved() | WorkloadAdopted():
                     self._places[event.workload] = event.cluster
+                case QuotaReleased():
+                    self._places.pop(event.workload, None)
                 case _:
                     pass
 
@@ -77,7 +79,7 @@ class Identities:
             case WorkloadFinished():
                 self._believe(self._teller(event), f"{event.workload} ends")
             case QuotaReleased():
-                place = self._places.get(event.workload) or cluster_of(event.workload)
+                place = self._places.pop(event.workload, "") or cluster_of(event.workload)
                 # What was told earlier in this turn counts.
                 if event.at_us != self._replaced_us.get(place):
                     self._believe(place, f"{event.workload} ends")
