@@ -1,9 +1,9 @@
 """Rows by namespace in PostgreSQL: a role that reads only what belongs to some namespaces.
 
 Every other role still sees every row. A tenant may read the reporting tables, in which policies
-show only its own rows; the views over them, which then run with the rights of the caller; and the
-time of each event. It may not read ``quota_now``, ``quota_hourly`` and ``budgets``, which sum the
-usage of all namespaces.
+show only its own rows; the views over them, which then run with the rights of the caller; the
+time of each event; and until when a scheduler leads. It may not read ``quota_now``,
+``quota_hourly`` and ``budgets``, which sum the usage of all namespaces.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ _COLUMNS = {
 _SHARED = (tables.quota.name, tables.priority_class.name, tables.price.name)
 _OF_ITSELF = (ledger_view.name, ledger_schema.name, VERSION_TABLE)
 """The schema's version, by which a reader knows whether it understands the rest."""
-_PARTLY = {ledger_event.name: "partition, seq, at_us", ledger_writer.name: "partition"}
+_PARTLY = {
+    ledger_event.name: "partition, seq, at_us",
+    ledger_writer.name: "partition, lease_until_us",
+}
 _EVERYBODY, _ONLY = "tidegate_everybody", "tidegate_only_"
 
 

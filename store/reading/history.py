@@ -11,6 +11,7 @@ from store.reading.entries import (
     EntryFilter,
     entries_naming,
     newest_entry,
+    newest_seq,
     read_page,
     read_page_before,
     seq_at,
@@ -104,3 +105,12 @@ class LedgerHistory:
         """
         with self._lend() as select:
             return newest_entry(select, self._partition)
+
+    def newest_seq(self) -> int:
+        """Return the seq of the last entry; 0 while the ledger is empty.
+
+        Raises:
+            LedgerUnreachableError: the database does not answer.
+        """
+        with self._lend() as select:
+            return newest_seq(select, self._partition)

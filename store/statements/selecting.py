@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeAlias
 
 _NO_TABLE = "no such table"  # SQLite's words
-_UNDEFINED_TABLE = "42P01"  # PostgreSQL's code
+_UNDEFINED_TABLE, _DENIED = "42P01", "42501"  # PostgreSQL's codes
 
 
 class Select(Protocol):
@@ -38,5 +38,11 @@ def unreachable_message(label: str, cause: BaseException | None) -> str:
         return (
             f"The ledger at {label} lacks its tables: `tidegate ledger migrate` makes them. "
             f"({text})"
+        )
+    if getattr(cause, "sqlstate", None) == _DENIED:
+        return (
+            f"The ledger at {label} refuses this role: {text}. A role that sees single namespaces"
+            " may only print reports of their rows (`tidegate report`); `python -m migrations`"
+            " lets a role read everything (TIDEGATE_GRANT_READING_TO)."
         )
     return f"The ledger at {label} does not answer: {text}"

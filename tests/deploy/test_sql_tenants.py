@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from json import loads
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import psycopg
 import pytest
 from psycopg.sql import SQL, Identifier
+from typer.testing import CliRunner, Result
 
 from migrations.__main__ import main
 from store.access import tenants
@@ -24,6 +26,7 @@ from tests.parts.postgresql import Server
 from tests.parts.reports import rows
 from tests.store.histories import AT, LEASE_US, sealed
 from tests.store.story import STORY
+from tidegate.cli.program import build_app
 
 pytestmark = pytest.mark.real
 ROLES = Path(__file__).parents[2] / "deploy" / "sql" / "roles.sql"
@@ -127,6 +130,27 @@ def test_a_tenants_own_rows_are_those_that_everybody_sees_of_it(ask: Ask) -> Non
 def test_what_tells_of_others_or_changes_anything_is_refused(ask: Ask, query: str) -> None:
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         ask(TENANT, query)
+
+
+def as_tenant(url: str, *command: str) -> Result:
+    """Return what the command line answers one who connects with a tenant's role."""
+    options = f"{'&' if '?' in url else '?'}options=-c%20role%3D{TENANT}"
+    return CliRunner().invoke(build_app(), [*command, "--ledger", url + options])
+
+
+def test_a_tenant_prints_reports_of_its_rows(url: str) -> None:
+    for name in sorted(VIEWS.keys() - tenants.SUMS):
+        printed = as_tenant(url, "report", name, "-o", "json")
+        assert printed.exit_code == 0, printed.stderr
+        assert {row.get("namespace", "a") for row in loads(printed.stdout)} <= {"a", None}, name
+
+
+@pytest.mark.parametrize("command", ["report quota_now", "why a/job-huge", "show queues", "events"])
+def test_a_tenant_is_told_which_commands_work_with_its_role(url: str, command: str) -> None:
+    refused = as_tenant(url, *command.split())
+    assert refused.exit_code == 3
+    assert "refuses this role: permission denied" in refused.stderr
+    assert "`tidegate report`" in refused.stderr
 
 
 def test_of_the_local_queues_a_tenant_sees_its_own(ask: Ask) -> None:

@@ -228,9 +228,16 @@ def lag_us(reader: Reader) -> int:
     select, partition = database.select, reader.partition
     if not is_led(select, database.dialect, partition) and not _is_followed(reader, database):
         return 0
-    newest = next((entry.at_us for entry in reader.ledger.back(reader.end, 1)), 0)
+    newest = _end_us(reader, database)
     now_us = reader.clock_us()
     return max(0, (min(now_us, reader.past_us) if reader.past else now_us) - newest)
+
+
+def _end_us(reader: Reader, database: Database) -> int:
+    """Return the time of the newest entry; its content is read only from an archive file."""
+    query = "SELECT at_us FROM ledger_event WHERE partition = :partition AND seq = :seq"
+    rows = database.select(query, partition=reader.partition, seq=reader.end)
+    return int(rows[0][0]) if rows else next(reader.ledger.back(reader.end, 1)).at_us
 
 
 def _is_followed(reader: Reader, database: Database) -> bool:

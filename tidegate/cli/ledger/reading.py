@@ -118,8 +118,7 @@ def _open_ledger(where: str, partition: int | None) -> Generator[Reader]:
         readers = list[Reader]()
         for number in selected_partitions(numbers, partition):
             history = LedgerHistory(database.lend, number)
-            last = history.newest()
-            end = 0 if last is None else last.seq
+            end = history.newest_seq()
             reader = Reader(database.shown, history, end, database, reports, partition=number)
             readers.append(reader._replace(alone=len(numbers) > 1))
         first, *others = readers
