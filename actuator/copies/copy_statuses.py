@@ -17,7 +17,7 @@ from actuator.metrics import Metrics
 from actuator.workqueue import Pace
 from tidegate.contracts.decisions import DecisionEvent, QuotaReserved
 from tidegate.contracts.entry import Published
-from tidegate.contracts.fact_kinds.clusters import CopyRemoved, CopyReported
+from tidegate.contracts.fact_kinds.clusters import CopyRemoved, CopyReported, EndShown
 from tidegate.contracts.facts import FactEvent, WorkloadAdopted, WorkloadRemoved
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.jobs.kind import Object
@@ -45,7 +45,7 @@ class _HomeStatus(msgspec.Struct):
     tries: int = 0
 
 
-_HEARD = (QuotaReserved, WorkloadAdopted, CopyReported, CopyRemoved, WorkloadRemoved)
+_HEARD = QuotaReserved, WorkloadAdopted, CopyReported, CopyRemoved, EndShown, WorkloadRemoved
 
 
 class CopyStatuses:
@@ -74,10 +74,10 @@ class CopyStatuses:
                 self._note_status(event)
             case CopyRemoved():
                 self._drop_copy(event)
+            case EndShown():
+                self._show_again(event)
             case WorkloadRemoved():
-                self._clusters.pop(event.uid, None)
-                for job in self._shown.pop(event.uid, {}):
-                    self._due.pop(job, None)
+                self._drop_workload(event.uid)
             case _:
                 pass
 
@@ -126,6 +126,16 @@ class CopyStatuses:
         before = self._home_status(job)
         if before is not None and before.copy == event.copy.uid and not before.finished:
             self._queue_status(job, _HomeStatus(before.copy, ""))
+
+    def _show_again(self, event: EndShown) -> None:
+        """Queue what a job does not show any more: its API server may be from a backup."""
+        for job, state in () if event.reason else self._shown.get(event.uid, {}).items():
+            self._queue_status(job, state)
+
+    def _drop_workload(self, uid: str) -> None:
+        self._clusters.pop(uid, None)
+        for job in self._shown.pop(uid, {}):
+            self._due.pop(job, None)
 
     def _forget(self, job: ObjectRef) -> None:
         jobs = self._shown.get(job.uid, {})

@@ -15,7 +15,7 @@ from tests.actuator.scene import Scene, ref
 from tests.parts.stage import JOBS, Object, alongside, eventually, job
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.decisions import QuotaReserved
-from tidegate.contracts.fact_kinds.clusters import CopyRemoved, CopyReported
+from tidegate.contracts.fact_kinds.clusters import CopyRemoved, CopyReported, EndShown
 from tidegate.contracts.observations import JobState
 from tidegate.kinds import names
 from tidegate.kube.ports import Response
@@ -136,6 +136,19 @@ def test_after_a_restart_only_what_differs_is_written() -> None:
             assert scene.patches() == before
             scene.change(f"{JOBS}/train/status", {"status": {"active": 5}})
         async with alongside(scene.actuator("a3", as_read=scene.as_read).run()):
+            await eventually(lambda: scene.status().get("active") == 1)
+
+    run_virtually(run())
+
+
+@pytest.mark.parametrize("cluster", ["", "east"])
+def test_what_a_job_shows_no_longer_is_written_again(cluster: str) -> None:
+    async def run() -> None:
+        async with home(cluster) as scene:
+            await scene.write(scene.reported('{"active":1}'))
+            await eventually(lambda: scene.status().get("active") == 1)
+            scene.change(f"{JOBS}/train/status", {"status": {"active": 5}})
+            await scene.write(EndShown(**scene.about, reason=""))
             await eventually(lambda: scene.status().get("active") == 1)
 
     run_virtually(run())

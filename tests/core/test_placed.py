@@ -16,6 +16,7 @@ from tidegate.contracts.decisions import (
     StartOrdered,
     WorkloadPending,
 )
+from tidegate.contracts.fact_kinds.clusters import EndShown
 from tidegate.contracts.facts import WorkloadFinished
 from tidegate.contracts.observations import JobState
 from tidegate.model.podset import Container, PodSet
@@ -77,6 +78,39 @@ def test_an_end_that_only_home_shows_counts_once_the_copy_is_gone() -> None:
     assert isinstance(finished, WorkloadFinished)
     assert (finished.reason, finished.message) == ("Failed", "why")
     assert (workload.phase, world.orders()) == ("finished", [])
+
+
+def test_a_job_that_does_not_show_its_end_yet_stays_finished() -> None:
+    world = Placing()
+    workload = world.started()
+    world.copy("west", origin=workload.uid, finished="Succeeded", status='{"succeeded":1}')
+    assert types(world.home("east", version=11)) == []
+    assert (workload.phase, world.orders()) == ("finished", [])
+
+
+def test_an_end_that_the_job_shows_no_longer_is_to_be_shown_again() -> None:
+    """So where its cluster was restored from a backup; once the copy is gone, it runs again."""
+    world = Placing()
+    workload = world.started()
+    world.copy("west", origin=workload.uid, finished="Succeeded")
+    world.home("east", version=11, finished="Succeeded")
+    [shown_no_longer] = world.home("east", version=12)
+    assert isinstance(shown_no_longer, EndShown)
+    assert (shown_no_longer.reason, world.orders()) == ("", [])
+    world.home("east", version=13, finished="Succeeded")
+    assert world.orders() == [("CopyRemovalOrdered", "west")]
+    world.copy_gone("west")
+    assert types(world.home("east", version=14)) == ["WorkloadRemoved", "WorkloadSubmitted"]
+
+
+def test_a_copy_s_end_is_told_again_to_the_next_workload_of_its_job() -> None:
+    world = Placing()
+    workload = world.started()
+    ended = {"origin": workload.uid, "finished": "Succeeded", "status": '{"succeeded":1}'}
+    world.copy("west", **ended)
+    world.home("east", version=11, queue="")
+    world.home("east", version=12)
+    assert types(world.copy("west", **ended)) == ["CopyReported", "WorkloadFinished"]
 
 
 def test_an_end_counts_no_more_when_home_shows_it_no_longer() -> None:

@@ -27,6 +27,7 @@ from tidegate.contracts.phases import HOLDING
 from tidegate.core.accepting.jobs.fields import (
     fact_fields,
     is_ready,
+    is_unfinished_again,
     reference_of,
     state_key,
     without_uncounted,
@@ -42,6 +43,7 @@ from tidegate.core.members.placement import has_current_copy, is_copy_of, is_cur
 from tidegate.core.state.remotes import Copy
 from tidegate.core.state.state import State, Stray, Workload
 
+_WITHOUT_QUOTA = "pending", "inactive"
 _UNMARKED = "It is not marked as a copy any more."
 
 
@@ -64,7 +66,9 @@ def accept_copy(state: State, at_us: int, resource: str, job: JobObserved) -> It
     remember_version(state, job)
     workload = state.workloads.get(state.by_uid.get(job.copy.origin, ""))
     ready = workload is not None and is_ready(workload, job.state)
-    if copy is None or _has_changed(job, copy, ready=ready):
+    # What told its status went with the workload before, of which it is the copy, too.
+    ends = bool(job.finished) and workload is not None and workload.phase in _WITHOUT_QUOTA
+    if copy is None or ends or _has_changed(job, copy, ready=ready):
         yield _copy_fact(at_us, resource, job, workload, ready=ready)
     copy = state.copies[job.uid]
     if workload is not None and _is_authoritative(workload, copy):
@@ -107,7 +111,7 @@ def _is_authoritative(workload: Workload, copy: Copy) -> bool:
     """
     if workload.phase in HOLDING:
         return is_current_copy(workload, copy)
-    ended = workload.phase in ("pending", "inactive") and bool(copy.finished)
+    ended = workload.phase in _WITHOUT_QUOTA and bool(copy.finished)
     return ended and is_copy_of(workload, copy)
 
 
@@ -185,6 +189,17 @@ def report_home_gone(at_us: int, workload: Workload, version: int) -> Iterator[H
 def has_surviving_copy(state: State, workload: Workload) -> bool:
     """Tell whether a placed job, deleted at home, keeps its workload: a copy of it may run."""
     return workload.phase in HOLDING and has_current_copy(state, workload)
+
+
+def lacks_end(state: State, job: JobObserved, workload: Workload) -> bool:
+    """Tell whether a job whose workload has finished is unfinished again, as after a restore.
+
+    A placed job that does not show its copy's end yet, or shows it no longer while there is that
+    copy, is to show it: its workload stays finished.
+    """
+    if workload.body and (not workload.end_shown or has_current_copy(state, workload)):
+        return False
+    return is_unfinished_again(job, workload)
 
 
 def without_home_state(job: JobObserved) -> JobObserved:

@@ -26,7 +26,6 @@ from tidegate.core.accepting.jobs.fields import (
     is_idle,
     is_ready,
     is_template_restored,
-    is_unfinished_again,
     mutable_fields,
     reference_of,
     state_key,
@@ -81,7 +80,7 @@ def _accept_job(
         yield from _submit(state, at_us, resource, job)
     elif identity.is_prebuilt_unread(job):
         return  # its prebuilt Workload was not read yet: the known state stands
-    elif is_unfinished_again(job, workload) and not siblings.is_slice_replaced(state, workload):
+    elif copies.lacks_end(state, job, workload) and not siblings.is_slice_replaced(state, workload):
         yield from remove_workloads(state, at_us, workload, job.version)
         yield from _submit(state, at_us, resource, job)
     elif _needs_another(state, job, workload) and not siblings.is_out_of_sync(state, job, workload):
