@@ -103,7 +103,7 @@ def test_an_end_that_the_job_shows_no_longer_is_to_be_shown_again() -> None:
     assert types(world.home("east", version=14)) == ["WorkloadRemoved", "WorkloadSubmitted"]
 
 
-def test_a_copy_s_end_is_told_again_to_the_next_workload_of_its_job() -> None:
+def test_a_copy_s_end_is_published_again_for_the_next_workload_of_its_job() -> None:
     world = Placing()
     workload = world.started()
     ended = {"origin": workload.uid, "finished": "Succeeded", "status": '{"succeeded":1}'}

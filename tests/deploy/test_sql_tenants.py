@@ -146,7 +146,7 @@ def test_a_tenant_prints_reports_of_its_rows(url: str) -> None:
 
 
 @pytest.mark.parametrize("command", ["report quota_now", "why a/job-huge", "show queues", "events"])
-def test_a_tenant_is_told_which_commands_work_with_its_role(url: str, command: str) -> None:
+def test_a_refusal_says_which_commands_work_with_a_tenants_role(url: str, command: str) -> None:
     refused = as_tenant(url, *command.split())
     assert refused.exit_code == 3
     assert "refuses this role: permission denied" in refused.stderr

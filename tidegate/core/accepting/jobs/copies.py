@@ -66,7 +66,7 @@ def accept_copy(state: State, at_us: int, resource: str, job: JobObserved) -> It
     remember_version(state, job)
     workload = state.workloads.get(state.by_uid.get(job.copy.origin, ""))
     ready = workload is not None and is_ready(workload, job.state)
-    # What told its status went with the workload before, of which it is the copy, too.
+    # The status was published for the workload before, which was removed with it.
     ends = bool(job.finished) and workload is not None and workload.phase in _WITHOUT_QUOTA
     if copy is None or ends or _has_changed(job, copy, ready=ready):
         yield _copy_fact(at_us, resource, job, workload, ready=ready)
