@@ -8,9 +8,10 @@ standard error.
 from __future__ import annotations
 
 import errno
+import os
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from traceback import format_exception
 from types import TracebackType
@@ -98,6 +99,7 @@ def _explained_errors() -> Generator[None]:
             raise  # not about a file: a closed pipe is no error
         name = f"{error.filename}: " if error.filename else ""
         print_message(f"error: {name}{error.strerror}.")
+        _discard_output()
         raise typer.Exit(EXIT_NO) from error
     except UnicodeEncodeError as error:  # an argument of bytes that are no text
         undecoded = ascii(error.object[error.start : error.end])
@@ -106,6 +108,13 @@ def _explained_errors() -> Generator[None]:
     except WRONG_USE as error:  # it quotes the argument, which may be a URL
         error.message = redacted(error.message)
         raise
+
+
+def _discard_output() -> None:
+    """Let what is buffered for the output lead nowhere: at the end of the process it is written."""
+    with suppress(OSError):  # no file of the system
+        output = sys.stdout.fileno()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), output)
 
 
 def build_app() -> typer.Typer:

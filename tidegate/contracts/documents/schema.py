@@ -74,8 +74,15 @@ def json_schema(message: type[msgspec.Struct]) -> Document:
 
 
 def with_descriptions(schemas: Document, roots: Iterable[type[msgspec.Struct]]) -> Document:
-    """Return schemas by type name with the comments of the fields as descriptions."""
-    merged = dict(schemas)
+    """Return schemas by type name with the comments of the fields as descriptions.
+
+    Docstrings lose their indentation, which they have in the source, but not in each Python.
+    """
+    merged = {
+        name: schema
+        | {key: inspect.cleandoc(schema[key]) for key in schema.keys() & {"description"}}
+        for name, schema in schemas.items()
+    }
     for struct in _reachable_structs(roots):
         schema, comments = merged[struct.__name__], field_comments(struct)
         fields = {
