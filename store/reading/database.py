@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -130,14 +130,17 @@ def _open_file(name: str) -> Database:
         raise LedgerUnreachableError(f"There is no ledger at {path}: check --ledger.")
     escaped = str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     label = f"sqlite:///{path}"
-    try:
-        connection = sqlite3.connect(
-            f"file:{escaped}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
-        )
-        for pragma in (*SQLITE_PRAGMAS, cache_pragma(CACHE_KIB)):
-            connection.execute(pragma).close()
-    except sqlite3.Error as error:
-        raise LedgerUnreachableError(unreachable_message(label, error)) from error
+    with ExitStack() as on_error:
+        try:
+            connection = sqlite3.connect(
+                f"file:{escaped}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
+            )
+            on_error.callback(connection.close)
+            for pragma in (*SQLITE_PRAGMAS, cache_pragma(CACHE_KIB)):
+                connection.execute(pragma).close()
+        except sqlite3.Error as error:
+            raise LedgerUnreachableError(unreachable_message(label, error)) from error
+        on_error.pop_all()
     return Database(connection, "sqlite", label, sqlite3.Error)
 
 

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
+from weakref import finalize
 
 import msgspec
 from prometheus_client import CollectorRegistry
@@ -75,6 +76,7 @@ class Site:
         self.controller_manager.add_node(f"node-{name}")
         self.engine = open_engine("sqlite://")
         migrate(self.engine)
+        finalize(self, self.engine.dispose)  # some tests run only a part of the site
         self._lives = 0
 
     def fill(self, cpu: str, *, checks: tuple[str, ...] = ()) -> None:

@@ -85,6 +85,7 @@ class Shore(ABC):
     async def run(self) -> None:
         """Live from the beginning to rest; raise what a judge objected to."""
         async with AsyncExitStack() as around:
+            around.callback(self.ledgers.dispose)
             await around.enter_async_context(alongside(self.cluster.controller_manager.run()))
             for name, body in self._bodies().items():
                 await around.enter_async_context(alongside(self._keep(name, body)))
@@ -98,7 +99,6 @@ class Shore(ABC):
                     self.said = why
                     self.mend()
             assert not judging.done(), judging.exception()
-        self.ledgers.dispose()
 
     def _bodies(self) -> dict[str, processes.Body]:
         decide, _ = processes.scheduler(
