@@ -85,7 +85,7 @@ def source_of(cluster: Object) -> str:
 
 
 def _source(cluster: Object) -> Object:
-    spec: Object = cluster["spec"]
+    spec: Object = cluster.get("spec") or {}
     return spec.get("clusterSource") or spec
 
 

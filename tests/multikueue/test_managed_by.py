@@ -98,3 +98,17 @@ def test_a_queue_without_a_cluster_queue_hinders_no_other() -> None:
             await until(lambda: leads_away(world) == "False", "it says that it leads here")
 
     run_virtually(live())
+
+
+def test_a_cluster_without_a_spec_hinders_no_other() -> None:
+    """Its CRD requires none."""
+
+    async def live() -> None:
+        world = World()
+        bare = kueue("MultiKueueCluster", "bare")
+        del bare["spec"]
+        world.manager.stage.make(f"{KUEUE}/multikueueclusters", bare)
+        async with world.running(), alongside(world.manager.dispatch()):
+            await until(lambda: leads_away(world) == "True", "the queue says where it leads")
+
+    run_virtually(live())
