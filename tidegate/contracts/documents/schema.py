@@ -78,18 +78,15 @@ def with_descriptions(schemas: Document, roots: Iterable[type[msgspec.Struct]]) 
 
     Docstrings lose their indentation, which they have in the source, but not in each Python.
     """
-    merged = {
-        name: schema
-        | {key: inspect.cleandoc(schema[key]) for key in schema.keys() & {"description"}}
-        for name, schema in schemas.items()
-    }
+    merged = dict(schemas)
     for struct in _reachable_structs(roots):
         schema, comments = merged[struct.__name__], field_comments(struct)
         fields = {
             field: definition | ({"description": comments[field]} if field in comments else {})
             for field, definition in schema.get("properties", {}).items()
         }
-        merged[struct.__name__] = schema | {"properties": fields}
+        text = inspect.cleandoc(struct.__doc__ or "")
+        merged[struct.__name__] = schema | {"description": text, "properties": fields}
     return merged
 
 

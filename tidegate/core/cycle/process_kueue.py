@@ -111,11 +111,11 @@ def _recompute(
     for workload in gone:
         remove_usage(cluster_queues[workload.cluster_queue].node, workload.charges)
         topologies.shift(workload.key, -1)
-    hidden = [*context.admitted.values(), *gone]
-    for workload in hidden:
+    hidden = context.admitted | {workload.key: workload for workload in gone}
+    for workload in hidden.values():
         cluster_queues[workload.cluster_queue].holding.pop(workload.key)
     proposal = propose_again(context.state, nominee.cq, nominee.workload, before.assignment)
-    for workload in hidden:
+    for workload in hidden.values():
         cluster_queues[workload.cluster_queue].holding[workload.key] = workload
     for workload in gone:
         add_usage(cluster_queues[workload.cluster_queue].node, workload.charges)
